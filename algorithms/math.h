@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Integer arithmetic that means the same in eBPF and natively.
+ *
+ * eBPF answers 0 for x / 0 where a CPU traps, and has no signed division: laws
+ * divide by a variable through ebb_div alone, and only unsigned.
+ */
+#ifndef EBB_MATH_H
+#define EBB_MATH_H
+
+#include "types.h"
+
+EBB_INLINE u64 ebb_div(u64 dividend, u64 divisor, u64 if_zero)
+{
+	return divisor ? dividend / divisor : if_zero;
+}
+
+EBB_INLINE u64 ebb_min(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+EBB_INLINE u64 ebb_max(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+EBB_INLINE u64 ebb_clamp(u64 value, u64 low, u64 high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+/* a - b, or 0 where that would be negative. */
+EBB_INLINE u64 ebb_sub_floor(u64 a, u64 b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* a comes before b on a 32-bit counter that wraps (sequence numbers, timestamps). */
+EBB_INLINE u8 ebb_before32(u32 a, u32 b)
+{
+	return (s32)(a - b) < 0;
+}
+
+#endif /* EBB_MATH_H */
