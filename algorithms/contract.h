@@ -31,7 +31,7 @@ struct ebb_start {
 	u32 mss_bytes;      /* the sender's segment payload, best knowledge */
 	u32 rcv_nxt;        /* next byte expected */
 	u32 has_timestamps; /* RFC 7323 timestamps are in use on the connection */
-	u32 reserved;
+	u32 tsval;          /* the last timestamp heard, of the handshake, if so */
 };
 
 struct ebb_segment {

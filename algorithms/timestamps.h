@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a receiver can know of time from RFC 7323 timestamps: the length of the
+ * sender's tick, and how long segments were under way, up to a constant.
+ *
+ * Sources: [RFC7323 §5.4] the tick lies between 1 ms and 1 s (Linux may use 1 us);
+ * [TCPLP §4.2] the remote tick is estimated from how fast the remote clock advances.
+ *
+ * Differences from the source:
+ * 1. TCP-LP scales by a measured frequency; here the measurement picks one of the
+ *    ticks that hosts really have, because an error of 1 % in the tick would look
+ *    like a queue that grows by 10 ms every second.
+ * 2. Clock drift is followed (up to EBB_CLOCK_DRIFT_PPM), by the greatest difference
+ *    between one-way delay and round-trip time: a queue on the forward path enters
+ *    both and cancels, so what remains is the offset of the clocks.
+ *
+ * Domain: ticks from 1 us to 1 s, drift up to 150 ppm, silences below 24 days
+ * (1 ms tick) or 35 minutes (1 us tick); after longer ones the state starts anew.
+ */
+#ifndef EBB_TIMESTAMPS_H
+#define EBB_TIMESTAMPS_H
+
+#include "math.h"
+
+/* [RFC7323 §5.4] What most senders use, and what is assumed until it is measured. */
+#define EBB_TICK_USUAL_US 1000u
+
+/* [EBB §clock] Evidence needed: a short look tells ticks that differ by a factor ... */
+#define EBB_TICK_FIRST_LOOK_US 100000u
+/* [EBB §clock] ... of this (a growing queue stretches the first round trips), ... */
+#define EBB_TICK_OBVIOUS_FACTOR 3u
+/* [EBB §clock] ... and a longer one tells neighbours apart. */
+#define EBB_TICK_SECOND_LOOK_US 2000000u
+/* [EBB §clock] At least so many ticks have to pass, or a tick's rounding decides. */
+#define EBB_TICK_LOOK_TICKS 10u
+/* [EBB §clock] The look begins anew so often: before a 1 us clock wraps (71 min). */
+#define EBB_TICK_WINDOW_US 60000000u
+/* [EBB §clock] A clock that has not moved for so long is no clock (tick above 1 s). */
+#define EBB_TICK_STOPPED_US 5000000u
+
+/* [RFC7323 §5.4] 100 ppm is what quartz clocks reach; half as much again to spare. */
+#define EBB_CLOCK_DRIFT_PPM 150u
+/* [EBB §clock] Keeps differences of clocks positive: larger than any delay. */
+#define EBB_CLOCK_BIAS_US (1ull << 40)
+
+struct ebb_tick {
+	u64 look_start_us;     /* arrival of the segment that the look starts from */
+	u32 look_start_tsval;  /* its timestamp */
+	u32 tick_us;           /* length of the sender's tick; 0: the clock stands still */
+	u8 is_started;
+	u8 is_measured;        /* tick_us was measured, not assumed */
+	u8 reserved[6];
+};
+
+struct ebb_clock {
+	struct ebb_tick tick;
+	u64 sender_us;         /* sender's clock at last_tsval, on our scale, arbitrary zero */
+	u64 offset_us;         /* greatest (one-way delay - RTT), following drift */
+	u64 offset_at_us;      /* when it was brought up to date */
+	u32 last_tsval;
+	u8 is_started;
+	u8 has_offset;
+	u8 reserved[2];
+};
+
+/* The tick that real hosts have, nearest on a logarithmic scale to the measured one. */
+EBB_INLINE u32 ebb_tick_nearest_us(u64 measured_us)
+{
+	if (measured_us < 3)
+		return 1;
+	if (measured_us < 32)
+		return 10;
+	if (measured_us < 316)
+		return 100;
+	if (measured_us < 1414)
+		return 1000;
+	if (measured_us < 2582)
+		return 2000;
+	if (measured_us < 3651)
+		return 3333;
+	if (measured_us < 4472)
+		return 4000;
+	if (measured_us < 7071)
+		return 5000;
+	if (measured_us < 14142)
+		return 10000;
+	if (measured_us < 44721)
+		return 20000;
+	if (measured_us < 141421)
+		return 100000;
+	if (measured_us < 316228)
+		return 200000;
+	if (measured_us < 707107)
+		return 500000;
+	return 1000000;
+}
+
+EBB_INLINE void ebb_tick_start(struct ebb_tick *tick, u64 now_us, u32 tsval)
+{
+	tick->look_start_us = now_us;
+	tick->look_start_tsval = tsval;
+	if (!tick->is_started)
+		tick->tick_us = EBB_TICK_USUAL_US;
+	tick->is_started = 1;
+}
+
+/*
+ * Takes the timestamp of a segment; returns 1 if tick_us changed, which makes all
+ * earlier delays worthless.
+ */
+EBB_INLINE u8 ebb_tick_on_segment(struct ebb_tick *tick, u64 now_us, u32 tsval)
+{
+	u64 elapsed_us, measured_us;
+	u32 ticks, nearest_us, low_us, high_us;
+	u8 has_changed;
+
+	if (!tick->is_started) {
+		ebb_tick_start(tick, now_us, tsval);
+		return 0;
+	}
+	elapsed_us = ebb_sub_floor(now_us, tick->look_start_us);
+	ticks = tsval - tick->look_start_tsval;
+	if (ebb_before32(tsval, tick->look_start_tsval))
+		ticks = 0;
+	if (elapsed_us < EBB_TICK_FIRST_LOOK_US)
+		return 0;
+	if (ticks < EBB_TICK_LOOK_TICKS) {
+		if (ticks || elapsed_us < EBB_TICK_STOPPED_US || !tick->tick_us)
+			return 0;
+		tick->tick_us = 0;
+		return 1;
+	}
+	measured_us = ebb_min(ebb_div(elapsed_us, ticks, 0), 1000000);
+	nearest_us = ebb_tick_nearest_us(measured_us);
+	low_us = (u32)ebb_min(nearest_us, tick->tick_us);
+	high_us = (u32)ebb_max(nearest_us, tick->tick_us);
+	if (elapsed_us < EBB_TICK_SECOND_LOOK_US && high_us < low_us * EBB_TICK_OBVIOUS_FACTOR)
+		return 0;
+	has_changed = nearest_us != tick->tick_us;
+	tick->tick_us = nearest_us;
+	tick->is_measured = 1;
+	if (has_changed || elapsed_us >= EBB_TICK_WINDOW_US)
+		ebb_tick_start(tick, now_us, tsval);
+	return has_changed;
+}
+
+/* Moves the sender's clock to tsval; timestamps may step back with reordering. */
+EBB_INLINE void ebb_clock_advance(struct ebb_clock *clock, u64 now_us, u32 tsval)
+{
+	u32 ticks;
+
+	if (!clock->is_started) {
+		clock->sender_us = now_us;
+		clock->is_started = 1;
+	} else if (ebb_before32(tsval, clock->last_tsval)) {
+		ticks = clock->last_tsval - tsval;
+		clock->sender_us -= (u64)ticks * clock->tick.tick_us;
+	} else {
+		ticks = tsval - clock->last_tsval;
+		clock->sender_us += (u64)ticks * clock->tick.tick_us;
+	}
+	clock->last_tsval = tsval;
+}
+
+/* Lets the offset sink by the greatest drift since it was last brought up to date. */
+EBB_INLINE void ebb_clock_follow_drift(struct ebb_clock *clock, u64 now_us)
+{
+	u64 elapsed_us = ebb_min(ebb_sub_floor(now_us, clock->offset_at_us), 1ull << 40);
+	u64 sink_us = elapsed_us * EBB_CLOCK_DRIFT_PPM / 1000000;
+
+	if (!sink_us)
+		return;
+	clock->offset_us -= sink_us;
+	/* Only the time that was accounted for, so that no fraction is lost. */
+	clock->offset_at_us += sink_us * 1000000 / EBB_CLOCK_DRIFT_PPM;
+}
+
+/*
+ * Takes a segment's timestamp and its RTT sample (0: none); returns 1 if the tick
+ * changed and every delay so far is void.
+ */
+EBB_INLINE u8 ebb_clock_on_segment(struct ebb_clock *clock, u64 now_us, u32 tsval, u64 rtt_us)
+{
+	u64 offset_us;
+
+	if (ebb_tick_on_segment(&clock->tick, now_us, tsval)) {
+		clock->is_started = 0;
+		clock->has_offset = 0;
+		ebb_clock_advance(clock, now_us, tsval);
+		return 1;
+	}
+	ebb_clock_advance(clock, now_us, tsval);
+	if (!rtt_us)
+		return 0;
+	offset_us = EBB_CLOCK_BIAS_US + now_us - clock->sender_us - rtt_us;
+	if (!clock->has_offset) {
+		clock->offset_us = offset_us;
+		clock->offset_at_us = now_us;
+		clock->has_offset = 1;
+		return 0;
+	}
+	ebb_clock_follow_drift(clock, now_us);
+	clock->offset_us = ebb_max(clock->offset_us, offset_us);
+	return 0;
+}
+
+/*
+ * How long the segment taken last was under way, plus the least delay of the way
+ * back: comparable to an RTT, without the queues of the way back. Rounded up by at
+ * most a tick of the sender and one of ours. In us; 0 until it is known.
+ */
+EBB_INLINE u32 ebb_clock_delay_us(const struct ebb_clock *clock, u64 now_us)
+{
+	u64 one_way_us = EBB_CLOCK_BIAS_US + now_us - clock->sender_us;
+
+	if (!clock->has_offset || !clock->tick.tick_us)
+		return 0;
+	return (u32)ebb_clamp(ebb_sub_floor(one_way_us, clock->offset_us), 1, 0x7fffffff);
+}
+
+#endif /* EBB_TIMESTAMPS_H */
