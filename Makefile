@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# `make demo` and `make test` do everything on a machine with cargo and apt; `make help` lists all.
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+DESTDIR ?=
+# Network namespaces, cgroups and eBPF need root.
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E)
+INSTALL := $(if $(DESTDIR),,$(AS_ROOT)) install
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+EBB := $(TARGET)/release/ebb
+
+.DEFAULT_GOAL := build
+.PHONY: help setup build demo test test-root lint format bench figures man install uninstall
+
+help: ## list what can be made
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+setup: ## install the Debian packages that are missing
+	@scripts/setup
+
+build: setup ## build target/release/ebb
+	$(CARGO) build --release --locked
+
+demo: build ## a download steps aside: everything emulated on this machine, 90 seconds
+	$(AS_ROOT) $(EBB) demo
+
+test: setup ## lints, then every test (those that need root are skipped unless you are root)
+	@scripts/lint
+	@scripts/test
+
+test-root: setup ## the tests alone, as root through sudo
+	@scripts/test --as-root
+
+lint: setup ## formatting, clippy, licences, sources of constants
+	@scripts/lint
+
+format: ## format Rust and C
+	$(CARGO) fmt --all
+	git ls-files -z '*.c' '*.h' | xargs -0 --no-run-if-empty clang-format -i
+
+bench: build ## costs of the kernel programs and of the emulated link (needs root)
+	$(AS_ROOT) $(EBB) lab bench
+
+figures: build ## every figure of docs/, measured again in the lab (needs root, takes long)
+	$(AS_ROOT) $(EBB) lab figures
+
+man: build ## manual pages, into target/man
+	@$(EBB) man $(TARGET)/man
+
+install: build man ## install ebb and its manual pages under PREFIX (/usr/local)
+	$(INSTALL) -D -m 755 $(EBB) $(DESTDIR)$(PREFIX)/bin/ebb
+	$(INSTALL) -d $(DESTDIR)$(PREFIX)/share/man/man1
+	$(INSTALL) -m 644 $(TARGET)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+
+uninstall: ## remove what install put there
+	$(if $(DESTDIR),,$(AS_ROOT)) rm -f $(DESTDIR)$(PREFIX)/bin/ebb $(DESTDIR)$(PREFIX)/share/man/man1/ebb.1 \
+		$(DESTDIR)$(PREFIX)/share/man/man1/ebb-*.1
