@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The receiver laws, listed once: hosts make their dispatch from this list.
- * X(number, name) needs ebb_<name>_{init,on_segment,on_ack}, struct
- * ebb_<name>_state (with rwnd_bytes) and struct ebb_<name>_params.
+ * X(number, name, PARAMS, summary) needs ebb_<name>_{init,on_segment,on_ack}, struct
+ * ebb_<name>_state (with rwnd_bytes), struct ebb_<name>_params and its list PARAMS.
  * Numbers are part of the kernel programs' interface: never reuse one.
  */
 #ifndef EBB_LAWS_H
 #define EBB_LAWS_H
 
 #include "ebb.h"
-#include "vulture.h"
 
-#define EBB_RECEIVER_LAWS(X) \
-	X(1, ebb)            \
-	X(2, vulture)
+#define EBB_RECEIVER_LAWS(X)                                                         \
+	X(1, ebb, EBB_EBB_PARAMS,                                                    \
+	  "Ebb's own: a few ms of queue, steps aside at once, takes the link when idle")
 
 #endif /* EBB_LAWS_H */

@@ -42,6 +42,10 @@
 #define EBB_CLOCK_DRIFT_PPM 150u
 /* [EBB §clock] Keeps differences of clocks positive: larger than any delay. */
 #define EBB_CLOCK_BIAS_US (1ull << 40)
+/* [EBB §clock] Keeps a delay positive that both clocks' ticks round below zero. */
+#define EBB_CLOCK_DELAY_BIAS_US 65536u
+/* [EBB §clock] After such a silence a 1 us clock may have wrapped: begin anew. */
+#define EBB_CLOCK_SILENCE_US 1800000000ull
 
 struct ebb_tick {
 	u64 look_start_us;     /* arrival of the segment that the look starts from */
@@ -182,8 +186,14 @@ EBB_INLINE void ebb_clock_follow_drift(struct ebb_clock *clock, u64 now_us)
 EBB_INLINE u8 ebb_clock_on_segment(struct ebb_clock *clock, u64 now_us, u32 tsval, u64 rtt_us)
 {
 	u64 offset_us;
+	u8 is_void = clock->has_offset &&
+		     ebb_sub_floor(now_us, clock->offset_at_us) > EBB_CLOCK_SILENCE_US;
 
-	if (ebb_tick_on_segment(&clock->tick, now_us, tsval)) {
+	if (is_void)
+		ebb_tick_start(&clock->tick, now_us, tsval);
+	else
+		is_void = ebb_tick_on_segment(&clock->tick, now_us, tsval);
+	if (is_void) {
 		clock->is_started = 0;
 		clock->has_offset = 0;
 		ebb_clock_advance(clock, now_us, tsval);
@@ -205,13 +215,13 @@ EBB_INLINE u8 ebb_clock_on_segment(struct ebb_clock *clock, u64 now_us, u32 tsva
 }
 
 /*
- * How long the segment taken last was under way, plus the least delay of the way
- * back: comparable to an RTT, without the queues of the way back. Rounded up by at
- * most a tick of the sender and one of ours. In us; 0 until it is known.
+ * How long the segment taken last was under way, plus a constant (the least delay of
+ * the way back, the ticks' rounding, EBB_CLOCK_DELAY_BIAS_US): for comparison with
+ * other delays of the same connection. In us; 0 until it is known.
  */
 EBB_INLINE u32 ebb_clock_delay_us(const struct ebb_clock *clock, u64 now_us)
 {
-	u64 one_way_us = EBB_CLOCK_BIAS_US + now_us - clock->sender_us;
+	u64 one_way_us = EBB_CLOCK_BIAS_US + EBB_CLOCK_DELAY_BIAS_US + now_us - clock->sender_us;
 
 	if (!clock->has_offset || !clock->tick.tick_us)
 		return 0;

@@ -1,1 +1,20 @@
-//! (being written)
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The control laws, each written once in C and shared by every host.
+//!
+//! The headers beside this crate hold the laws; here is their safe Rust face: the
+//! registry ([`laws`]), policies in the form `name:key=value,…` ([`Policy`]), and one
+//! connection under a law ([`ReceiverFlow`]) for whoever is not the kernel.
+
+mod contract;
+mod flow;
+mod native;
+mod policy;
+mod registry;
+
+pub use contract::{Ack, Segment, Start};
+pub use flow::ReceiverFlow;
+pub use policy::{Policy, PolicyError};
+pub use registry::{LawInfo, ParamInfo, law, laws};
+
+/// The most parameters that a law may have.
+pub const MAX_PARAMS: usize = 48;

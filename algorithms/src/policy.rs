@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A law with its parameters, as people write it: `name` or `name:key=value,…`.
+
+use crate::registry::{LawInfo, ParamInfo, law, laws};
+use std::fmt;
+use std::str::FromStr;
+
+/// A law and a value for each of its parameters.
+#[derive(Clone)]
+pub struct Policy {
+    law: &'static LawInfo,
+    values: Vec<u32>,
+}
+
+/// Why a policy was not understood; each says what would be right.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PolicyError {
+    /// No law has this name.
+    #[error("no law is called '{name}'{}; there are: {known}", suggestion(.nearest))]
+    UnknownLaw {
+        /// The name as given.
+        name: String,
+        /// The law that was probably meant.
+        nearest: Option<&'static str>,
+        /// All names.
+        known: String,
+    },
+    /// The law has no such parameter.
+    #[error("law '{law}' has no parameter '{key}'{}; see 'ebb policies {law}'", suggestion(.nearest))]
+    UnknownParameter {
+        /// The law.
+        law: &'static str,
+        /// The key as given.
+        key: String,
+        /// The parameter that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// A part between commas is not of the form `key=value`.
+    #[error("'{part}' is not of the form key=value")]
+    NotAPair {
+        /// The part as given.
+        part: String,
+    },
+    /// The value is not a number within the parameter's bounds.
+    #[error("{law}:{key}={value}: must be a whole number from {min} to {max} ({unit})")]
+    BadValue {
+        /// The law.
+        law: &'static str,
+        /// The parameter.
+        key: &'static str,
+        /// The value as given.
+        value: String,
+        /// Least value allowed.
+        min: u32,
+        /// Greatest value allowed.
+        max: u32,
+        /// Unit of the value.
+        unit: &'static str,
+    },
+    /// A parameter is set twice.
+    #[error("{law}:{key} is set twice")]
+    SetTwice {
+        /// The law.
+        law: &'static str,
+        /// The parameter.
+        key: &'static str,
+    },
+}
+
+impl Policy {
+    /// A law with the defaults of all its parameters.
+    pub fn with_defaults(law: &'static LawInfo) -> Self {
+        Self {
+            law,
+            values: law.params.iter().map(|param| param.default).collect(),
+        }
+    }
+
+    /// The law.
+    pub fn law(&self) -> &'static LawInfo {
+        self.law
+    }
+
+    /// A value for each parameter, in the order of [`LawInfo::params`].
+    pub fn values(&self) -> &[u32] {
+        &self.values
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::with_defaults(&laws()[0])
+    }
+}
+
+impl FromStr for Policy {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        let (name, settings) = text.split_once(':').unwrap_or((text, ""));
+        let law = law(name).ok_or_else(|| PolicyError::UnknownLaw {
+            name: name.to_owned(),
+            nearest: nearest(name, laws().iter().map(|law| law.name)),
+            known: laws()
+                .iter()
+                .map(|law| law.name)
+                .collect::<Vec<_>>()
+                .join(", "),
+        })?;
+        let mut policy = Self::with_defaults(law);
+        let mut is_set = vec![false; law.params.len()];
+        for part in settings.split(',').filter(|part| !part.is_empty()) {
+            let (index, value) = parse_pair(law, part)?;
+            if std::mem::replace(&mut is_set[index], true) {
+                return Err(PolicyError::SetTwice {
+                    law: law.name,
+                    key: law.params[index].name,
+                });
+            }
+            policy.values[index] = value;
+        }
+        Ok(policy)
+    }
+}
+
+/// The shortest text that parses to the same policy.
+impl fmt::Display for Policy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.law.name)?;
+        let mut separator = ':';
+        for (param, value) in self.law.params.iter().zip(&self.values) {
+            if *value != param.default {
+                write!(formatter, "{separator}{}={value}", param.name)?;
+                separator = ',';
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Policy({self})")
+    }
+}
+
+impl PartialEq for Policy {
+    fn eq(&self, other: &Self) -> bool {
+        self.law.number == other.law.number && self.values == other.values
+    }
+}
+
+fn parse_pair(law: &'static LawInfo, part: &str) -> Result<(usize, u32), PolicyError> {
+    let (key, value) = part.split_once('=').ok_or_else(|| PolicyError::NotAPair {
+        part: part.to_owned(),
+    })?;
+    let index = law
+        .params
+        .iter()
+        .position(|param| param.name == key)
+        .ok_or_else(|| PolicyError::UnknownParameter {
+            law: law.name,
+            key: key.to_owned(),
+            nearest: nearest(key, law.params.iter().map(|param| param.name)),
+        })?;
+    let param = &law.params[index];
+    let number = value
+        .parse()
+        .ok()
+        .filter(|number| (param.min..=param.max).contains(number));
+    number
+        .map(|number| (index, number))
+        .ok_or_else(|| bad_value(law, param, value))
+}
+
+fn bad_value(law: &LawInfo, param: &ParamInfo, value: &str) -> PolicyError {
+    PolicyError::BadValue {
+        law: law.name,
+        key: param.name,
+        value: value.to_owned(),
+        min: param.min,
+        max: param.max,
+        unit: param.unit,
+    }
+}
+
+fn suggestion(nearest: &Option<&'static str>) -> String {
+    nearest.map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"))
+}
+
+/// The name most alike, if any is alike enough to have been meant.
+fn nearest(text: &str, names: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    names
+        .map(|name| (edit_distance(text, name), name))
+        .filter(|(distance, name)| distance * 2 <= name.len().max(text.len()))
+        .min()
+        .map(|(_, name)| name)
+}
+
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, to) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_alone_has_all_defaults() {
+        let policy: Policy = "ebb".parse().unwrap();
+        let defaults: Vec<u32> = policy
+            .law()
+            .params
+            .iter()
+            .map(|param| param.default)
+            .collect();
+        assert_eq!(policy.values(), defaults);
+        assert_eq!(policy.to_string(), "ebb");
+    }
+
+    #[test]
+    fn settings_are_taken_and_printed_back() {
+        let policy: Policy = "ebb:target_us=7000,high_us=20000".parse().unwrap();
+        assert_eq!(policy.to_string(), "ebb:target_us=7000,high_us=20000");
+        assert_eq!(policy.to_string().parse::<Policy>().unwrap(), policy);
+    }
+
+    #[test]
+    fn a_misspelt_law_is_answered_with_the_nearest_name() {
+        let error = "vultur".parse::<Policy>().unwrap_err();
+        assert!(
+            error.to_string().contains("did you mean 'vulture'?"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_misspelt_parameter_is_answered_with_the_nearest_name() {
+        let error = "ebb:taget_us=7000".parse::<Policy>().unwrap_err();
+        assert!(
+            error.to_string().contains("did you mean 'target_us'?"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn values_out_of_bounds_are_answered_with_the_bounds() {
+        for value in ["0", "-3", "5ms", "99999999999"] {
+            let error = format!("ebb:target_us={value}")
+                .parse::<Policy>()
+                .unwrap_err();
+            assert!(
+                error.to_string().contains("from 1000 to 1000000 (us)"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_parameter_cannot_be_set_twice() {
+        let error = "ebb:low_us=3000,low_us=4000".parse::<Policy>().unwrap_err();
+        assert_eq!(error.to_string(), "ebb:low_us is set twice");
+    }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What laws there are, and what can be set on each.
+
+use crate::native::{NativeLaw, NativeParam, native_laws};
+use std::ffi::{CStr, c_char};
+use std::sync::OnceLock;
+
+/// A law and its parameters.
+#[derive(Debug)]
+pub struct LawInfo {
+    /// The name by which policies call it.
+    pub name: &'static str,
+    /// One line on what it does.
+    pub summary: &'static str,
+    /// Its number in the kernel programs' interface.
+    pub number: u32,
+    /// Size of its state for one connection.
+    pub state_bytes: usize,
+    /// Its parameters, in the order in which their values travel.
+    pub params: Vec<ParamInfo>,
+    pub(crate) native: &'static NativeLaw,
+}
+
+/// One parameter of a law. All are 32-bit unsigned integers.
+#[derive(Debug)]
+pub struct ParamInfo {
+    /// The key in a policy.
+    pub name: &'static str,
+    /// Its unit, such as `us`, `segments`, or `choice` for numbered alternatives.
+    pub unit: &'static str,
+    /// Where the default comes from: a key of `SOURCES.md` and a section.
+    pub source: &'static str,
+    /// What it does.
+    pub what: &'static str,
+    /// The value if none is given.
+    pub default: u32,
+    /// Least value allowed.
+    pub min: u32,
+    /// Greatest value allowed.
+    pub max: u32,
+}
+
+/// All laws; the first one is the default.
+pub fn laws() -> &'static [LawInfo] {
+    static LAWS: OnceLock<Vec<LawInfo>> = OnceLock::new();
+    LAWS.get_or_init(|| native_laws().iter().map(describe).collect())
+}
+
+/// The law of a name.
+pub fn law(name: &str) -> Option<&'static LawInfo> {
+    laws().iter().find(|law| law.name == name)
+}
+
+fn describe(native: &'static NativeLaw) -> LawInfo {
+    // SAFETY: native.c gives the length of its own list.
+    let params = unsafe { std::slice::from_raw_parts(native.params, native.param_count as usize) };
+    LawInfo {
+        name: text(native.name),
+        summary: text(native.summary),
+        number: native.number,
+        state_bytes: native.state_bytes as usize,
+        params: params.iter().map(describe_param).collect(),
+        native,
+    }
+}
+
+fn describe_param(native: &NativeParam) -> ParamInfo {
+    ParamInfo {
+        name: text(native.name),
+        unit: text(native.unit),
+        source: text(native.source),
+        what: text(native.what),
+        default: native.default,
+        min: native.min,
+        max: native.max,
+    }
+}
+
+fn text(pointer: *const c_char) -> &'static str {
+    // SAFETY: native.c only hands out string literals.
+    unsafe { CStr::from_ptr(pointer) }
+        .to_str()
+        .expect("sources are UTF-8")
+}
+
+impl std::fmt::Debug for NativeLaw {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "NativeLaw({})", self.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_lie_within_their_bounds() {
+        for law in laws() {
+            for param in &law.params {
+                assert!(param.min <= param.default, "{}:{}", law.name, param.name);
+                assert!(param.default <= param.max, "{}:{}", law.name, param.name);
+            }
+        }
+    }
+
+    #[test]
+    fn names_and_numbers_are_unique() {
+        for (index, law) in laws().iter().enumerate() {
+            for other in &laws()[index + 1..] {
+                assert_ne!(law.name, other.name);
+                assert_ne!(law.number, other.number);
+            }
+        }
+    }
+}
