@@ -1,1 +1,42 @@
-//! (being written)
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A one-way network link as a data structure: packets go in with a time, and come
+//! out when they are due.
+//!
+//! Nothing here reads a clock, sleeps or touches a socket: time is an argument, so
+//! the same link serves the lab (real packets, real clock) and a simulator. Equal
+//! specification, seed and calls give equal packets, on every machine.
+//!
+//! A packet passes, in this order,
+//! 1. the *queue* ([`QueueSpec`]): drop-tail or two strict priorities, with an
+//!    optional ECN mark above a threshold;
+//! 2. the *bottleneck* ([`Capacity`]): a rate, or a trace of delivery times;
+//! 3. the *wire*: random loss, duplication, propagation delay, jitter, reordering.
+//!
+//! The packet that the bottleneck is sending is no longer in the queue: a queue of 86
+//! packets holds 86 and one more is on its way out.
+//!
+//! Not implemented: bursts of loss, corruption, active queue management beyond the
+//! ECN step, changing a link while it runs.
+#![forbid(unsafe_code)]
+
+mod bottleneck;
+mod error;
+mod link;
+mod nanos;
+mod packet;
+mod queue;
+mod random;
+mod spec;
+mod statistics;
+mod trace;
+mod units;
+mod wire;
+
+pub use error::LinkError;
+pub use link::{Delivery, Link};
+pub use nanos::Nanos;
+pub use packet::{Class, Ecn, Packet, Rejected};
+pub use spec::{Capacity, LinkSpec, QueueSpec};
+pub use statistics::{ClassStatistics, LinkStatistics, Waiting};
+pub use trace::{TRACE_MTU_BYTES, Trace};
+pub use units::{Probability, QueueLimit, Rate};

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use crate::{Capacity, Nanos, Rate, TRACE_MTU_BYTES, Trace};
+
+/// When the bottleneck has sent a packet that it starts to send at a given time.
+pub(crate) enum Bottleneck {
+    Unlimited,
+    Rate(RateClock),
+    Trace(TraceClock),
+}
+
+impl Bottleneck {
+    pub(crate) fn new(capacity: &Capacity) -> Self {
+        match capacity {
+            Capacity::Unlimited => Self::Unlimited,
+            Capacity::Rate(rate) => Self::Rate(RateClock::new(*rate)),
+            Capacity::Trace(trace) => Self::Trace(TraceClock::new(trace.clone())),
+        }
+    }
+
+    /// The time at which a packet is sent whole; `is_continuing` says that it follows
+    /// the packet before it without a gap.
+    pub(crate) fn end_of(&mut self, start: Nanos, size_bytes: u32, is_continuing: bool) -> Nanos {
+        match self {
+            Self::Unlimited => start,
+            Self::Rate(clock) => clock.end_of(start, size_bytes, is_continuing),
+            Self::Trace(clock) => clock.end_of(start, size_bytes, is_continuing),
+        }
+    }
+}
+
+/// A constant rate: what is left below a nanosecond is carried into the next packet,
+/// so a busy link never drifts.
+pub(crate) struct RateClock {
+    bits_per_s: u128,
+    /// The part of the last end below one nanosecond. *Units:* 1/bits_per_s ns.
+    remainder: u128,
+}
+
+impl RateClock {
+    fn new(rate: Rate) -> Self {
+        Self {
+            bits_per_s: u128::from(rate.bits_per_s()),
+            remainder: 0,
+        }
+    }
+
+    fn end_of(&mut self, start: Nanos, size_bytes: u32, is_continuing: bool) -> Nanos {
+        if !is_continuing {
+            self.remainder = 0;
+        }
+        let total = u128::from(size_bytes) * 8 * 1_000_000_000 + self.remainder;
+        self.remainder = total % self.bits_per_s;
+        // Fits: at 1 bit/s the largest packet (2^32 bytes) takes 2^65 ns; cut there.
+        let nanoseconds = u64::try_from(total / self.bits_per_s).unwrap_or(u64::MAX);
+        start + Nanos(nanoseconds)
+    }
+}
+
+/// A trace: packets fill opportunities in order, small ones share one, large ones
+/// span several; what no packet uses is lost.
+pub(crate) struct TraceClock {
+    trace: Trace,
+    /// The first opportunity that is not begun.
+    next_opportunity: u64,
+    /// What the one before it can still carry.
+    room_bytes: u32,
+    /// The trace starts with the first packet.
+    origin: Option<Nanos>,
+}
+
+impl TraceClock {
+    fn new(trace: Trace) -> Self {
+        Self {
+            trace,
+            next_opportunity: 0,
+            room_bytes: 0,
+            origin: None,
+        }
+    }
+
+    fn end_of(&mut self, start: Nanos, size_bytes: u32, is_continuing: bool) -> Nanos {
+        let origin = *self.origin.get_or_insert(start);
+        if !is_continuing {
+            let first = self.trace.first_after(start.since(origin));
+            // Never back to an opportunity that was begun in this same instant.
+            self.next_opportunity = self.next_opportunity.max(first);
+            self.room_bytes = 0;
+        }
+        let missing_bytes = size_bytes.saturating_sub(self.room_bytes);
+        if missing_bytes == 0 {
+            self.room_bytes -= size_bytes;
+            return start;
+        }
+        let opportunities = missing_bytes.div_ceil(TRACE_MTU_BYTES);
+        self.room_bytes = opportunities * TRACE_MTU_BYTES - missing_bytes;
+        self.next_opportunity += u64::from(opportunities);
+        origin + self.trace.time(self.next_opportunity - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate_clock(bits_per_s: u64) -> Bottleneck {
+        Bottleneck::new(&Capacity::Rate(Rate::from_bits_per_s(bits_per_s).unwrap()))
+    }
+
+    #[test]
+    fn sends_1500_bytes_at_10_mbit_in_1_200_000_ns() {
+        // 1500 * 8 bits / 10^7 bits/s = 1.2 ms.
+        let mut bottleneck = rate_clock(10_000_000);
+        assert_eq!(bottleneck.end_of(Nanos(5), 1_500, false), Nanos(1_200_005));
+    }
+
+    #[test]
+    fn carries_the_part_below_a_nanosecond_into_the_next_packet() {
+        // 1 byte at 7 bit/s takes 8/7 s = 1_142_857_142.857… ns; 7 of them 8 s exactly.
+        let mut bottleneck = rate_clock(7);
+        let mut now = Nanos::ZERO;
+        let mut lengths = Vec::new();
+        for number in 0..7 {
+            let end = bottleneck.end_of(now, 1, number > 0);
+            lengths.push(end.since(now).0);
+            now = end;
+        }
+        assert_eq!(now, Nanos::from_secs(8));
+        assert_eq!(lengths[0], 1_142_857_142);
+        assert!(
+            lengths
+                .iter()
+                .all(|length| (1_142_857_142..=1_142_857_143).contains(length))
+        );
+    }
+
+    #[test]
+    fn forgets_the_carried_part_over_a_gap() {
+        let mut bottleneck = rate_clock(7);
+        let first = bottleneck.end_of(Nanos::ZERO, 1, false);
+        let second = bottleneck.end_of(Nanos::from_secs(100), 1, false);
+        assert_eq!(first.0, second.0 - 100_000_000_000);
+    }
+
+    fn trace_clock(text: &str) -> Bottleneck {
+        Bottleneck::new(&Capacity::Trace(Trace::parse("t", text).unwrap()))
+    }
+
+    #[test]
+    fn lets_small_packets_share_an_opportunity_and_large_ones_span_two() {
+        let mut bottleneck = trace_clock("10\n20\n30\n");
+        let ms = Nanos::from_millis;
+        // Three of 500 bytes fit into the first 1500.
+        let first = bottleneck.end_of(ms(0), 500, false);
+        assert_eq!(first, ms(10));
+        assert_eq!(bottleneck.end_of(first, 500, true), ms(10));
+        assert_eq!(bottleneck.end_of(ms(10), 500, true), ms(10));
+        // 2000 bytes: 1500 at 20 ms, 500 at 30 ms; 1000 of 30 ms are left for the next.
+        assert_eq!(bottleneck.end_of(ms(10), 2_000, true), ms(30));
+        assert_eq!(bottleneck.end_of(ms(30), 1_000, true), ms(30));
+        assert_eq!(bottleneck.end_of(ms(30), 1, true), ms(40));
+    }
+
+    #[test]
+    fn wastes_opportunities_that_nobody_used() {
+        let mut bottleneck = trace_clock("10\n20\n30\n");
+        let ms = Nanos::from_millis;
+        assert_eq!(bottleneck.end_of(ms(0), 100, false), ms(10));
+        // The rest of 10 ms and all of 20 ms have passed unused.
+        assert_eq!(bottleneck.end_of(ms(20), 100, false), ms(30));
+        // In the next repetition the first opportunity is at 40 ms.
+        assert_eq!(bottleneck.end_of(ms(35), 100, false), ms(40));
+    }
+}

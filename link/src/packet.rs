@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use serde::{Deserialize, Serialize};
+
+/// Whose traffic a packet is: the class of a strict priority and of the statistics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// Everybody else's traffic; goes first under strict priority.
+    #[default]
+    BestEffort,
+    /// Traffic that yields.
+    LessThanBestEffort,
+}
+
+impl Class {
+    /// Both classes, the one that goes first first.
+    pub const ALL: [Self; 2] = [Self::BestEffort, Self::LessThanBestEffort];
+
+    /// Place of the class in [`Class::ALL`] and in arrays by class.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// The congestion notification field of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ecn {
+    /// The sender does not know of ECN: never marked.
+    #[default]
+    NotCapable,
+    /// May be marked.
+    Capable,
+    /// Is marked: congestion experienced.
+    Congested,
+}
+
+/// A packet on a link, with whatever its owner wants carried along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<T> {
+    /// Size on the link, headers included. *Units:* bytes.
+    pub size_bytes: u32,
+    /// Whose traffic it is.
+    pub class: Class,
+    /// Its congestion notification field; the link may turn Capable to Congested.
+    pub ecn: Ecn,
+    /// The owner's: bytes, an index, a simulated segment.
+    pub payload: T,
+}
+
+impl<T> Packet<T> {
+    /// A packet without ECN.
+    pub const fn new(size_bytes: u32, class: Class, payload: T) -> Self {
+        Self {
+            size_bytes,
+            class,
+            ecn: Ecn::NotCapable,
+            payload,
+        }
+    }
+}
+
+/// A packet that the full queue did not take, handed back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rejected<T>(pub Packet<T>);

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::random::{Purpose, Stream};
+use crate::{Delivery, LinkSpec, LinkStatistics, Nanos};
+
+/// Packets between the bottleneck and the far end.
+pub(crate) struct Wire<T> {
+    spec: LinkSpec,
+    loss: Stream,
+    jitter: Stream,
+    reorder: Stream,
+    duplicate: Stream,
+    /// Packets in the order of their due times: nearly all, so at no cost.
+    ordered: VecDeque<InFlight<T>>,
+    /// Packets that may be overtaken.
+    unordered: BinaryHeap<Reverse<InFlight<T>>>,
+    next_number: u64,
+}
+
+impl<T: Clone> Wire<T> {
+    pub(crate) fn new(spec: &LinkSpec, seed: u64) -> Self {
+        Self {
+            spec: spec.clone(),
+            loss: Stream::new(seed, Purpose::Loss),
+            jitter: Stream::new(seed, Purpose::Jitter),
+            reorder: Stream::new(seed, Purpose::Reorder),
+            duplicate: Stream::new(seed, Purpose::Duplicate),
+            ordered: VecDeque::new(),
+            unordered: BinaryHeap::new(),
+            next_number: 0,
+        }
+    }
+
+    /// The least time that a packet spends on the wire.
+    pub(crate) fn delay(&self) -> Nanos {
+        self.spec.delay
+    }
+
+    /// Takes a packet that the bottleneck has sent; its due time is still the sending's.
+    pub(crate) fn send(&mut self, mut delivery: Delivery<T>, statistics: &mut LinkStatistics) {
+        let counters = statistics.class_mut(delivery.packet.class);
+        if self.loss.is_chosen(self.spec.loss) {
+            counters.lost_pkts += 1;
+            return;
+        }
+        delivery.due += self.spec.delay;
+        if self.spec.jitter > Nanos::ZERO {
+            delivery.due += self.jitter.up_to(self.spec.jitter);
+        }
+        let is_held_back = self.reorder.is_chosen(self.spec.reorder);
+        if is_held_back {
+            delivery.due += self.spec.reorder_delay;
+            counters.reordered_pkts += 1;
+        }
+        let may_be_overtaken = is_held_back || self.spec.jitter_reorders;
+        if self.duplicate.is_chosen(self.spec.duplicate) {
+            counters.duplicated_pkts += 1;
+            self.push(delivery.clone(), may_be_overtaken);
+        }
+        self.push(delivery, may_be_overtaken);
+    }
+
+    /// When the next packet is due.
+    pub(crate) fn next_due(&self) -> Option<Nanos> {
+        let ordered = self.ordered.front().map(|in_flight| in_flight.delivery.due);
+        let unordered = self
+            .unordered
+            .peek()
+            .map(|Reverse(in_flight)| in_flight.delivery.due);
+        match (ordered, unordered) {
+            (Some(first), Some(second)) => Some(first.min(second)),
+            (first, second) => first.or(second),
+        }
+    }
+
+    /// The packet that is due first, if it is due at `now`.
+    pub(crate) fn pop(&mut self, now: Nanos) -> Option<Delivery<T>> {
+        if self.next_due()? > now {
+            return None;
+        }
+        let is_ordered = match (self.ordered.front(), self.unordered.peek()) {
+            (Some(ordered), Some(Reverse(unordered))) => ordered < unordered,
+            (ordered, _) => ordered.is_some(),
+        };
+        if is_ordered {
+            return self.ordered.pop_front().map(|in_flight| in_flight.delivery);
+        }
+        self.unordered
+            .pop()
+            .map(|Reverse(in_flight)| in_flight.delivery)
+    }
+
+    pub(crate) fn len_pkts(&self) -> usize {
+        self.ordered.len() + self.unordered.len()
+    }
+
+    fn push(&mut self, mut delivery: Delivery<T>, may_be_overtaken: bool) {
+        let number = self.next_number;
+        self.next_number += 1;
+        if may_be_overtaken {
+            self.unordered.push(Reverse(InFlight { delivery, number }));
+            return;
+        }
+        if let Some(last) = self.ordered.back() {
+            delivery.due = delivery.due.max(last.delivery.due);
+        }
+        self.ordered.push_back(InFlight { delivery, number });
+    }
+}
+
+/// Ordered by due time, then by the order of sending.
+struct InFlight<T> {
+    delivery: Delivery<T>,
+    number: u64,
+}
+
+impl<T> InFlight<T> {
+    fn key(&self) -> (Nanos, u64) {
+        (self.delivery.due, self.number)
+    }
+}
+
+impl<T> PartialEq for InFlight<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<T> Eq for InFlight<T> {}
+
+impl<T> PartialOrd for InFlight<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for InFlight<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
