@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Checks that every number in the laws says where it comes from.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::header::{self, Citation};
+
+/// Headers that hold no law: their numbers are the interface's own.
+const INTERFACE_HEADERS: [&str; 4] = ["contract.h", "laws.h", "math.h", "types.h"];
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Headers read.
+    pub headers: usize,
+    /// Citations resolved or not.
+    pub citations: usize,
+    /// One line per problem: `file:line: what is wrong`.
+    pub problems: Vec<String>,
+}
+
+/// Checks the headers in `directory` against its `SOURCES.md`.
+///
+/// Errors: a file or the directory cannot be read.
+pub fn check(directory: &Path) -> Result<Report> {
+    let sources = read_sources(&directory.join("SOURCES.md"))?;
+    let mut report = Report::default();
+    for path in headers(directory)? {
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let mut check = HeaderCheck {
+            path: &path,
+            sources: &sources,
+            report: &mut report,
+        };
+        check.citations(&text);
+        if !INTERFACE_HEADERS.iter().any(|name| path.ends_with(name)) {
+            check.constants(&text);
+            check.parameters(&text);
+        }
+        report.headers += 1;
+    }
+    Ok(report)
+}
+
+/// Key to the headings of the document that the key stands for, if it is one of ours.
+type Sources = BTreeMap<String, Option<Vec<String>>>;
+
+struct HeaderCheck<'a> {
+    path: &'a Path,
+    sources: &'a Sources,
+    report: &'a mut Report,
+}
+
+impl HeaderCheck<'_> {
+    fn citations(&mut self, text: &str) {
+        for citation in header::citations(text) {
+            self.report.citations += 1;
+            match self.sources.get(&citation.key) {
+                None => {
+                    let problem = format!("[{}] is not in SOURCES.md", citation.key);
+                    self.problem(citation.line, &problem);
+                }
+                Some(Some(headings)) if !has_section(headings, &citation) => {
+                    let problem =
+                        format!("[{} §{}]: no such heading", citation.key, citation.section);
+                    self.problem(citation.line, &problem);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn constants(&mut self, text: &str) {
+        for constant in header::constants(text) {
+            if header::citations(&constant.comment).is_empty() {
+                let problem = format!(
+                    "{} has no source: put [KEY §section] above it",
+                    constant.name
+                );
+                self.problem(constant.line, &problem);
+            }
+        }
+    }
+
+    fn parameters(&mut self, text: &str) {
+        for parameter in header::parameters(text) {
+            let problem = match parameter.source {
+                None => format!("parameter {} has not seven fields", parameter.name),
+                Some(source) if header::citations(&source).is_empty() => {
+                    format!("parameter {} has no source: \"{source}\"", parameter.name)
+                }
+                Some(_) => continue,
+            };
+            self.problem(parameter.line, &problem);
+        }
+    }
+
+    fn problem(&mut self, line: usize, what: &str) {
+        self.report
+            .problems
+            .push(format!("{}:{line}: {what}", self.path.display()));
+    }
+}
+
+fn has_section(headings: &[String], citation: &Citation) -> bool {
+    let section = citation.section.to_lowercase();
+    section.is_empty() || headings.iter().any(|heading| heading.contains(&section))
+}
+
+fn headers(directory: &Path) -> Result<Vec<PathBuf>> {
+    let context = || directory.display().to_string();
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(directory).with_context(context)? {
+        let path = entry.with_context(context)?.path();
+        if path.extension().is_some_and(|extension| extension == "h") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Reads the table `| KEY | source |`; links to documents of ours are followed for headings.
+fn read_sources(path: &Path) -> Result<Sources> {
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let mut sources = Sources::new();
+    for line in text.lines() {
+        let mut cells = line.split('|').map(str::trim);
+        let (Some(""), Some(key), Some(source)) = (cells.next(), cells.next(), cells.next()) else {
+            continue;
+        };
+        if key == "Key" || key.starts_with('-') {
+            continue;
+        }
+        let headings = match local_link(source) {
+            Some(link) => Some(read_headings(&path.with_file_name(link))?),
+            None => None,
+        };
+        sources.insert(key.to_owned(), headings);
+    }
+    Ok(sources)
+}
+
+fn local_link(source: &str) -> Option<&str> {
+    let (_, behind) = source.split_once("](")?;
+    let (link, _) = behind.split_once(')')?;
+    (link.ends_with(".md") && !link.contains("://")).then_some(link)
+}
+
+fn read_headings(path: &Path) -> Result<Vec<String>> {
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    Ok(text
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .map(str::to_lowercase)
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCES: &str = "# S\n\n| Key | Source |\n|---|---|\n| A1 | A paper |\n\
+                           | OURS | [doc.md](doc.md) |\n";
+
+    fn problems_of(header: &str) -> Vec<String> {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("SOURCES.md"), SOURCES).unwrap();
+        fs::write(directory.path().join("doc.md"), "# Doc\n\n## The yield\n").unwrap();
+        fs::write(directory.path().join("law.h"), header).unwrap();
+        let prefix = format!("{}:", directory.path().join("law.h").display());
+        let report = check(directory.path()).unwrap();
+        assert_eq!(report.headers, 1);
+        report
+            .problems
+            .iter()
+            .map(|p| p.strip_prefix(&prefix).unwrap().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn a_header_with_sources_passes() {
+        let header = "/* [OURS §yield] */\n#define EBB_A 1u\n#define EBB_P_PARAMS(P) \\\n\
+                      \tP(x, 1, 0, 2, \"us\", \"[A1 §7]\", \"what\")\n";
+        assert_eq!(problems_of(header), [""; 0]);
+    }
+
+    #[test]
+    fn a_constant_without_source_is_named() {
+        let problems = problems_of("/* just so */\n#define EBB_A 1u\n");
+        assert_eq!(
+            problems,
+            ["2: EBB_A has no source: put [KEY §section] above it"]
+        );
+    }
+
+    #[test]
+    fn an_unknown_key_is_named() {
+        let problems = problems_of("\n/* [B2 §1] */\n#define EBB_A 1u\n");
+        assert_eq!(problems, ["2: [B2] is not in SOURCES.md"]);
+    }
+
+    #[test]
+    fn a_section_that_our_document_has_not_is_named() {
+        assert_eq!(
+            problems_of("/* [OURS §base] */\n"),
+            ["1: [OURS §base]: no such heading"]
+        );
+    }
+
+    #[test]
+    fn a_parameter_without_source_is_named() {
+        let header = "#define EBB_P_PARAMS(P) \\\n\tP(x, 1, 0, 2, \"us\", \"ours\", \"what\") \\\n\
+                      \tP(y, 1, 0)\n";
+        let expected = [
+            "2: parameter x has no source: \"ours\"",
+            "3: parameter y has not seven fields",
+        ];
+        assert_eq!(problems_of(header), expected);
+    }
+
+    #[test]
+    fn a_missing_list_of_sources_is_an_error_that_names_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = check(directory.path()).unwrap_err();
+        assert!(format!("{error:#}").contains("SOURCES.md"));
+    }
+}
