@@ -2,7 +2,18 @@
 //! Compiles the laws natively.
 
 fn main() {
-    for header in ["contract", "ebb", "laws", "math", "timestamps", "types"] {
+    for header in [
+        "contract",
+        "ebb",
+        "laws",
+        "math",
+        "timestamps",
+        "types",
+        "vulture",
+        "vulture_cwnd",
+        "vulture_params",
+        "vulture_piv",
+    ] {
         println!("cargo::rerun-if-changed={header}.h");
     }
     println!("cargo::rerun-if-changed=native.c");

@@ -13,9 +13,9 @@
 /* [VULTURE §0.3.5] ackQue: 64 groups of one jiffy are a round trip of 256 ms. */
 #define EBB_VULTURE_ACKS 64u
 #define EBB_VULTURE_ACK_MASK (EBB_VULTURE_ACKS - 1)
-/* [EBB §vulture] Groups that one segment may take from the queue; the next goes on. */
+/* [READING §additions] Groups that one segment may take from the queue; the next goes on. */
 #define EBB_VULTURE_ACK_STEPS 8
-/* [EBB §vulture] Bounds the sums: larger than any TCP window. */
+/* [READING §additions] Bounds the sums: larger than any TCP window. */
 #define EBB_VULTURE_MAX_ESTIMATE_BYTES 0x3fffffffu
 
 /* Acknowledgements whose timestamps cannot, or need not, be told apart. */

@@ -129,11 +129,11 @@
 	  "first window of a connection that was not observed before")                      \
 	P(first_window_x1024, 1024, 64, 4096, "1/1024", "[VULTURE §0.3.5]",                 \
 	  "first window of one that was, in congestion window estimates")                   \
-	P(min_window_mss, 2, 1, 64, "segments", "[EBB §vulture]",                           \
+	P(min_window_mss, 2, 1, 64, "segments", "[READING §additions]",                           \
 	  "least window: two segments, or delayed acknowledgements stall the flow")         \
 	P(growth_limit_x1024, 0, 0, 65536, "1/1024", "[VULTURE §0.3.5]",                    \
 	  "the window grows up to so many congestion window estimates; 0: without limit")   \
-	P(no_timestamps_increases, 1, 0, 1, "flag", "[EBB §vulture]",                       \
+	P(no_timestamps_increases, 1, 0, 1, "flag", "[READING §additions]",                       \
 	  "without timestamps a round trip without loss means increase, or fix (0)")
 
 struct ebb_vulture_params {

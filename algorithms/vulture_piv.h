@@ -14,11 +14,11 @@
 /* [VULTURE §0.3.2] packetQue: at 1500 bytes, what 61 Mbit/s bring in 20 ms. */
 #define EBB_VULTURE_PACKETS 128u
 #define EBB_VULTURE_PACKET_MASK (EBB_VULTURE_PACKETS - 1)
-/* [EBB §vulture] Packets are queued so often within a PSI at most. */
+/* [READING §additions] Packets are queued so often within a PSI at most. */
 #define EBB_VULTURE_PACKETS_PER_PSI 96u
-/* [EBB §vulture] Partners that one packet may pass over. */
+/* [READING §additions] Partners that one packet may pass over. */
 #define EBB_VULTURE_PACKET_STEPS 8
-/* [EBB §vulture] Bounds one variation, and so the sum of a round trip's. */
+/* [READING §additions] Bounds one variation, and so the sum of a round trip's. */
 #define EBB_VULTURE_MAX_PIV_JIFFIES 1000000u
 
 struct ebb_vulture_packet {
@@ -188,22 +188,21 @@ EBB_INLINE void ebb_vulture_packets_pass_over(struct ebb_vulture_pairs *pairs, u
 	}
 }
 
-/*
- * Algorithm 1: takes a packet into the queue, or pairs it with the head. Counts the
- * pair only if is_analysing; without pairs (has_pairs = 0 in params' pause rule) the
- * caller uses ebb_vulture_packets_push.
- */
+/* Algorithm 1: pairs a packet with the head of the queue, or queues it. */
 EBB_INLINE void ebb_vulture_pairs_take(struct ebb_vulture_pairs *pairs, u64 now_us, u32 sent,
 				       u32 arrived, const struct ebb_vulture_params *params)
 {
+	u64 psi_limit = ebb_vulture_span(params, params->psi_jiffies);
 	struct ebb_vulture_packet *head;
 	u32 psi;
 
 	ebb_vulture_packets_pass_over(pairs, sent, params);
 	head = &pairs->packets[pairs->head & EBB_VULTURE_PACKET_MASK];
 	psi = sent - head->sent;
-	if (!pairs->count || (s32)psi < 0 ||
-	    psi < ebb_vulture_span(params, params->psi_jiffies)) {
+	/* Sent before the head by more than reordering explains: another clock. */
+	if ((s32)psi < 0 && 0 - psi > psi_limit)
+		ebb_vulture_packets_clear(pairs);
+	if (!pairs->count || (s32)psi < 0 || psi < psi_limit) {
 		ebb_vulture_packets_push(pairs, now_us, sent, arrived, params);
 		return;
 	}
@@ -216,18 +215,14 @@ EBB_INLINE void ebb_vulture_pairs_take(struct ebb_vulture_pairs *pairs, u64 now_
 		ebb_vulture_packets_push(pairs, now_us, sent, arrived, params);
 }
 
-/* Takes a segment's timestamp; afterwards sent and arrived hold its times. */
+/* Takes a segment's timestamp and sets its times; returns 0 if they mean nothing. */
 EBB_INLINE u8 ebb_vulture_pairs_clock(struct ebb_vulture_pairs *pairs, u64 now_us, u32 tsval,
 				      const struct ebb_vulture_params *params,
 				      struct ebb_vulture_packet *times)
 {
 	u64 unit_us = ebb_vulture_unit_us(params);
-	u64 last_sender_us = pairs->clock.sender_us;
 
 	if (ebb_clock_on_segment(&pairs->clock, now_us, tsval, 0))
-		ebb_vulture_packets_clear(pairs);
-	/* Beyond what reordering explains, the clock has wrapped or started anew. */
-	if (pairs->clock.sender_us + EBB_TICK_STOPPED_US < last_sender_us)
 		ebb_vulture_packets_clear(pairs);
 	times->sent = (u32)ebb_div(pairs->clock.sender_us, unit_us, 0);
 	times->arrived = (u32)ebb_div(now_us, unit_us, 0);
