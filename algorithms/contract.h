@@ -41,7 +41,8 @@ struct ebb_segment {
 	u32 segments;       /* wire segments in the aggregate (GRO): at least 1 */
 	u32 tsval;          /* sender's clock in its own ticks, if has_timestamps */
 	u32 tsecr;          /* our clock, in our ticks, as echoed, if has_timestamps */
-	u32 local_ts;       /* our timestamp clock at arrival, in our ticks */
+	u32 local_ts;       /* our timestamp clock at arrival, in our ticks; it advances
+			     * whenever now_us is a multiple of local_tick_us */
 	u32 local_tick_us;  /* length of our tick: 1000 on Linux, or 1 */
 	u32 rcv_nxt;        /* next byte expected, before this segment */
 	u32 right_edge_seq; /* first byte beyond the window advertised last */

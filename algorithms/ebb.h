@@ -74,7 +74,9 @@ struct ebb_ebb_state {
 	u64 capacity_bytes_per_s;   /* C: fastest train */
 	u64 base_since_us;          /* start of the current base window */
 	u32 base_us[2];             /* least delay in the current and the last base window */
-	u32 rtt_us;                 /* least round-trip time; 0: none yet */
+	u32 least_rtt_us[2];        /* least round-trip time, likewise */
+	u32 rtt_us;                 /* the lesser of these; 0: none yet */
+	u32 segment_us;             /* time that a segment takes at C */
 	u32 queue_us;               /* q: the last segment's queueing delay */
 	u32 excess_us;              /* e: the part of it that our bursts do not explain */
 	u32 longest_queue_us;       /* ever seen: about the bottleneck's buffer */
@@ -157,15 +159,6 @@ EBB_INLINE u64 ebb_ebb_bdp_bytes(const struct ebb_ebb_state *s)
 	return ebb_ebb_bytes_in(s, s->rtt_us);
 }
 
-/* The window that fills the link with a queue of the target; no limit before C is known. */
-EBB_INLINE u64 ebb_ebb_cap_bytes(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
-{
-	u64 cap_bytes = ebb_ebb_bytes_in(s, (u64)s->rtt_us + p->target_us);
-
-	return s->capacity_bytes_per_s ? ebb_max(cap_bytes, ebb_ebb_segments(s, 4)) :
-					 EBB_EBB_MAX_WINDOW_BYTES;
-}
-
 EBB_INLINE u32 ebb_ebb_base_us(const struct ebb_ebb_state *s)
 {
 	return (u32)ebb_min(s->base_us[0], s->base_us[1]);
@@ -175,25 +168,63 @@ EBB_INLINE void ebb_ebb_forget_delays(struct ebb_ebb_state *s, u64 now_us)
 {
 	s->base_us[0] = EBB_EBB_NO_DELAY;
 	s->base_us[1] = EBB_EBB_NO_DELAY;
+	s->least_rtt_us[0] = EBB_EBB_NO_DELAY;
+	s->least_rtt_us[1] = EBB_EBB_NO_DELAY;
 	s->base_since_us = now_us;
 	s->last_empty_us = now_us;
 	s->virtual_queue_bytes = 0;
 	s->virtual_queue_at_us = s->clock.sender_us;
 }
 
-/* The least delay of one to two base windows; time passes slowly while we yield. */
+/* The least delay and RTT of one to two base windows; time passes slowly in YIELD. */
 EBB_INLINE void ebb_ebb_update_base(struct ebb_ebb_state *s, const struct ebb_ebb_params *p,
-				    u64 now_us, u32 delay_us)
+				    u64 now_us, u32 delay_us, u32 rtt_us)
 {
 	u64 window_us = s->is_yielding ? (u64)p->base_window_us * 10 : p->base_window_us;
 
 	if (now_us - s->base_since_us > window_us) {
 		s->base_us[1] = s->base_us[0];
 		s->base_us[0] = EBB_EBB_NO_DELAY;
+		s->least_rtt_us[1] = s->least_rtt_us[0];
+		s->least_rtt_us[0] = EBB_EBB_NO_DELAY;
 		s->base_since_us = now_us;
 	}
-	if (delay_us < s->base_us[0])
-		s->base_us[0] = delay_us;
+	s->base_us[0] = (u32)ebb_min(s->base_us[0], delay_us);
+	s->least_rtt_us[0] = (u32)ebb_min(s->least_rtt_us[0], rtt_us);
+	rtt_us = (u32)ebb_min(s->least_rtt_us[0], s->least_rtt_us[1]);
+	s->rtt_us = rtt_us == EBB_EBB_NO_DELAY ? 0 : rtt_us;
+}
+
+/* A queue below a segment's time, or a tick, cannot be told from none: thresholds scale. */
+EBB_INLINE u32 ebb_ebb_grain_us(const struct ebb_ebb_state *s)
+{
+	u32 tick_us = s->clock.tick.tick_us > EBB_TICK_USUAL_US ? s->clock.tick.tick_us : 0;
+
+	return (u32)ebb_max(s->segment_us, tick_us);
+}
+
+EBB_INLINE u32 ebb_ebb_low_us(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
+{
+	return (u32)ebb_max(p->low_us, ebb_ebb_grain_us(s));
+}
+
+EBB_INLINE u32 ebb_ebb_target_us(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
+{
+	return (u32)ebb_max(p->target_us, ebb_ebb_grain_us(s) * 3 / 2);
+}
+
+EBB_INLINE u32 ebb_ebb_high_us(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
+{
+	return (u32)ebb_max(p->high_us, ebb_ebb_grain_us(s) * 4);
+}
+
+/* The window that fills the link with a queue of the target; no limit before C is known. */
+EBB_INLINE u64 ebb_ebb_cap_bytes(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
+{
+	u64 cap_bytes = ebb_ebb_bytes_in(s, (u64)s->rtt_us + ebb_ebb_target_us(s, p));
+
+	return s->capacity_bytes_per_s ? ebb_max(cap_bytes, ebb_ebb_segments(s, 4)) :
+					 EBB_EBB_MAX_WINDOW_BYTES;
 }
 
 /* ---- helpers: what a segment tells ---- */
@@ -221,6 +252,7 @@ EBB_INLINE void ebb_ebb_take_arrival(struct ebb_ebb_state *s, u64 now_us, u32 by
 		s->capacity_bytes_per_s = ebb_min(ebb_max(s->capacity_bytes_per_s,
 							  rate_bytes_per_s),
 						  EBB_EBB_MAX_CAPACITY_BYTES_PER_S);
+		s->segment_us = (u32)ebb_min(ebb_ebb_time_of(s, s->mss_bytes), 1000000);
 	}
 	if (s->arrival_count >= EBB_EBB_LONG_TRAIN) {
 		long_train = &s->arrivals[(s->arrival_count - EBB_EBB_LONG_TRAIN) &
@@ -255,16 +287,16 @@ EBB_INLINE void ebb_ebb_take_delay(struct ebb_ebb_state *s, const struct ebb_seg
 	u32 delay_us, base_us, echo_age = segment->local_ts - segment->tsecr;
 
 	if (segment->tsecr && echo_age < 0x7fffffff)
-		rtt_us = ebb_clamp((u64)echo_age * segment->local_tick_us, 1, EBB_EBB_MAX_RTT_US);
+		rtt_us = ebb_clamp((u64)echo_age * segment->local_tick_us +
+				   ebb_mod(segment->now_us, segment->local_tick_us),
+				   1, EBB_EBB_MAX_RTT_US);
 	if (ebb_clock_on_segment(&s->clock, segment->now_us, segment->tsval, rtt_us))
 		ebb_ebb_forget_delays(s, segment->now_us);
-	rtt_us = ebb_max(rtt_us, segment->local_tick_us);
-	if (echo_age < 0x7fffffff && segment->tsecr && (!s->rtt_us || rtt_us < s->rtt_us))
-		s->rtt_us = (u32)rtt_us;
+	rtt_us = rtt_us ? ebb_max(rtt_us, segment->local_tick_us) : EBB_EBB_NO_DELAY;
 	delay_us = ebb_clock_delay_us(&s->clock, segment->now_us);
 	if (!delay_us)
 		return;
-	ebb_ebb_update_base(s, p, segment->now_us, delay_us);
+	ebb_ebb_update_base(s, p, segment->now_us, delay_us, (u32)rtt_us);
 	base_us = ebb_ebb_base_us(s);
 	s->queue_us = delay_us - base_us;
 	s->excess_us = (u32)ebb_sub_floor(s->queue_us,
@@ -363,7 +395,7 @@ EBB_INLINE void ebb_ebb_yield(struct ebb_ebb_state *s, const struct ebb_segment 
 {
 	u64 window_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
 	u64 least_bytes = ebb_ebb_segments(s, p->probe_segments);
-	u64 over_us = ebb_sub_floor(ebb_sub_floor(excess_us, own_us), p->target_us);
+	u64 over_us = ebb_sub_floor(ebb_sub_floor(excess_us, own_us), ebb_ebb_target_us(s, p));
 	u8 had_link = (u64)s->last_round_bytes * 10 > ebb_ebb_bdp_bytes(s) * 7;
 	u8 is_recent = s->has_yielded &&
 		       segment->now_us - s->yield_since_us < 6ull * s->rtt_us;
@@ -389,7 +421,7 @@ EBB_INLINE void ebb_ebb_yield(struct ebb_ebb_state *s, const struct ebb_segment 
 EBB_INLINE void ebb_ebb_retreat(struct ebb_ebb_state *s, const struct ebb_segment *segment,
 				const struct ebb_ebb_params *p, u32 excess_us)
 {
-	u64 longer_us = (u64)s->rtt_us + ebb_sub_floor(excess_us, p->target_us) + 2000;
+	u64 longer_us = (u64)s->rtt_us + ebb_sub_floor(excess_us, ebb_ebb_target_us(s, p)) + 2000;
 	u64 window_bytes = ebb_div((u64)s->rwnd_bytes * s->rtt_us, longer_us, s->rwnd_bytes);
 
 	ebb_ebb_set_window(s, ebb_min(s->last_rwnd_bytes, window_bytes));
@@ -407,9 +439,9 @@ EBB_INLINE u8 ebb_ebb_judge(struct ebb_ebb_state *s, const struct ebb_segment *s
 	u64 grown_bytes = ebb_sub_floor(s->rwnd_bytes, s->last_rwnd_bytes);
 	u32 own_us = (u32)ebb_min(ebb_ebb_time_of(s, grown_bytes), EBB_EBB_MAX_RTT_US);
 
-	if (excess_us == EBB_EBB_NO_DELAY || excess_us <= p->high_us || s->is_yielding)
+	if (excess_us == EBB_EBB_NO_DELAY || excess_us <= ebb_ebb_high_us(s, p) || s->is_yielding)
 		return 0;
-	if (excess_us > p->high_us + own_us)
+	if (excess_us > ebb_ebb_high_us(s, p) + own_us)
 		ebb_ebb_yield(s, segment, p, excess_us, own_us);
 	else
 		ebb_ebb_retreat(s, segment, p, excess_us);
@@ -422,7 +454,7 @@ EBB_INLINE u64 ebb_ebb_growth_bytes(struct ebb_ebb_state *s, const struct ebb_eb
 	u64 window_bytes = s->rwnd_bytes, bdp_bytes = ebb_ebb_bdp_bytes(s);
 	u64 cap_bytes = ebb_ebb_cap_bytes(s, p), growth_bytes, steps;
 	u8 is_fast = s->round_rate_bytes_per_s * 100 > s->capacity_bytes_per_s * 85;
-	u8 is_alone = s->round_excess_us < p->target_us + 3000;
+	u8 is_alone = s->round_excess_us < ebb_ebb_target_us(s, p) + 3000;
 
 	if ((u64)s->round_bytes * 3 / 2 + ebb_ebb_segments(s, 4) < s->round_rwnd_bytes)
 		return 0;
@@ -447,7 +479,7 @@ EBB_INLINE void ebb_ebb_shrink(struct ebb_ebb_state *s, const struct ebb_segment
 			       const struct ebb_ebb_params *p)
 {
 	u64 window_bytes = ebb_min(s->rwnd_bytes, (u64)s->round_bytes + ebb_ebb_segments(s, 2));
-	u64 over_us = s->round_queue_us - p->target_us;
+	u64 over_us = s->round_queue_us - ebb_ebb_target_us(s, p);
 	u64 step_bytes = ebb_div(window_bytes * ebb_min(over_us, 1 << 20) * 3 / 2, s->rtt_us, 0);
 
 	ebb_ebb_remember_saturation(s, s->rwnd_bytes);
@@ -477,7 +509,7 @@ EBB_INLINE void ebb_ebb_end_yielding_round(struct ebb_ebb_state *s,
 					   const struct ebb_segment *segment,
 					   const struct ebb_ebb_params *p)
 {
-	if (s->round_queue_us < p->target_us && segment->now_us >= s->hold_until_us) {
+	if (s->round_queue_us < ebb_ebb_target_us(s, p) && segment->now_us >= s->hold_until_us) {
 		s->is_yielding = 0;
 		s->is_reclaiming = 1;
 		s->clear_rounds = 0;
@@ -502,10 +534,10 @@ EBB_INLINE void ebb_ebb_end_round(struct ebb_ebb_state *s, const struct ebb_segm
 							      ebb_ebb_segments(s, 4)));
 		if (ebb_ebb_drain(s, segment, p))
 			return;
-		if (s->round_queue_us < p->low_us) {
+		if (s->round_queue_us < ebb_ebb_low_us(s, p)) {
 			s->clear_rounds++;
 			s->growth_bytes = (u32)ebb_ebb_growth_bytes(s, p);
-		} else if (s->round_queue_us < p->target_us) {
+		} else if (s->round_queue_us < ebb_ebb_target_us(s, p)) {
 			s->is_starting = 0;
 			ebb_ebb_set_window(s, ebb_min(s->rwnd_bytes, (u64)s->round_bytes +
 							      ebb_ebb_segments(s, 2)));
@@ -526,7 +558,7 @@ EBB_INLINE u8 ebb_ebb_is_congestive(const struct ebb_ebb_state *s,
 				    const struct ebb_segment *segment,
 				    const struct ebb_ebb_params *p)
 {
-	u32 usual_us = (u32)ebb_min(p->target_us, s->longest_queue_us / 4 * 3);
+	u32 usual_us = (u32)ebb_min(ebb_ebb_target_us(s, p), s->longest_queue_us / 4 * 3);
 
 	if (segment->is_ce)
 		return 1;
@@ -571,8 +603,7 @@ EBB_INLINE void ebb_ebb_take_feedback_time(struct ebb_ebb_state *s,
 	u32 feedback_us = (u32)ebb_clamp(segment->now_us - s->round_since_us, 1,
 					 EBB_EBB_MAX_RTT_US);
 
-	ebb_ebb_update_base(s, p, segment->now_us, feedback_us);
-	s->rtt_us = ebb_ebb_base_us(s);
+	ebb_ebb_update_base(s, p, segment->now_us, feedback_us, feedback_us);
 	s->queue_us = feedback_us - s->rtt_us;
 	s->round_queue_us = s->queue_us;
 	s->longest_queue_us = (u32)ebb_max(s->longest_queue_us, s->queue_us);

@@ -15,6 +15,11 @@ EBB_INLINE u64 ebb_div(u64 dividend, u64 divisor, u64 if_zero)
 	return divisor ? dividend / divisor : if_zero;
 }
 
+EBB_INLINE u64 ebb_mod(u64 dividend, u64 divisor)
+{
+	return divisor ? dividend % divisor : 0;
+}
+
 EBB_INLINE u64 ebb_min(u64 a, u64 b)
 {
 	return a < b ? a : b;

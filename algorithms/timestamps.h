@@ -40,6 +40,8 @@
 
 /* [RFC7323 §5.4] 100 ppm is what quartz clocks reach; half as much again to spare. */
 #define EBB_CLOCK_DRIFT_PPM 150u
+/* [EBB §clock] An offset counts for one to two windows, if drift explains its loss. */
+#define EBB_CLOCK_WINDOW_US 10000000u
 /* [EBB §clock] Keeps differences of clocks positive: larger than any delay. */
 #define EBB_CLOCK_BIAS_US (1ull << 40)
 /* [EBB §clock] Keeps a delay positive that both clocks' ticks round below zero. */
@@ -61,6 +63,8 @@ struct ebb_clock {
 	u64 sender_us;         /* sender's clock at last_tsval, on our scale, arbitrary zero */
 	u64 offset_us;         /* greatest (one-way delay - RTT), following drift */
 	u64 offset_at_us;      /* when it was brought up to date */
+	u64 window_since_us;   /* start of the current window */
+	u64 window_offset_us[2]; /* greatest (one-way delay - RTT) of this and the last */
 	u32 last_tsval;
 	u8 is_started;
 	u8 has_offset;
@@ -166,17 +170,29 @@ EBB_INLINE void ebb_clock_advance(struct ebb_clock *clock, u64 now_us, u32 tsval
 	clock->last_tsval = tsval;
 }
 
-/* Lets the offset sink by the greatest drift since it was last brought up to date. */
-EBB_INLINE void ebb_clock_follow_drift(struct ebb_clock *clock, u64 now_us)
+/*
+ * Takes a sample of the clocks' offset. The greatest counts: queues on the way back
+ * make samples smaller. It sinks only as far as drift can explain.
+ */
+EBB_INLINE void ebb_clock_take_offset(struct ebb_clock *clock, u64 now_us, u64 offset_us)
 {
 	u64 elapsed_us = ebb_min(ebb_sub_floor(now_us, clock->offset_at_us), 1ull << 40);
-	u64 sink_us = elapsed_us * EBB_CLOCK_DRIFT_PPM / 1000000;
+	u64 sink_us = elapsed_us * EBB_CLOCK_DRIFT_PPM / 1000000, greatest_us;
 
-	if (!sink_us)
-		return;
-	clock->offset_us -= sink_us;
-	/* Only the time that was accounted for, so that no fraction is lost. */
-	clock->offset_at_us += sink_us * 1000000 / EBB_CLOCK_DRIFT_PPM;
+	if (now_us - clock->window_since_us > EBB_CLOCK_WINDOW_US) {
+		clock->window_offset_us[1] = clock->window_offset_us[0];
+		clock->window_offset_us[0] = offset_us;
+		clock->window_since_us = now_us;
+	}
+	clock->window_offset_us[0] = ebb_max(clock->window_offset_us[0], offset_us);
+	greatest_us = ebb_max(clock->window_offset_us[0], clock->window_offset_us[1]);
+	if (greatest_us >= clock->offset_us) {
+		clock->offset_us = greatest_us;
+		clock->offset_at_us = now_us;
+	} else if (sink_us) {
+		clock->offset_us = ebb_max(greatest_us, clock->offset_us - sink_us);
+		clock->offset_at_us = now_us;
+	}
 }
 
 /*
@@ -206,11 +222,12 @@ EBB_INLINE u8 ebb_clock_on_segment(struct ebb_clock *clock, u64 now_us, u32 tsva
 	if (!clock->has_offset) {
 		clock->offset_us = offset_us;
 		clock->offset_at_us = now_us;
+		clock->window_since_us = now_us;
+		clock->window_offset_us[0] = offset_us;
+		clock->window_offset_us[1] = offset_us;
 		clock->has_offset = 1;
-		return 0;
 	}
-	ebb_clock_follow_drift(clock, now_us);
-	clock->offset_us = ebb_max(clock->offset_us, offset_us);
+	ebb_clock_take_offset(clock, now_us, offset_us);
 	return 0;
 }
 

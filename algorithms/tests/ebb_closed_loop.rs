@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The `ebb` law in closed loop: takes an idle link, leaves a busy one.
+
+mod path;
+
+use ebb_algorithms::Policy;
+use path::{Path, run};
+
+const SECOND_US: u64 = 1_000_000;
+
+fn ebb() -> Policy {
+    "ebb".parse().unwrap()
+}
+
+#[test]
+fn fills_an_idle_link_with_a_short_queue() {
+    let path = Path::default();
+    let outcome = run(&path, &ebb(), 60);
+    let overall = outcome.utilisation(&path, 0.0, 60.0);
+    let settled = outcome.utilisation(&path, 20.0, 60.0);
+    let queue_ms = outcome.mean_longest_wait_ms(20.0, 60.0);
+    assert!(overall > 0.985, "{overall}");
+    assert!(settled > 0.995, "{settled}");
+    assert!(queue_ms < 12.0, "{queue_ms}");
+}
+
+#[test]
+fn takes_what_a_constant_rate_leaves() {
+    let path = Path {
+        others: vec![(0, 60 * SECOND_US, 6_000_000)],
+        ..Path::default()
+    };
+    let outcome = run(&path, &ebb(), 60);
+    let spare = outcome.utilisation(&path, 10.0, 60.0) / 0.4;
+    let queue_ms = outcome.mean_longest_wait_ms(10.0, 60.0);
+    assert!(spare > 0.93, "{spare}");
+    assert!(queue_ms < 12.0, "{queue_ms}");
+}
+
+#[test]
+fn steps_aside_when_others_take_the_link_and_comes_back() {
+    let others = vec![(20 * SECOND_US, 40 * SECOND_US, 9_900_000)];
+    let path = Path {
+        others,
+        ..Path::default()
+    };
+    let outcome = run(&path, &ebb(), 60);
+    let before = outcome.utilisation(&path, 10.0, 20.0);
+    let during = outcome.utilisation(&path, 22.0, 40.0);
+    let after = outcome.utilisation(&path, 43.0, 60.0);
+    assert!(before > 0.99, "{before}");
+    assert!(during < 0.05, "{during}");
+    assert!(after > 0.95, "{after}");
+}
+
+#[test]
+fn every_tick_serves() {
+    for tick_us in [1, 1000, 4000, 10_000] {
+        let others = vec![(30 * SECOND_US, 60 * SECOND_US, 6_000_000)];
+        let path = Path {
+            tick_us,
+            others,
+            ..Path::default()
+        };
+        let outcome = run(&path, &ebb(), 60);
+        let alone = outcome.utilisation(&path, 10.0, 30.0);
+        let shared = outcome.utilisation(&path, 40.0, 60.0);
+        let queue_ms = outcome.mean_longest_wait_ms(40.0, 60.0);
+        println!("tick {tick_us} us: alone {alone:.3}, shared {shared:.3}, queue {queue_ms:.1} ms");
+        assert!(alone > 0.98, "tick {tick_us}: {alone}");
+        assert!(shared > 0.37, "tick {tick_us}: {shared}");
+        assert!(queue_ms < 25.0, "tick {tick_us}: {queue_ms}");
+    }
+}
+
+#[test]
+fn without_timestamps_it_yields_by_the_feedback_time() {
+    let others = vec![(30 * SECOND_US, 60 * SECOND_US, 6_000_000)];
+    let path = Path {
+        tick_us: 0,
+        others,
+        ..Path::default()
+    };
+    let outcome = run(&path, &ebb(), 60);
+    let alone = outcome.utilisation(&path, 10.0, 30.0);
+    let shared = outcome.utilisation(&path, 40.0, 60.0);
+    let queue_ms = outcome.mean_longest_wait_ms(40.0, 60.0);
+    println!("alone {alone:.3}, shared {shared:.3}, queue {queue_ms:.1} ms");
+    assert!(alone > 0.98, "{alone}");
+    assert!(shared > 0.37, "{shared}");
+    assert!(queue_ms < 12.0, "{queue_ms}");
+}
+
+#[test]
+fn an_hour_of_drift_and_clocks_that_wrap_change_nothing() {
+    let hour_s = 3600;
+    let steady = Path {
+        rate_bits_per_s: 2_000_000,
+        ..Path::default()
+    };
+    for drift_ppm in [-100, 0, 100] {
+        // Both timestamps wrap within the first half hour.
+        let path = Path {
+            drift_ppm,
+            first_tsval: u32::MAX - 900_000,
+            first_local_ts: u32::MAX - 1_200_000,
+            others: vec![(1800 * SECOND_US, 3600 * SECOND_US, 1_200_000)],
+            ..steady.clone()
+        };
+        let outcome = run(&path, &ebb(), hour_s);
+        let alone = outcome.utilisation(&path, 60.0, 1800.0);
+        let shared = outcome.utilisation(&path, 1860.0, 3600.0);
+        let queue_ms = outcome.mean_longest_wait_ms(1860.0, 3600.0);
+        println!("{drift_ppm} ppm: alone {alone:.3}, shared {shared:.3}, queue {queue_ms:.1} ms");
+        assert!(alone > 0.95, "{drift_ppm} ppm: {alone}");
+        assert!(shared > 0.33, "{drift_ppm} ppm: {shared}");
+        assert!(queue_ms < 40.0, "{drift_ppm} ppm: {queue_ms}");
+    }
+}
+
+#[test]
+fn a_longer_route_does_not_starve_it() {
+    let path = Path {
+        longer: Some((20 * SECOND_US, 40_000)),
+        ..Path::default()
+    };
+    let outcome = run(&path, &ebb(), 700);
+    let late = outcome.utilisation(&path, 650.0, 700.0);
+    assert!(late > 0.9, "{late}");
+}
+
+#[test]
+fn small_segments_and_fast_short_paths_serve() {
+    for (rate_bits_per_s, rtt_us, mss_bytes) in [
+        (10_000_000, 100_000, 536),
+        (100_000_000, 20_000, 1448),
+        (1_000_000, 30_000, 1448),
+        (100_000_000, 2000, 1448),
+        (50_000_000, 600_000, 1448),
+    ] {
+        let path = Path {
+            rate_bits_per_s,
+            rtt_us,
+            mss_bytes,
+            ..Path::default()
+        };
+        let outcome = run(&path, &ebb(), 60);
+        let settled = outcome.utilisation(&path, 30.0, 60.0);
+        println!("{rate_bits_per_s} bit/s {rtt_us} us {mss_bytes} bytes: {settled:.3}");
+        assert!(
+            settled > 0.9,
+            "{rate_bits_per_s} {rtt_us} {mss_bytes}: {settled}"
+        );
+    }
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A sender that is limited by the window, a first-in-first-out bottleneck, a receiver
+//! under a law: just enough of a path to test laws in closed loop, in microseconds and
+//! without randomness. The real thing is the lab.
+
+use ebb_algorithms::{Ack, Policy, ReceiverFlow, Segment, Start};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What the path is like.
+#[derive(Clone)]
+pub struct Path {
+    pub rate_bits_per_s: u64,
+    pub rtt_us: u64,
+    /// Length of the sender's tick; 0: no timestamps.
+    pub tick_us: u64,
+    /// How much faster the sender's clock runs.
+    pub drift_ppm: i64,
+    /// The sender's timestamp at the start.
+    pub first_tsval: u32,
+    /// The receiver's timestamp at the start.
+    pub first_local_ts: u32,
+    /// Constant traffic of others: from, until (us), bits per second.
+    pub others: Vec<(u64, u64, u64)>,
+    pub mss_bytes: u32,
+    /// What the path's delay grows by at a time: at, by (us).
+    pub longer: Option<(u64, u64)>,
+}
+
+impl Default for Path {
+    fn default() -> Self {
+        Self {
+            rate_bits_per_s: 10_000_000,
+            rtt_us: 100_000,
+            tick_us: 1000,
+            drift_ppm: 0,
+            first_tsval: 1_000_000,
+            first_local_ts: 5_000_000,
+            others: Vec::new(),
+            mss_bytes: 1448,
+            longer: None,
+        }
+    }
+}
+
+/// What came out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Payload received in each tenth of a second.
+    pub received_bytes: Vec<u64>,
+    /// Greatest wait at the bottleneck, by anybody, in each tenth of a second.
+    pub longest_wait_us: Vec<u64>,
+    /// The window at the end of each tenth of a second.
+    pub window_bytes: Vec<u32>,
+}
+
+impl Outcome {
+    /// Share of the link's payload capacity used from one time to another.
+    pub fn utilisation(&self, path: &Path, from_s: f64, until_s: f64) -> f64 {
+        let bins = (from_s * 10.0) as usize..(until_s * 10.0) as usize;
+        let bits: u64 = self.received_bytes[bins].iter().sum::<u64>() * 8;
+        let wire = f64::from(path.mss_bytes + 52) / f64::from(path.mss_bytes);
+        bits as f64 * wire / (path.rate_bits_per_s as f64 * (until_s - from_s))
+    }
+
+    /// Mean of the greatest waits in a time.
+    pub fn mean_longest_wait_ms(&self, from_s: f64, until_s: f64) -> f64 {
+        let bins = (from_s * 10.0) as usize..(until_s * 10.0) as usize;
+        let waits = &self.longest_wait_us[bins];
+        waits.iter().sum::<u64>() as f64 / waits.len() as f64 / 1000.0
+    }
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A segment of ours arrives: first byte, the sender's timestamp, the echo.
+    Segment(u64, u32, u32),
+    /// Our acknowledgement reaches the sender: acknowledged, right edge, timestamp.
+    Ack(u64, u64, u32),
+    /// A packet of others reaches the bottleneck, of the stream of this index.
+    Other(usize),
+}
+
+struct World<'a> {
+    path: &'a Path,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    order: u64,
+    free_at_us: u64,
+    outcome: Outcome,
+    next_byte: u64,
+    acked: u64,
+    edge: u64,
+    cwnd_bytes: u64,
+    echo: u32,
+}
+
+/// Runs a greedy sender against a policy for a time.
+pub fn run(path: &Path, policy: &Policy, seconds: u64) -> Outcome {
+    let bins = (seconds * 10) as usize;
+    let mss = u64::from(path.mss_bytes);
+    let mut world = World {
+        path,
+        events: BinaryHeap::new(),
+        order: 0,
+        free_at_us: 0,
+        outcome: Outcome {
+            received_bytes: vec![0; bins],
+            longest_wait_us: vec![0; bins],
+            window_bytes: vec![0; bins],
+        },
+        next_byte: 0,
+        acked: 0,
+        edge: 10 * mss,
+        cwnd_bytes: 10 * mss,
+        // The request left half a round trip before the first segment comes in.
+        echo: path
+            .first_local_ts
+            .wrapping_sub((path.rtt_us / 2000) as u32),
+    };
+    for (index, (from_us, ..)) in path.others.iter().enumerate() {
+        world.schedule(*from_us, Event::Other(index));
+    }
+    let start = Start {
+        now_us: CLOCK_US,
+        mss_bytes: path.mss_bytes,
+        rcv_nxt: 0,
+        has_timestamps: u32::from(path.tick_us > 0),
+        tsval: path.first_tsval,
+    };
+    let mut receiver = Receiver {
+        flow: ReceiverFlow::new(policy.clone(), &start),
+        rcv_nxt: 0,
+        edge: 10 * mss,
+        unacked_segments: 0,
+    };
+    world.send(0);
+    while let Some(Reverse((now_us, _, event))) = world.events.pop() {
+        if now_us >= seconds * 1_000_000 {
+            break;
+        }
+        match event {
+            Event::Segment(byte, tsval, tsecr) => {
+                receiver.take(&mut world, now_us, byte, tsval, tsecr);
+            }
+            Event::Ack(acked, edge, tsval) => {
+                world.cwnd_bytes += acked - world.acked;
+                world.acked = acked;
+                world.edge = world.edge.max(edge);
+                world.echo = tsval;
+                world.send(now_us);
+            }
+            Event::Other(index) => world.send_other(now_us, index),
+        }
+    }
+    world.outcome
+}
+
+/// The receiver's clock at the start: not zero, as on real hosts.
+const CLOCK_US: u64 = 7_777_000;
+
+struct Receiver {
+    flow: ReceiverFlow,
+    rcv_nxt: u64,
+    edge: u64,
+    unacked_segments: u32,
+}
+
+impl Receiver {
+    fn take(&mut self, world: &mut World, now_us: u64, byte: u64, tsval: u32, tsecr: u32) {
+        let path = world.path;
+        let mss = u64::from(path.mss_bytes);
+        let local_ts = path.first_local_ts.wrapping_add((now_us / 1000) as u32);
+        self.flow.on_segment(&Segment {
+            now_us: CLOCK_US + now_us,
+            seq: byte as u32,
+            payload_bytes: path.mss_bytes,
+            segments: 1,
+            tsval,
+            tsecr,
+            local_ts,
+            local_tick_us: 1000,
+            rcv_nxt: self.rcv_nxt as u32,
+            right_edge_seq: self.edge as u32,
+            mss_bytes: path.mss_bytes,
+            has_timestamps: u8::from(path.tick_us > 0),
+            ..Segment::default()
+        });
+        self.rcv_nxt += mss;
+        self.unacked_segments += 1;
+        let bin = (now_us / 100_000) as usize;
+        world.outcome.received_bytes[bin] += mss;
+        world.outcome.window_bytes[bin] = self.flow.window_bytes();
+        // Two segments, or all that the window allows, are acknowledged at once.
+        if self.unacked_segments >= 2 || self.edge - self.rcv_nxt < mss {
+            self.acknowledge(world, now_us, local_ts);
+        }
+    }
+
+    fn acknowledge(&mut self, world: &mut World, now_us: u64, local_ts: u32) {
+        self.unacked_segments = 0;
+        self.flow.on_ack(&Ack {
+            now_us: CLOCK_US + now_us,
+            ack_seq: self.rcv_nxt as u32,
+            local_ts,
+            local_tick_us: 1000,
+            right_edge_seq: self.edge as u32,
+            mss_bytes: world.path.mss_bytes,
+            has_timestamps: u8::from(world.path.tick_us > 0),
+            ..Ack::default()
+        });
+        let window = u64::from(self.flow.window_bytes()).next_multiple_of(1024);
+        self.edge = self.edge.max(self.rcv_nxt + window);
+        let arrival_us = now_us + world.path.rtt_us / 2;
+        world.schedule(arrival_us, Event::Ack(self.rcv_nxt, self.edge, local_ts));
+    }
+}
+
+impl World<'_> {
+    fn schedule(&mut self, at_us: u64, event: Event) {
+        self.order += 1;
+        self.events.push(Reverse((at_us, self.order, event)));
+    }
+
+    /// Sends what the windows allow.
+    fn send(&mut self, now_us: u64) {
+        let mss = u64::from(self.path.mss_bytes);
+        let limit = self.edge.min(self.acked + self.cwnd_bytes);
+        while self.next_byte + mss <= limit {
+            let tsval = self.tsval(now_us);
+            let arrival_us = self.cross_bottleneck(now_us, mss + 52) + self.one_way_us(now_us);
+            let event = Event::Segment(self.next_byte, tsval, self.echo);
+            self.schedule(arrival_us, event);
+            self.next_byte += mss;
+        }
+    }
+
+    fn send_other(&mut self, now_us: u64, index: usize) {
+        let (_, until_us, bits_per_s) = self.path.others[index];
+        self.cross_bottleneck(now_us, 1500);
+        let next_us = now_us + 1500 * 8 * 1_000_000 / bits_per_s;
+        if next_us < until_us {
+            self.schedule(next_us, Event::Other(index));
+        }
+    }
+
+    /// When a packet that comes now has left the bottleneck.
+    fn cross_bottleneck(&mut self, now_us: u64, wire_bytes: u64) -> u64 {
+        let wait_us = self.free_at_us.saturating_sub(now_us);
+        let bin = (now_us / 100_000) as usize;
+        let longest_us = &mut self.outcome.longest_wait_us[bin];
+        *longest_us = wait_us.max(*longest_us);
+        self.free_at_us = now_us + wait_us + wire_bytes * 8_000_000 / self.path.rate_bits_per_s;
+        self.free_at_us
+    }
+
+    fn one_way_us(&self, now_us: u64) -> u64 {
+        let longer_us = self.path.longer.filter(|(at_us, _)| now_us >= *at_us);
+        self.path.rtt_us / 2 + longer_us.map_or(0, |(_, by_us)| by_us)
+    }
+
+    fn tsval(&self, now_us: u64) -> u32 {
+        let drift_us = now_us as i64 * self.path.drift_ppm / 1_000_000;
+        let clock_us = now_us.wrapping_add_signed(drift_us);
+        let ticks = clock_us.checked_div(self.path.tick_us).unwrap_or(0);
+        self.path.first_tsval.wrapping_add(ticks as u32)
+    }
+}
