@@ -2,21 +2,18 @@
 //! Compiles the laws natively.
 
 fn main() {
-    for header in [
-        "contract",
-        "ebb",
-        "laws",
-        "math",
-        "timestamps",
-        "types",
-        "vulture",
-        "vulture_cwnd",
-        "vulture_params",
-        "vulture_piv",
-    ] {
-        println!("cargo::rerun-if-changed={header}.h");
+    for file in std::fs::read_dir(".")
+        .expect("the crate's folder is readable")
+        .flatten()
+    {
+        let name = file.file_name();
+        if [".h", ".c"]
+            .iter()
+            .any(|suffix| name.to_string_lossy().ends_with(suffix))
+        {
+            println!("cargo::rerun-if-changed={}", name.display());
+        }
     }
-    println!("cargo::rerun-if-changed=native.c");
     let mut build = cc::Build::new();
     build
         .file("native.c")

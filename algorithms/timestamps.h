@@ -50,20 +50,20 @@
 #define EBB_CLOCK_SILENCE_US 1800000000ull
 
 struct ebb_tick {
-	u64 look_start_us;     /* arrival of the segment that the look starts from */
-	u32 look_start_tsval;  /* its timestamp */
-	u32 tick_us;           /* length of the sender's tick; 0: the clock stands still */
+	u64 look_start_us;    /* arrival of the segment that the look starts from */
+	u32 look_start_tsval; /* its timestamp */
+	u32 tick_us;          /* length of the sender's tick; 0: the clock stands still */
 	u8 is_started;
-	u8 is_measured;        /* tick_us was measured, not assumed */
+	u8 is_measured; /* tick_us was measured, not assumed */
 	u8 reserved[6];
 };
 
 struct ebb_clock {
 	struct ebb_tick tick;
-	u64 sender_us;         /* sender's clock at last_tsval, on our scale, arbitrary zero */
-	u64 offset_us;         /* greatest (one-way delay - RTT), following drift */
-	u64 offset_at_us;      /* when it was brought up to date */
-	u64 window_since_us;   /* start of the current window */
+	u64 sender_us;           /* sender's clock at last_tsval, on our scale, arbitrary zero */
+	u64 offset_us;           /* greatest (one-way delay - RTT), following drift */
+	u64 offset_at_us;        /* when it was brought up to date */
+	u64 window_since_us;     /* start of the current window */
 	u64 window_offset_us[2]; /* greatest (one-way delay - RTT) of this and the last */
 	u32 last_tsval;
 	u8 is_started;

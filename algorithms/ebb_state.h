@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The ebb law's parameters, constants and state for one connection. See ebb.h.
+ */
+#ifndef EBB_EBB_STATE_H
+#define EBB_EBB_STATE_H
+
+#include "contract.h"
+#include "math.h"
+#include "timestamps.h"
+
+#define EBB_EBB_PARAMS(P)                                                           \
+	P(low_us, 3000, 500, 1000000, "us", "[EBB §thresholds]",                    \
+	  "queueing delay below which the window grows freely")                     \
+	P(target_us, 5000, 1000, 1000000, "us", "[EBB §thresholds]",                \
+	  "queueing delay above which the window shrinks")                          \
+	P(high_us, 15000, 1000, 1000000, "us", "[EBB §thresholds]",                 \
+	  "delay not explained by our own bursts above which others want the link") \
+	P(span_us, 20000, 1000, 1000000, "us", "[EBB §yield]",                      \
+	  "excess over the target at which a graded cut would empty the window")    \
+	P(start_segments, 10, 1, 64, "segments", "[RFC6928 §2]", "first window")    \
+	P(hold_max_us, 1000000, 0, 10000000, "us", "[EBB §yield]",                  \
+	  "longest wait before probing again after yields in quick succession")     \
+	P(probe_segments, 4, 1, 64, "segments", "[EBB §yield]",                     \
+	  "window while yielding, for the first 1.5 s; half of it to 4 s, then 1")  \
+	P(empty_within_us, 10000000, 1000000, 600000000, "us", "[EBB §base]",       \
+	  "drain once if the queue was not seen empty for so long")                 \
+	P(base_window_us, 30000000, 1000000, 3600000000u, "us", "[EBB §base]",      \
+	  "the least delay is forgotten after one to two of these (ten times in YIELD)")
+
+struct ebb_ebb_params {
+	EBB_EBB_PARAMS(EBB_PARAM_FIELD)
+};
+
+/* [EBB §detection] A look at the queue takes so many segments and a quarter RTT. */
+#define EBB_EBB_LOOK_SEGMENTS 8u
+/* [EBB §capacity] Trains for the capacity, and for "the link is ours". */
+#define EBB_EBB_TRAIN 6u
+#define EBB_EBB_LONG_TRAIN 12u
+#define EBB_EBB_ARRIVALS 16u
+/* [EBB §capacity] Arrivals closer than this count as one (GRO, interrupt batches). */
+#define EBB_EBB_ARRIVAL_GAP_US 250u
+/* [EBB §yield] While yielding the window falls to a half and to one segment then. */
+#define EBB_EBB_PROBE_HALF_AFTER_US 1500000u
+#define EBB_EBB_PROBE_ONE_AFTER_US 4000000u
+/* [EBB §base] Queueing delays below this count as an empty queue. */
+#define EBB_EBB_EMPTY_US 1000u
+/* [EBB §domain] Bounds that keep products within 64 bits. */
+#define EBB_EBB_MAX_RTT_US 60000000u
+#define EBB_EBB_MAX_CAPACITY_BYTES_PER_S 62500000000ull
+#define EBB_EBB_MAX_WINDOW_BYTES 0x3fffffffu
+/* [EBB §domain] Stands for a delay that was not seen. */
+#define EBB_EBB_NO_DELAY 0xffffffffu
+
+struct ebb_ebb_arrival {
+	u32 at_us;          /* arrival time, low 32 bits */
+	u32 received_bytes; /* everything received up to and with it, low 32 bits */
+};
+
+struct ebb_ebb_state {
+	u32 rwnd_bytes; /* the answer: W */
+	u32 mss_bytes;
+	struct ebb_clock clock;
+
+	/* What the path looks like. */
+	u64 capacity_bytes_per_s; /* C: fastest train */
+	u64 base_since_us;        /* start of the current base window */
+	u32 base_us[2];           /* least delay in the current and the last base window */
+	u32 least_rtt_us[2];      /* least round-trip time, likewise */
+	u32 rtt_us;               /* the lesser of these; 0: none yet */
+	u32 segment_us;           /* time that a segment takes at C */
+	u32 queue_us;             /* q: the last segment's queueing delay */
+	u32 excess_us;            /* e: the part of it that our bursts do not explain */
+	u32 longest_queue_us;     /* ever seen: about the bottleneck's buffer */
+	u64 virtual_queue_bytes;  /* own segments queued if we were alone */
+	u64 virtual_queue_at_us;  /* sender's clock when that was brought up to date */
+	u64 last_empty_us;        /* when the queue was last seen empty */
+
+	/* The last arrivals, for trains. */
+	struct ebb_ebb_arrival arrivals[EBB_EBB_ARRIVALS];
+	u32 arrival_count;
+	u32 received_bytes;
+
+	/* The round trip under way. */
+	u64 round_since_us;
+	u32 round_local_ts; /* ends with a segment that echoes a later one */
+	u32 round_edge_seq; /* without timestamps: with one beyond this */
+	u32 round_bytes;
+	u32 round_queue_us;         /* least q */
+	u32 round_excess_us;        /* greatest e */
+	u64 round_rate_bytes_per_s; /* fastest long train */
+	u32 round_rwnd_bytes;       /* W at its start */
+	u32 last_round_bytes;
+	u32 last_rwnd_bytes; /* W1: W one round trip earlier */
+	u32 growth_bytes;    /* g: what W shall grow by in this round trip */
+	u32 growth_left_bytes;
+
+	/* The look at the queue under way. */
+	u64 look_since_us;
+	u32 look_segments;
+	u32 look_excess_us; /* least e */
+
+	/* After a cut, until its effect is seen. */
+	u64 blind_until_us;
+	u32 blind_edge_seq;
+
+	u64 yield_since_us;
+	u64 hold_until_us;
+	u32 hold_us;
+	u32 saturation_bytes; /* W at which the link was full last; 0: not known */
+	u32 clear_rounds;     /* round trips without a queue in a row */
+	u64 loss_until_us;    /* losses up to then belong to the last one */
+	u32 restore_bytes;    /* W before draining */
+
+	u8 is_round_open;
+	u8 is_blind;
+	u8 is_draining;
+	u8 is_yielding;
+	u8 has_yielded;   /* ever: yield_since_us is valid */
+	u8 is_starting;   /* doubling from the first window */
+	u8 is_reclaiming; /* just out of YIELD: the link may be ours */
+	u8 reserved;
+};
+
+#endif /* EBB_EBB_STATE_H */
