@@ -11,10 +11,10 @@
 #include "ebb.h"
 #include "vulture.h"
 
-#define EBB_RECEIVER_LAWS(X)                                                         \
-	X(1, ebb, EBB_EBB_PARAMS,                                                    \
+#define EBB_RECEIVER_LAWS(X)                                                             \
+	X(1, ebb, EBB_EBB_PARAMS,                                                        \
 	  "Ebb's own: a few ms of queue, steps aside at once, takes the link when idle") \
-	X(2, vulture, EBB_VULTURE_PARAMS,                                            \
+	X(2, vulture, EBB_VULTURE_PARAMS,                                                \
 	  "Vulture (Oslo, 2017): judges the queue by how packet intervals vary")
 
 #endif /* EBB_LAWS_H */
