@@ -153,3 +153,28 @@ fn small_segments_and_fast_short_paths_serve() {
         );
     }
 }
+
+/// 10 Mbit/s, 100 ms, a buffer of one BDP: where the laws are compared.
+fn home_link() -> Path {
+    Path {
+        buffer_us: 103_000,
+        ..Path::default()
+    }
+}
+
+#[test]
+fn leaves_the_link_to_a_greedy_flow_whoever_came_first() {
+    for (first_us, name) in [(0, "others"), (10 * SECOND_US, "we")] {
+        let path = Path {
+            greedy: vec![(first_us, 100 * SECOND_US)],
+            ..home_link()
+        };
+        let outcome = run(&path, &ebb(), 60);
+        let bins = 150..600;
+        let ours: u64 = outcome.received_bytes[bins.clone()].iter().sum();
+        let theirs: u64 = outcome.greedy_bytes[bins].iter().sum();
+        let share = theirs as f64 / (ours + theirs) as f64;
+        println!("{name} first: {share:.3}");
+        assert!(share > 0.95, "{name} first: {share}");
+    }
+}

@@ -3,9 +3,12 @@
 //! under a law: just enough of a path to test laws in closed loop, in microseconds and
 //! without randomness. The real thing is the lab.
 
+mod greedy;
+
 use ebb_algorithms::{Ack, Policy, ReceiverFlow, Segment, Start};
+use greedy::Greedy;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 /// What the path is like.
 #[derive(Clone)]
@@ -22,6 +25,10 @@ pub struct Path {
     pub first_local_ts: u32,
     /// Constant traffic of others: from, until (us), bits per second.
     pub others: Vec<(u64, u64, u64)>,
+    /// A greedy flow of others: from, until (us), one connection, CUBIC-like.
+    pub greedy: Vec<(u64, u64)>,
+    /// Longest wait at the bottleneck; what would wait longer is dropped.
+    pub buffer_us: u64,
     pub mss_bytes: u32,
     /// What the path's delay grows by at a time: at, by (us).
     pub longer: Option<(u64, u64)>,
@@ -37,6 +44,8 @@ impl Default for Path {
             first_tsval: 1_000_000,
             first_local_ts: 5_000_000,
             others: Vec::new(),
+            greedy: Vec::new(),
+            buffer_us: u64::MAX,
             mss_bytes: 1448,
             longer: None,
         }
@@ -48,6 +57,8 @@ impl Default for Path {
 pub struct Outcome {
     /// Payload received in each tenth of a second.
     pub received_bytes: Vec<u64>,
+    /// What the greedy flow's receiver got, likewise.
+    pub greedy_bytes: Vec<u64>,
     /// Greatest wait at the bottleneck, by anybody, in each tenth of a second.
     pub longest_wait_us: Vec<u64>,
     /// The window at the end of each tenth of a second.
@@ -79,6 +90,12 @@ enum Event {
     Ack(u64, u64, u32),
     /// A packet of others reaches the bottleneck, of the stream of this index.
     Other(usize),
+    /// A segment of ours was lost and is sent again: first byte.
+    Retransmit(u64),
+    /// The greedy flow starts to send, or stops.
+    GreedyTurn(bool),
+    /// The greedy flow learns what became of a packet: sent at, waited; None: lost.
+    GreedyAck(u64, Option<u64>),
 }
 
 struct World<'a> {
@@ -92,6 +109,7 @@ struct World<'a> {
     edge: u64,
     cwnd_bytes: u64,
     echo: u32,
+    greedy: Greedy,
 }
 
 /// Runs a greedy sender against a policy for a time.
@@ -105,6 +123,7 @@ pub fn run(path: &Path, policy: &Policy, seconds: u64) -> Outcome {
         free_at_us: 0,
         outcome: Outcome {
             received_bytes: vec![0; bins],
+            greedy_bytes: vec![0; bins],
             longest_wait_us: vec![0; bins],
             window_bytes: vec![0; bins],
         },
@@ -116,7 +135,12 @@ pub fn run(path: &Path, policy: &Policy, seconds: u64) -> Outcome {
         echo: path
             .first_local_ts
             .wrapping_sub((path.rtt_us / 2000) as u32),
+        greedy: Greedy::default(),
     };
+    for (from_us, until_us) in &path.greedy {
+        world.schedule(*from_us, Event::GreedyTurn(true));
+        world.schedule(*until_us, Event::GreedyTurn(false));
+    }
     for (index, (from_us, ..)) in path.others.iter().enumerate() {
         world.schedule(*from_us, Event::Other(index));
     }
@@ -132,6 +156,7 @@ pub fn run(path: &Path, policy: &Policy, seconds: u64) -> Outcome {
         rcv_nxt: 0,
         edge: 10 * mss,
         unacked_segments: 0,
+        out_of_order: BTreeSet::new(),
     };
     world.send(0);
     while let Some(Reverse((now_us, _, event))) = world.events.pop() {
@@ -150,6 +175,14 @@ pub fn run(path: &Path, policy: &Policy, seconds: u64) -> Outcome {
                 world.send(now_us);
             }
             Event::Other(index) => world.send_other(now_us, index),
+            Event::Retransmit(byte) => world.send_segment(now_us, byte),
+            Event::GreedyTurn(is_on) => world.turn_greedy(now_us, is_on),
+            Event::GreedyAck(sent_us, wait_us) => {
+                world
+                    .greedy
+                    .on_ack(now_us, sent_us, wait_us, world.path.rtt_us);
+                world.send_greedy(now_us);
+            }
         }
     }
     world.outcome
@@ -163,6 +196,7 @@ struct Receiver {
     rcv_nxt: u64,
     edge: u64,
     unacked_segments: u32,
+    out_of_order: BTreeSet<u64>,
 }
 
 impl Receiver {
@@ -185,13 +219,17 @@ impl Receiver {
             has_timestamps: u8::from(path.tick_us > 0),
             ..Segment::default()
         });
-        self.rcv_nxt += mss;
+        self.out_of_order.insert(byte);
+        while self.out_of_order.remove(&self.rcv_nxt) {
+            self.rcv_nxt += mss;
+        }
         self.unacked_segments += 1;
         let bin = (now_us / 100_000) as usize;
         world.outcome.received_bytes[bin] += mss;
         world.outcome.window_bytes[bin] = self.flow.window_bytes();
-        // Two segments, or all that the window allows, are acknowledged at once.
-        if self.unacked_segments >= 2 || self.edge - self.rcv_nxt < mss {
+        // Two segments, all that the window allows, and holes are acknowledged at once.
+        let has_hole = !self.out_of_order.is_empty();
+        if self.unacked_segments >= 2 || self.edge - self.rcv_nxt < mss || has_hole {
             self.acknowledge(world, now_us, local_ts);
         }
     }
@@ -226,11 +264,39 @@ impl World<'_> {
         let mss = u64::from(self.path.mss_bytes);
         let limit = self.edge.min(self.acked + self.cwnd_bytes);
         while self.next_byte + mss <= limit {
-            let tsval = self.tsval(now_us);
-            let arrival_us = self.cross_bottleneck(now_us, mss + 52) + self.one_way_us(now_us);
-            let event = Event::Segment(self.next_byte, tsval, self.echo);
-            self.schedule(arrival_us, event);
+            self.send_segment(now_us, self.next_byte);
             self.next_byte += mss;
+        }
+    }
+
+    fn send_segment(&mut self, now_us: u64, byte: u64) {
+        let tsval = self.tsval(now_us);
+        let Some(left_us) = self.cross_bottleneck(now_us, u64::from(self.path.mss_bytes) + 52)
+        else {
+            // Three duplicates later, about a round trip with a full queue.
+            let noticed_us = now_us + self.path.rtt_us + self.path.buffer_us;
+            return self.schedule(noticed_us, Event::Retransmit(byte));
+        };
+        let arrival_us = left_us + self.one_way_us(now_us);
+        self.schedule(arrival_us, Event::Segment(byte, tsval, self.echo));
+    }
+
+    fn turn_greedy(&mut self, now_us: u64, is_on: bool) {
+        self.greedy.turn(is_on);
+        self.send_greedy(now_us);
+    }
+
+    fn send_greedy(&mut self, now_us: u64) {
+        while self.greedy.may_send() {
+            self.greedy.in_flight += 1;
+            let left_us = self.cross_bottleneck(now_us, 1500);
+            let wait_us = left_us.map(|left_us| left_us - now_us);
+            let noticed_us = left_us.unwrap_or(now_us + self.path.buffer_us) + self.path.rtt_us;
+            self.schedule(noticed_us, Event::GreedyAck(now_us, wait_us));
+            let bin = ((noticed_us - self.path.rtt_us / 2) / 100_000) as usize;
+            if let (Some(bytes), Some(_)) = (self.outcome.greedy_bytes.get_mut(bin), left_us) {
+                *bytes += 1448;
+            }
         }
     }
 
@@ -243,14 +309,17 @@ impl World<'_> {
         }
     }
 
-    /// When a packet that comes now has left the bottleneck.
-    fn cross_bottleneck(&mut self, now_us: u64, wire_bytes: u64) -> u64 {
+    /// When a packet that comes now has left the bottleneck; None if it is dropped.
+    fn cross_bottleneck(&mut self, now_us: u64, wire_bytes: u64) -> Option<u64> {
         let wait_us = self.free_at_us.saturating_sub(now_us);
         let bin = (now_us / 100_000) as usize;
         let longest_us = &mut self.outcome.longest_wait_us[bin];
         *longest_us = wait_us.max(*longest_us);
+        if wait_us > self.path.buffer_us {
+            return None;
+        }
         self.free_at_us = now_us + wait_us + wire_bytes * 8_000_000 / self.path.rate_bits_per_s;
-        self.free_at_us
+        Some(self.free_at_us)
     }
 
     fn one_way_us(&self, now_us: u64) -> u64 {
