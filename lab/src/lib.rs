@@ -1,1 +1,14 @@
-//! (being written)
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The lab: real kernel TCP over emulated links.
+//!
+//! * [`namespace`]: network namespaces without names, gone with the process;
+//! * [`tun`]: the devices between the kernel and the emulator;
+//! * [`emulator`]: [`emulator::Testbed`], any number of paths in one thread.
+
+pub mod clock;
+pub mod emulator;
+pub mod error;
+pub mod namespace;
+pub mod tun;
+
+pub use error::LabError;

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ebb_link::{Class, Ecn};
+
+/// How the emulator tells the classes of packets apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Classifier {
+    /// By TCP and UDP port; see [`super::Path::set_class`].
+    #[default]
+    Ports,
+    /// By the differentiated services field: packets marked with this value are less
+    /// than best effort. RFC 8622 has 1 (LE).
+    Dscp(u8),
+}
+
+/// The ports that carry less-than-best-effort traffic; shared between threads.
+#[derive(Debug)]
+pub struct PortClasses {
+    is_less_than_best_effort: Box<[AtomicBool]>,
+}
+
+impl PortClasses {
+    fn new() -> Self {
+        let ports = 0..=u16::MAX;
+        Self {
+            is_less_than_best_effort: ports.map(|_| AtomicBool::new(false)).collect(),
+        }
+    }
+
+    /// Sets the class of a port, effective with the next packet.
+    pub fn set(&self, port: u16, class: Class) {
+        let is_less = class == Class::LessThanBestEffort;
+        self.is_less_than_best_effort[usize::from(port)].store(is_less, Ordering::Relaxed);
+    }
+
+    fn is_less(&self, port: u16) -> bool {
+        self.is_less_than_best_effort[usize::from(port)].load(Ordering::Relaxed)
+    }
+}
+
+/// A classifier and what it looks at.
+#[derive(Clone, Debug)]
+pub(super) struct ClassifierState {
+    kind: Classifier,
+    pub(super) ports: Arc<PortClasses>,
+}
+
+impl ClassifierState {
+    pub(super) fn new(kind: Classifier) -> Self {
+        Self {
+            kind,
+            ports: Arc::new(PortClasses::new()),
+        }
+    }
+
+    fn class(&self, header: &Header) -> Class {
+        let is_less = match (self.kind, header.ports) {
+            (Classifier::Dscp(dscp), _) => header.traffic_class >> 2 == dscp,
+            (Classifier::Ports, Some([source, destination])) => {
+                self.ports.is_less(source) || self.ports.is_less(destination)
+            }
+            (Classifier::Ports, None) => false,
+        };
+        if is_less {
+            Class::LessThanBestEffort
+        } else {
+            Class::BestEffort
+        }
+    }
+
+    /// Class and ECN field of an IP packet; `None` for what is not carried: broken
+    /// packets, and the kernel's own multicast announcements, which nobody asked for.
+    pub(super) fn classify(&self, bytes: &[u8]) -> Option<(Class, Ecn)> {
+        let header = Header::parse(bytes)?;
+        let ecn = match header.traffic_class & 3 {
+            0 => Ecn::NotCapable,
+            3 => Ecn::Congested,
+            _ => Ecn::Capable,
+        };
+        Some((self.class(&header), ecn))
+    }
+}
+
+/// Writes "congestion experienced" into an IP packet.
+pub(super) fn mark_congested(bytes: &mut [u8]) {
+    match bytes.first().map(|byte| byte >> 4) {
+        Some(4) if bytes.len() >= IPV4_BYTES => {
+            let before = u16::from_be_bytes([bytes[0], bytes[1]]);
+            bytes[1] |= 3;
+            let after = u16::from_be_bytes([bytes[0], bytes[1]]);
+            let checksum = u16::from_be_bytes([bytes[10], bytes[11]]);
+            // [RFC1624 eqn. 3] HC' = ~(~HC + ~m + m')
+            let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
+            let folded = (sum & 0xffff) + (sum >> 16);
+            let folded = (folded & 0xffff) + (folded >> 16);
+            bytes[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+        }
+        Some(6) if bytes.len() >= IPV6_BYTES => bytes[1] |= 3 << 4,
+        _ => {}
+    }
+}
+
+const IPV4_BYTES: usize = 20;
+const IPV6_BYTES: usize = 40;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+struct Header {
+    traffic_class: u8,
+    ports: Option<[u16; 2]>,
+}
+
+impl Header {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        match bytes.first()? >> 4 {
+            4 => Self::parse_ipv4(bytes),
+            6 => Self::parse_ipv6(bytes),
+            _ => None,
+        }
+    }
+
+    fn parse_ipv4(bytes: &[u8]) -> Option<Self> {
+        let header_bytes = usize::from(bytes[0] & 0xf) * 4;
+        let is_multicast = bytes.get(16)? >> 4 == 0xe;
+        if header_bytes < IPV4_BYTES || is_multicast {
+            return None;
+        }
+        // Only the first fragment has the ports.
+        let fragment_offset = u16::from_be_bytes([bytes[6], bytes[7]]) & 0x1fff;
+        let ports = (fragment_offset == 0).then(|| ports(bytes[9], bytes.get(header_bytes..)?));
+        Some(Self {
+            traffic_class: bytes[1],
+            ports: ports.flatten(),
+        })
+    }
+
+    fn parse_ipv6(bytes: &[u8]) -> Option<Self> {
+        let is_multicast = *bytes.get(24)? == 0xff;
+        if is_multicast {
+            return None;
+        }
+        let payload = bytes.get(IPV6_BYTES..)?;
+        let traffic_class = bytes[0] << 4 | bytes[1] >> 4;
+        Some(Self {
+            traffic_class,
+            ports: ports(bytes[6], payload),
+        })
+    }
+}
+
+fn ports(protocol: u8, transport: &[u8]) -> Option<[u16; 2]> {
+    if protocol != TCP && protocol != UDP {
+        return None;
+    }
+    let &[a, b, c, d] = transport.first_chunk()?;
+    Some([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A UDP packet from port 1000 to port 2000 with this traffic class.
+    fn ipv4(traffic_class: u8) -> Vec<u8> {
+        let mut bytes = vec![0x45, traffic_class, 0, 28, 0, 1, 0, 0, 64, UDP, 0, 0];
+        bytes.extend([10, 77, 0, 1, 10, 77, 0, 2]);
+        let checksum = !ones_complement_sum(&bytes);
+        bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+        bytes.extend([0x03, 0xe8, 0x07, 0xd0, 0, 8, 0, 0]);
+        bytes
+    }
+
+    fn ipv6(traffic_class: u8) -> Vec<u8> {
+        let mut bytes = vec![
+            0x60 | traffic_class >> 4,
+            traffic_class << 4,
+            0,
+            0,
+            0,
+            8,
+            TCP,
+            64,
+        ];
+        bytes.extend([0xfd; 32]);
+        bytes.extend([0x03, 0xe8, 0x07, 0xd0, 0, 8, 0, 0]);
+        bytes
+    }
+
+    fn ones_complement_sum(bytes: &[u8]) -> u16 {
+        let words = bytes
+            .chunks_exact(2)
+            .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
+        let sum: u32 = words.sum();
+        let sum = (sum & 0xffff) + (sum >> 16);
+        ((sum & 0xffff) + (sum >> 16)) as u16
+    }
+
+    #[test]
+    fn classifies_by_either_port() {
+        let state = ClassifierState::new(Classifier::Ports);
+        for port in [1000, 2000] {
+            for packet in [ipv4(0), ipv6(0)] {
+                assert_eq!(state.classify(&packet).unwrap().0, Class::BestEffort);
+                state.ports.set(port, Class::LessThanBestEffort);
+                assert_eq!(
+                    state.classify(&packet).unwrap().0,
+                    Class::LessThanBestEffort
+                );
+                state.ports.set(port, Class::BestEffort);
+            }
+        }
+    }
+
+    #[test]
+    fn classifies_by_differentiated_services_field() {
+        let state = ClassifierState::new(Classifier::Dscp(1));
+        for (traffic_class, class) in [
+            (0, Class::BestEffort),
+            (1 << 2, Class::LessThanBestEffort),
+            (0xb8, Class::BestEffort),
+        ] {
+            assert_eq!(state.classify(&ipv4(traffic_class)).unwrap().0, class);
+            assert_eq!(state.classify(&ipv6(traffic_class)).unwrap().0, class);
+        }
+    }
+
+    #[test]
+    fn marks_congestion_and_keeps_the_checksum_right() {
+        let state = ClassifierState::new(Classifier::Ports);
+        for traffic_class in [1, 2, 0xb9] {
+            for mut packet in [ipv4(traffic_class), ipv6(traffic_class)] {
+                assert_eq!(state.classify(&packet).unwrap().1, Ecn::Capable);
+                mark_congested(&mut packet);
+                assert_eq!(state.classify(&packet).unwrap().1, Ecn::Congested);
+                if packet[0] == 0x45 {
+                    assert_eq!(ones_complement_sum(&packet[..20]), 0xffff);
+                    assert_eq!(packet[1], traffic_class | 3);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn does_not_carry_multicast_and_broken_packets() {
+        let state = ClassifierState::new(Classifier::Ports);
+        let mut multicast = ipv4(0);
+        multicast[16] = 224;
+        let mut multicast_ipv6 = ipv6(0);
+        multicast_ipv6[24] = 0xff;
+        for packet in [
+            multicast,
+            multicast_ipv6,
+            vec![],
+            vec![0x45; 3],
+            vec![0x20; 40],
+        ] {
+            assert_eq!(state.classify(&packet), None);
+        }
+    }
+}

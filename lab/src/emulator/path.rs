@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use ebb_link::{Class, LinkSpec};
+
+use super::packet::{Classifier, ClassifierState, PortClasses};
+use crate::LabError;
+use crate::namespace::NamespaceHandle;
+use crate::tun::Tun;
+
+/// IPv4 address of the server side of every path.
+pub const SERVER_IPV4: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+/// IPv4 address of the client side of every path.
+pub const CLIENT_IPV4: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+/// IPv6 address of the server side of every path.
+pub const SERVER_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1);
+/// IPv6 address of the client side of every path.
+pub const CLIENT_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2);
+/// Name of the network device of either side.
+pub const DEVICE: &str = "ebb0";
+
+/// A path to be set up.
+#[derive(Clone, Debug, Default)]
+pub struct PathSpec {
+    /// From the server to the client.
+    pub forward: LinkSpec,
+    /// From the client to the server.
+    pub reverse: LinkSpec,
+    /// How packets are told apart.
+    pub classifier: Classifier,
+    /// Sysctls of the server's namespace, after the lab's own: dotted name, value.
+    pub server_sysctls: Vec<(String, String)>,
+    /// Sysctls of the client's namespace.
+    pub client_sysctls: Vec<(String, String)>,
+    /// MSS that both sides announce, so that both send segments of at most this.
+    /// *Units:* bytes of payload. `None`: 1460 and 1440, from the MTU of 1500.
+    pub route_mss: Option<u16>,
+    /// Congestion control of both sides, like "cubic", for programs that cannot choose
+    /// one. It overrides what a socket asked for before it was connected, or on the
+    /// listener. `None`: the machine's default, and sockets choose.
+    pub congestion_control: Option<String>,
+    /// Seed of the path's random numbers; paths differ even with equal seeds.
+    pub seed: u64,
+}
+
+impl PathSpec {
+    /// A path with these links and nothing special.
+    pub fn new(forward: LinkSpec, reverse: LinkSpec) -> Self {
+        Self {
+            forward,
+            reverse,
+            ..Self::default()
+        }
+    }
+
+    /// The same path with a sysctl of the server's side.
+    pub fn with_server_sysctl(mut self, name: &str, value: &str) -> Self {
+        self.server_sysctls.push((name.into(), value.into()));
+        self
+    }
+
+    /// The same path with a sysctl of the client's side.
+    pub fn with_client_sysctl(mut self, name: &str, value: &str) -> Self {
+        self.client_sysctls.push((name.into(), value.into()));
+        self
+    }
+}
+
+/// A path that is up.
+#[derive(Debug)]
+pub struct Path {
+    server: NamespaceHandle,
+    client: NamespaceHandle,
+    classifier: ClassifierState,
+}
+
+impl Path {
+    /// Where servers run.
+    pub fn server(&self) -> &NamespaceHandle {
+        &self.server
+    }
+
+    /// Where clients run.
+    pub fn client(&self) -> &NamespaceHandle {
+        &self.client
+    }
+
+    /// Says whose traffic a TCP or UDP port carries, on either end; at any time. A
+    /// packet is less than best effort if its source or its destination port is.
+    ///
+    /// It has no effect with another classifier than [`Classifier::Ports`].
+    pub fn set_class(&self, port: u16, class: Class) {
+        self.classifier.ports.set(port, class);
+    }
+
+    /// The classes of ports, to be set from other threads.
+    pub fn port_classes(&self) -> Arc<PortClasses> {
+        Arc::clone(&self.classifier.ports)
+    }
+
+    pub(super) fn classifier(&self) -> ClassifierState {
+        self.classifier.clone()
+    }
+
+    /// Makes both namespaces; answers the devices of the server and the client.
+    pub(super) fn set_up(spec: &PathSpec) -> Result<(Self, Tun, Tun), LabError> {
+        let server = Side {
+            ipv4: SERVER_IPV4,
+            ipv6: SERVER_IPV6,
+            sysctls: &spec.server_sysctls,
+        };
+        let client = Side {
+            ipv4: CLIENT_IPV4,
+            ipv6: CLIENT_IPV6,
+            sysctls: &spec.client_sysctls,
+        };
+        let (server, server_tun) = server.set_up(spec)?;
+        let (client, client_tun) = client.set_up(spec)?;
+        let classifier = ClassifierState::new(spec.classifier);
+        Ok((
+            Self {
+                server,
+                client,
+                classifier,
+            },
+            server_tun,
+            client_tun,
+        ))
+    }
+}
+
+/// What every namespace of the lab has set.
+const SYSCTLS: [(&str, &str); 3] = [
+    // Each connection starts afresh, whatever the one before it learned.
+    ("net.ipv4.tcp_no_metrics_save", "1"),
+    // Large maxima: the link, not the buffers, is to be the limit.
+    ("net.ipv4.tcp_rmem", "4096 131072 67108864"),
+    ("net.ipv4.tcp_wmem", "4096 16384 67108864"),
+];
+
+/// IPv6 without duplicate address detection and router solicitations, whose packets
+/// would be on the link.
+const SYSCTLS_IPV6: [(&str, &str); 4] = [
+    ("net.ipv6.conf.all.disable_ipv6", "0"),
+    ("net.ipv6.conf.default.accept_dad", "0"),
+    ("net.ipv6.conf.default.dad_transmits", "0"),
+    ("net.ipv6.conf.default.router_solicitations", "0"),
+];
+
+/// One end of a path.
+struct Side<'a> {
+    ipv4: Ipv4Addr,
+    ipv6: Ipv6Addr,
+    sysctls: &'a [(String, String)],
+}
+
+impl Side<'_> {
+    fn set_up(&self, spec: &PathSpec) -> Result<(NamespaceHandle, Tun), LabError> {
+        let namespace = NamespaceHandle::create()?;
+        let has_ipv6 = std::path::Path::new("/proc/sys/net/ipv6").exists();
+        namespace.set_sysctls(&SYSCTLS)?;
+        if has_ipv6 {
+            namespace.set_sysctls(&SYSCTLS_IPV6)?;
+        }
+        let own: Vec<_> = self
+            .sysctls
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        namespace.set_sysctls(&own)?;
+        let tun = namespace.run_in(|| Tun::create(DEVICE))??;
+        namespace.ip(&self.ip_lines(has_ipv6, spec))?;
+        Ok((namespace, tun))
+    }
+
+    /// The queue of the device is long: packets are to be dropped by the link only.
+    fn ip_lines(&self, has_ipv6: bool, spec: &PathSpec) -> String {
+        let Self { ipv4, ipv6, .. } = self;
+        let mut lines = format!(
+            "link set lo up\n\
+             link set {DEVICE} mtu 1500 txqueuelen 10000 addrgenmode none up\n\
+             addr add {ipv4}/24 dev {DEVICE}\n"
+        );
+        if has_ipv6 {
+            lines += &format!("addr add {ipv6}/64 dev {DEVICE} nodad\n");
+        }
+        let mut options = String::new();
+        if let Some(mss) = spec.route_mss {
+            options += &format!(" advmss {mss}");
+        }
+        if let Some(name) = &spec.congestion_control {
+            options += &format!(" congctl {name}");
+        }
+        if !options.is_empty() {
+            lines += &format!("route replace 10.77.0.0/24 dev {DEVICE} src {ipv4}{options}\n");
+        }
+        if !options.is_empty() && has_ipv6 {
+            lines += &format!("route replace fd77::/64 dev {DEVICE}{options}\n");
+        }
+        lines
+    }
+}

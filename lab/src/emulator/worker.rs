@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+
+use ebb_link::{Ecn, Link, Nanos, Packet};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use nix::sys::eventfd::EventFd;
+use nix::sys::mman::{MlockAllFlags, mlockall};
+
+use super::packet::{ClassifierState, mark_congested};
+use super::{DirectionReport, EmulatorReport, Lateness, PathReport, QueueSeries};
+use crate::LabError;
+use crate::clock::monotonic_now;
+use crate::tun::Tun;
+
+/// Packets read from one device before others have their turn.
+const BATCH: usize = 32;
+/// Room for one packet: the MTU is 1500.
+const FRAME_BYTES: usize = 2_048;
+/// Real-time priority: above other programs, below the kernel's own threads (50).
+const PRIORITY: libc::c_int = 40;
+/// The event that tells to stop; the others are numbers of directions.
+const STOP: u64 = u64::MAX;
+
+/// One direction of a path: a device to read, a link, a device to write.
+pub(super) struct Direction {
+    link: Link<Frame>,
+    from: Arc<Tun>,
+    to: Arc<Tun>,
+    classifier: ClassifierState,
+    deadline: Option<Nanos>,
+    series: QueueSeries,
+    refused_pkts: u64,
+    ignored_pkts: u64,
+}
+
+/// The bytes of a packet on its way.
+#[derive(Clone)]
+pub(super) struct Frame {
+    bytes: Box<[u8; FRAME_BYTES]>,
+    length: usize,
+}
+
+/// The emulator's thread.
+pub(super) struct Worker {
+    directions: Vec<Direction>,
+    epoll: Epoll,
+    epoch: Nanos,
+    lateness: Lateness,
+    /// Frames that are free: none is allocated once there are enough.
+    pool: Vec<Frame>,
+}
+
+impl Direction {
+    pub(super) fn new(
+        link: Link<Frame>,
+        from: Arc<Tun>,
+        to: Arc<Tun>,
+        classifier: ClassifierState,
+    ) -> Self {
+        let series = QueueSeries::new(Nanos::ZERO);
+        Self {
+            link,
+            from,
+            to,
+            classifier,
+            deadline: None,
+            series,
+            refused_pkts: 0,
+            ignored_pkts: 0,
+        }
+    }
+
+    fn into_report(self) -> DirectionReport {
+        DirectionReport {
+            statistics: *self.link.statistics(),
+            series: self.series,
+            refused_pkts: self.refused_pkts,
+            ignored_pkts: self.ignored_pkts,
+        }
+    }
+}
+
+impl Worker {
+    pub(super) fn new(
+        mut directions: Vec<Direction>,
+        stop: &EventFd,
+        epoch: Nanos,
+    ) -> Result<Self, LabError> {
+        let failed = |errno| LabError::system("watch the devices", errno, "too many open files?");
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed)?;
+        let readable = |data| EpollEvent::new(EpollFlags::EPOLLIN, data);
+        epoll.add(stop, readable(STOP)).map_err(failed)?;
+        for (number, direction) in directions.iter_mut().enumerate() {
+            direction.series = QueueSeries::new(epoch);
+            epoll
+                .add(direction.from.as_fd(), readable(number as u64))
+                .map_err(failed)?;
+        }
+        let pool = (0..64 * directions.len()).map(|_| Frame::new()).collect();
+        Ok(Self {
+            directions,
+            epoll,
+            epoch,
+            lateness: Lateness::default(),
+            pool,
+        })
+    }
+
+    /// Carries packets until told to stop.
+    pub(super) fn run(mut self) -> Result<EmulatorReport, LabError> {
+        let is_realtime = become_realtime();
+        let mut events = [EpollEvent::empty(); 64];
+        loop {
+            let deadline = self
+                .directions
+                .iter()
+                .filter_map(|direction| direction.deadline)
+                .min();
+            let ready = wait(&self.epoll, &mut events, deadline)
+                .map_err(|error| LabError::Emulator(format!("epoll: {error}")))?;
+            for event in &events[..ready] {
+                if event.data() == STOP {
+                    return Ok(self.into_report(is_realtime));
+                }
+                self.receive(event.data() as usize)?;
+            }
+            self.deliver();
+        }
+    }
+
+    /// Moves what the kernel sent onto the link.
+    fn receive(&mut self, number: usize) -> Result<(), LabError> {
+        let direction = &mut self.directions[number];
+        for _ in 0..BATCH {
+            let mut frame = self.pool.pop().unwrap_or_else(Frame::new);
+            let length = match direction.from.read(&mut frame.bytes[..]) {
+                Ok(Some(length)) => length,
+                Ok(None) => {
+                    self.pool.push(frame);
+                    break;
+                }
+                Err(error) => return Err(LabError::Emulator(format!("read a device: {error}"))),
+            };
+            frame.length = length;
+            let Some((class, ecn)) = direction.classifier.classify(&frame.bytes[..length]) else {
+                direction.ignored_pkts += 1;
+                self.pool.push(frame);
+                continue;
+            };
+            let packet = Packet {
+                size_bytes: length as u32,
+                class,
+                ecn,
+                payload: frame,
+            };
+            let now = monotonic_now();
+            if let Err(rejected) = direction.link.enqueue(now, packet) {
+                direction.series.add_dropped(class, now);
+                self.pool.push(rejected.0.payload);
+            }
+        }
+        direction.deadline = direction.link.next_deadline();
+        Ok(())
+    }
+
+    /// Gives the kernel what is due.
+    fn deliver(&mut self) {
+        let mut now = monotonic_now();
+        for direction in &mut self.directions {
+            if direction.deadline.is_none_or(|deadline| deadline > now) {
+                continue;
+            }
+            while let Some(mut delivery) = direction.link.poll(now) {
+                let frame = &mut delivery.packet.payload;
+                if delivery.packet.ecn == Ecn::Congested {
+                    mark_congested(&mut frame.bytes[..frame.length]);
+                }
+                now = monotonic_now();
+                self.lateness.add(now.since(delivery.due));
+                if direction.to.write(&frame.bytes[..frame.length]).is_err() {
+                    direction.refused_pkts += 1;
+                }
+                direction.series.add_sent(&delivery);
+                self.pool.push(delivery.packet.payload);
+            }
+            direction.deadline = direction.link.next_deadline();
+        }
+    }
+
+    fn into_report(self, is_realtime: bool) -> EmulatorReport {
+        let mut reports = self.directions.into_iter().map(Direction::into_report);
+        let mut paths = Vec::new();
+        while let (Some(forward), Some(reverse)) = (reports.next(), reports.next()) {
+            paths.push(PathReport { forward, reverse });
+        }
+        EmulatorReport {
+            epoch: self.epoch,
+            stopped: monotonic_now(),
+            is_realtime,
+            lateness: self.lateness,
+            paths,
+        }
+    }
+}
+
+impl Frame {
+    fn new() -> Self {
+        Self {
+            bytes: Box::new([0; FRAME_BYTES]),
+            length: 0,
+        }
+    }
+}
+
+/// Waits until a device is readable, or until the deadline, to the nanosecond.
+fn wait(epoll: &Epoll, events: &mut [EpollEvent], deadline: Option<Nanos>) -> io::Result<usize> {
+    let timeout = deadline.map(|deadline| {
+        let left = deadline.since(monotonic_now()).0;
+        libc::timespec {
+            tv_sec: (left / 1_000_000_000) as libc::time_t,
+            tv_nsec: (left % 1_000_000_000) as libc::c_long,
+        }
+    });
+    let timeout = timeout
+        .as_ref()
+        .map_or(std::ptr::null(), |timeout| &raw const *timeout);
+    // SAFETY: the events are exclusively ours for the call, and EpollEvent has the
+    // layout of epoll_event; the timeout outlives the call; no signal mask is given.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_epoll_pwait2,
+            epoll.0.as_raw_fd(),
+            events.as_mut_ptr(),
+            events.len() as libc::c_int,
+            timeout,
+            std::ptr::null::<libc::sigset_t>(),
+            0_usize,
+        )
+    };
+    match usize::try_from(result) {
+        Ok(ready) => Ok(ready),
+        Err(_) => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            error => Err(error),
+        },
+    }
+}
+
+/// Asks for real-time priority and resident memory; answers whether the thread has the
+/// former. Without either the emulator works, only less exactly, and counts that.
+fn become_realtime() -> bool {
+    // Only what is touched, so that large maps and stacks of the process stay as cheap
+    // as they were.
+    let flags = MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE;
+    let on_fault = MlockAllFlags::from_bits_retain(flags.bits() | libc::MCL_ONFAULT);
+    if let Err(errno) = mlockall(on_fault) {
+        tracing::debug!("emulator: memory not locked: {errno}");
+    }
+    let parameters = libc::sched_param {
+        sched_priority: PRIORITY,
+    };
+    // SAFETY: 0 is the calling thread, and the parameters outlive the call.
+    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+    if result < 0 {
+        tracing::debug!(
+            "emulator: no real-time priority: {}",
+            io::Error::last_os_error()
+        );
+    }
+    result == 0
+}
