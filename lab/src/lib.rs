@@ -3,9 +3,11 @@
 //!
 //! * [`namespace`]: network namespaces without names, gone with the process;
 //! * [`tun`]: the devices between the kernel and the emulator;
-//! * [`emulator`]: [`emulator::Testbed`], any number of paths in one thread.
+//! * [`emulator`]: [`emulator::Testbed`], any number of paths in one thread;
+//! * [`demo`]: what a download does to a person's pages and call.
 
 pub mod clock;
+pub mod demo;
 pub mod emulator;
 pub mod error;
 pub mod namespace;

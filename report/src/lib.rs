@@ -4,8 +4,10 @@
 //! - [`table`]: aligned columns that fit 80 characters and need no colour;
 //! - [`figure`]: a grid of panels that share their axes, and what is drawn in them;
 //! - [`image`]: the one way from a figure to its two files;
+//! - [`demo`]: the demo's table and figure;
 //! - [`units`]: numbers with their units, written the same everywhere.
 
+pub mod demo;
 pub mod figure;
 pub mod image;
 pub mod table;

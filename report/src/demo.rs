@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The demo's table and figure.
+
+use crate::figure::{Colour, Column, Figure, Mark, Panel, Row, colours};
+use crate::table::{Align, Table};
+use crate::units;
+use ebb_lab::demo::{
+    ONE_WAY_DELAY, Outcome, PAGE_BYTES, PAGE_OBJECTS, Part, PartKind, QUEUE_PKTS, RATE, Share,
+    Summary,
+};
+
+/// The table of all parts; `notes` come below it.
+pub fn table(outcome: &Outcome, notes: &[String]) -> Table {
+    let title = format!("A person's traffic and a download on a link of {}", link());
+    let mut table = Table::new(title).column("", Align::Left);
+    for part in &outcome.parts {
+        table = table.column(name(part.kind), Align::Right);
+    }
+    let parts: Vec<Summary> = outcome.parts.iter().map(Summary::of).collect();
+    let mut line = |what: &str, cell: &dyn Fn(&Summary) -> Option<String>| {
+        let cells = parts
+            .iter()
+            .map(|part| cell(part).unwrap_or_else(|| "-".into()));
+        table.row([what.to_owned()].into_iter().chain(cells));
+    };
+    line("page load, median", &|part| {
+        part.page_median_s.map(units::seconds)
+    });
+    line("page load, 95th percentile", &|part| {
+        part.page_p95_s.map(units::seconds)
+    });
+    line("pages loaded", &|part| Some(part.pages.to_string()));
+    line("call delay, mean", &|part| {
+        part.call_mean_ms.map(units::milliseconds)
+    });
+    line("call delay, 95th percentile", &|part| {
+        part.call_p95_ms.map(units::milliseconds)
+    });
+    line("call loss", &|part| part.call_loss.map(units::percent));
+    line("download beside the person", &|part| {
+        part.download_bits_per_s.map(units::rate)
+    });
+    table.row([
+        "download, nobody else".to_owned(),
+        "-".to_owned(),
+        units::rate(outcome.alone_plain_bits_per_s),
+        units::rate(outcome.alone_ebb_bits_per_s),
+    ]);
+    for note in notes {
+        table.note(note);
+    }
+    table
+}
+
+/// The figure: rate, pages and call over time, the parts side by side.
+pub fn figure(outcome: &Outcome) -> Figure {
+    let summaries: Vec<Summary> = outcome.parts.iter().map(Summary::of).collect();
+    Figure {
+        title: title(&summaries),
+        subtitle: vec![
+            format!(
+                "A person opens a page ({PAGE_OBJECTS} files, {}) every other second and is on a \
+                 call, alone and beside a large download.",
+                units::bytes(PAGE_BYTES)
+            ),
+            format!(
+                "nginx, curl and Linux TCP (CUBIC), all real; emulated link: {}.",
+                link()
+            ),
+        ],
+        columns: outcome
+            .parts
+            .iter()
+            .zip(&summaries)
+            .map(|(p, s)| column(outcome, p, s))
+            .collect(),
+        rows: vec![
+            rate_row(&outcome.parts, &summaries),
+            pages_row(&outcome.parts, &summaries),
+            call_row(&outcome.parts, &summaries),
+        ],
+        x_label: "seconds".into(),
+        legend: vec![
+            (
+                colours::GREY,
+                PERSON_OPACITY,
+                "the person's pages and call".into(),
+            ),
+            (
+                colours::VERMILLION,
+                DOWNLOAD_OPACITY,
+                "the download, plain curl".into(),
+            ),
+            (
+                colours::BLUE,
+                DOWNLOAD_OPACITY,
+                "the download, ebb run -- curl".into(),
+            ),
+        ],
+        width_px: 900,
+    }
+}
+
+const PERSON_OPACITY: f64 = 0.55;
+const DOWNLOAD_OPACITY: f64 = 0.75;
+
+fn link() -> String {
+    format!(
+        "{} Mbit/s, RTT {} ms, {QUEUE_PKTS} packets",
+        RATE.bits_per_s() / 1_000_000,
+        2.0 * ONE_WAY_DELAY.as_millis_f64()
+    )
+}
+
+fn name(kind: PartKind) -> &'static str {
+    match kind {
+        PartKind::Quiet => "nobody else",
+        PartKind::Plain => "plain curl",
+        PartKind::Ebb => "ebb run -- curl",
+    }
+}
+
+fn colour(kind: PartKind) -> Colour {
+    match kind {
+        PartKind::Quiet => colours::GREY,
+        PartKind::Plain => colours::VERMILLION,
+        PartKind::Ebb => colours::BLUE,
+    }
+}
+
+/// Claims only what this run shows.
+fn title(parts: &[Summary]) -> String {
+    let slower = |index: usize| Some(parts.get(index)?.page_median_s? / parts[0].page_median_s?);
+    match (slower(1), slower(2)) {
+        (Some(plain), Some(ebb)) if plain > 1.3 && ebb < 1.15 => {
+            "Plain curl makes everybody wait; ebb run -- curl takes only what is left".into()
+        }
+        _ => "A download beside a person's pages and call, plain and under ebb run".into(),
+    }
+}
+
+fn column(outcome: &Outcome, part: &Part, summary: &Summary) -> Column {
+    let alone = match part.kind {
+        PartKind::Quiet => None,
+        PartKind::Plain => Some(outcome.alone_plain_bits_per_s),
+        PartKind::Ebb => Some(outcome.alone_ebb_bits_per_s),
+    };
+    let subtitle = match (alone, summary.download_bits_per_s) {
+        (Some(alone), Some(_)) => format!("download with nobody else: {}", units::rate(alone)),
+        _ => "only the person's own traffic".into(),
+    };
+    Column {
+        title: name(part.kind).into(),
+        subtitle,
+        colour: colour(part.kind),
+        x_max: part.duration_s,
+    }
+}
+
+fn rate_row(parts: &[Part], summaries: &[Summary]) -> Row {
+    let panel = |(part, summary): (&Part, &Summary)| {
+        let person = steps(part, |share| share.person_bits_per_s);
+        let all = steps(part, |share| {
+            share.person_bits_per_s + share.download_bits_per_s
+        });
+        let below = person.iter().map(|&(x, y)| (x, 0.0, y)).collect();
+        let above = person
+            .iter()
+            .zip(&all)
+            .map(|(&(x, low), &(_, high))| (x, low, high))
+            .collect();
+        let headline = match summary.download_bits_per_s {
+            Some(rate) => format!("download: {}", units::rate(rate)),
+            None => "no download".into(),
+        };
+        let grey = colours::GREY;
+        let marks = vec![
+            Mark::Area {
+                points: below,
+                colour: grey,
+                opacity: PERSON_OPACITY,
+            },
+            Mark::Area {
+                points: above,
+                colour: colour(part.kind),
+                opacity: DOWNLOAD_OPACITY,
+            },
+        ];
+        Panel { headline, marks }
+    };
+    Row {
+        title: "Who uses the link".into(),
+        unit: "Mbit/s".into(),
+        y_max: RATE.bits_per_s() as f64 / 1e6 * 1.3,
+        height_px: 150,
+        panels: parts.iter().zip(summaries).map(panel).collect(),
+    }
+}
+
+/// Mbit/s over time, as the two ends of each step.
+fn steps(part: &Part, bits_per_s: impl Fn(&Share) -> f64) -> Vec<(f64, f64)> {
+    let ends = |share: &Share| {
+        let rate = bits_per_s(share) / 1e6;
+        [(share.from_s.max(0.0), rate), (share.until_s, rate)]
+    };
+    part.shares.iter().flat_map(ends).collect()
+}
+
+fn pages_row(parts: &[Part], summaries: &[Summary]) -> Row {
+    let longest = parts
+        .iter()
+        .flat_map(|part| &part.pages)
+        .map(|page| page.load_s);
+    let panel = |(part, summary): (&Part, &Summary)| {
+        let points = part
+            .pages
+            .iter()
+            .map(|page| (page.start_s, page.load_s))
+            .collect();
+        let headline = match (summary.page_median_s, summary.page_p95_s) {
+            (Some(median), Some(p95)) => format!("median {median:.2} s, p95 {p95:.2} s"),
+            _ => "no page".into(),
+        };
+        Panel {
+            headline,
+            marks: vec![Mark::Stems {
+                points,
+                colour: colour(part.kind),
+            }],
+        }
+    };
+    Row {
+        title: "Time until a page is there".into(),
+        unit: "s".into(),
+        y_max: longest.fold(0.5, f64::max) * 1.4,
+        height_px: 130,
+        panels: parts.iter().zip(summaries).map(panel).collect(),
+    }
+}
+
+fn call_row(parts: &[Part], summaries: &[Summary]) -> Row {
+    let delays = |part: &Part| -> Vec<(f64, f64)> {
+        part.call
+            .iter()
+            .filter_map(|spoken| Some((spoken.sent_s, spoken.delay_ms?)))
+            .collect()
+    };
+    let longest = parts.iter().flat_map(delays).map(|(_, delay_ms)| delay_ms);
+    let panel = |(part, summary): (&Part, &Summary)| {
+        let line = Mark::Line {
+            points: delays(part),
+            colour: colour(part.kind),
+            width_px: 1.2,
+        };
+        let headline = match (summary.call_mean_ms, summary.call_loss) {
+            (Some(mean), Some(0.0)) => format!("mean {mean:.0} ms, none lost"),
+            (Some(mean), Some(loss)) => format!("mean {mean:.0} ms, {} lost", units::percent(loss)),
+            _ => "no call".into(),
+        };
+        Panel {
+            headline,
+            marks: vec![line],
+        }
+    };
+    Row {
+        title: "Delay of the call, one way".into(),
+        unit: "ms".into(),
+        y_max: longest.fold(ONE_WAY_DELAY.as_millis_f64(), f64::max) * 1.35,
+        height_px: 130,
+        panels: parts.iter().zip(summaries).map(panel).collect(),
+    }
+}
