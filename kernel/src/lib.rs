@@ -1,1 +1,50 @@
-//! (being written)
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Receiver laws on a stock Linux kernel, without patch or module.
+//!
+//! [`Attachment::attach`] puts the TCP connections of a [`cgroup::Cgroup`] under a
+//! policy: eBPF programs tell the law of every arriving data segment and ask it for the
+//! window before every outgoing one. Nothing else on the machine changes, no packet is
+//! dropped or rewritten. [`features::probe`] tells what this machine can do.
+//!
+//! ```no_run
+//! use ebb_kernel::{Attachment, AttachOptions, cgroup::Cgroup};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let group = Cgroup::root()?.create_child("background")?;
+//! let policy = "ebb:target_us=7000".parse()?;
+//! let attachment = Attachment::attach(&group, &policy, AttachOptions::default())?;
+//! group.add_process(4711)?;
+//! println!("{:?}", attachment.counters()?);
+//! attachment.detach()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **Fail open.** Programs act only while their owner renews a lease of two seconds; past
+//! it they lift every limit at the connection's next segment. `docs/kernel-backend.md`
+//! has the whole story.
+
+pub mod cgroup;
+pub mod features;
+pub mod trace;
+
+mod attachment;
+mod error;
+mod flows;
+mod layout;
+mod lease;
+mod messages;
+mod processes;
+mod programs;
+mod recorder;
+mod sweep;
+mod sys;
+mod testing;
+
+pub use attachment::{AttachOptions, Attachment, Ending, Selection};
+pub use error::{Error, Result};
+pub use flows::Flow;
+pub use layout::Counters;
+pub use programs::RunTime;
+pub use sweep::{detach_all, owner_of, sweep};
+pub use testing::requires_root;

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the programs and their owner in user space say to each other. src/layout.rs
+ * has the same structs in Rust; a test compares their sizes.
+ */
+#ifndef EBB_CONTROL_H
+#define EBB_CONTROL_H
+
+#include "contract.h"
+
+/* Changes whenever a struct of this file or the flow's storage changes. */
+#define EBB_CONTROL_VERSION 1u
+
+/* Live: the owner writes it, through a mapping of the map, while programs run. */
+struct ebb_control {
+	u64 lease_until_ns; /* bpf_ktime_get_ns(): act until then, no longer */
+	u32 version;        /* EBB_CONTROL_VERSION */
+	u32 owner_pid;      /* for messages */
+	u32 law_number;     /* for messages; the programs act on ebb_config's */
+	u32 is_released;    /* let everything go, adopt nothing, for good */
+	u32 is_observing;   /* laws learn, windows are not applied */
+	u32 generation;     /* counts changes of the parameters */
+	u32 params_index;   /* which set of parameters is valid: 0 or 1 */
+	u32 is_marked_only; /* for other owners; the programs act on ebb_config's */
+	u32 params[2][EBB_MAX_PARAMS];
+};
+
+/* Fixed before loading: the verifier drops what is not used. */
+struct ebb_config {
+	u64 cgroup_id; /* the iterators adopt sockets of it and below */
+	u32 law_number;
+	u32 is_marked_only; /* act on marked sockets only (ebb attach PID) */
+	u32 is_tracing;
+	u32 is_successor; /* replaces programs that set the callback themselves */
+};
+
+/* Per-CPU counts since the programs were loaded. */
+struct ebb_counters {
+	u64 aggregates; /* data packets seen, as GRO made them */
+	u64 segments;   /* wire segments in them */
+	u64 payload_bytes;
+	u64 acks;                /* outgoing segments */
+	u64 clamps;              /* windows set */
+	u64 adopted_new;         /* connections, since their handshake */
+	u64 adopted_established; /* connections that existed before */
+	u64 released;            /* connections let go before their end */
+	u64 skipped_loopback;
+	u64 skipped_mptcp;
+	u64 skipped_unmarked;
+	u64 skipped_no_memory;
+	u64 skipped_malformed; /* packets whose headers could not be read */
+	u64 trace_lost;        /* records that found the trace's buffer full */
+};
+
+/* What a law was told. */
+#define EBB_TRACE_START 1u
+#define EBB_TRACE_SEGMENT 2u
+#define EBB_TRACE_ACK 3u
+
+union ebb_law_input {
+	struct ebb_start start;
+	struct ebb_segment segment;
+	struct ebb_ack ack;
+};
+
+/* One call of a law, as traces keep it (little endian, no padding). */
+struct ebb_trace_record {
+	u64 cookie;     /* the socket's, never used twice */
+	u32 kind;       /* EBB_TRACE_… */
+	u32 order;      /* of the calls on this socket, from 0 */
+	u32 rwnd_bytes; /* the law's answer */
+	u32 reserved;
+	union ebb_law_input input;
+};
+
+/* One connection as ebb_show tells it, followed by the law's state. */
+struct ebb_flow_record {
+	u64 cookie;
+	u64 adopted_ns;
+	u64 payload_bytes;
+	u64 segments;
+	u64 acks;
+	u32 family; /* AF_INET or AF_INET6 */
+	u32 local_port;
+	u32 peer_port;
+	u32 rwnd_bytes;   /* the law's window */
+	u32 window_bytes; /* advertised now */
+	u32 mss_bytes;
+	u32 rtt_us; /* the kernel's receiver-side estimate; 0: none yet */
+	u32 law_number;
+	u32 state_bytes; /* what follows */
+	u32 is_clamped;
+	u8 local[16]; /* network order; IPv4 in the first four */
+	u8 peer[16];
+};
+
+#endif /* EBB_CONTROL_H */

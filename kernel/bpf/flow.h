@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The life of a governed connection: begin, a segment, an acknowledgement. */
+#ifndef EBB_FLOW_H
+#define EBB_FLOW_H
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "kernel_types.h"
+#include "maps.h"
+#include "packet.h"
+
+/* TCP's largest window: no limit at all. */
+#define EBB_LARGEST_WINDOW_BYTES (1u << 30)
+/* After so many segments the largest one seen is believed to be the sender's MSS. */
+#define EBB_MSS_KNOWN_AFTER 10u
+
+EBB_INLINE u32 ebb_local_tick_us(const struct tcp_sock *tp)
+{
+	/* Microsecond timestamps exist since 6.7. */
+	if (bpf_core_field_exists(tp->tcp_usec_ts) && BPF_CORE_READ_BITFIELD(tp, tcp_usec_ts))
+		return 1;
+	return 1000;
+}
+
+EBB_INLINE u32 ebb_local_ts(const struct tcp_sock *tp, u64 now_us, u32 tick_us)
+{
+	return (u32)(tick_us == 1 ? now_us : now_us / 1000) + tp->tsoffset;
+}
+
+EBB_INLINE u32 ebb_mss(const struct ebb_flow *flow)
+{
+	u32 guess_bytes = flow->guessed_mss_bytes, seen_bytes = flow->seen_mss_bytes;
+
+	return flow->segments < EBB_MSS_KNOWN_AFTER && seen_bytes < guess_bytes ? guess_bytes
+										: seen_bytes;
+}
+
+EBB_INLINE void ebb_trace_call(const struct ebb_flow *flow, u32 kind, u32 order, u32 rwnd_bytes,
+			       const void *input, u32 input_bytes)
+{
+	struct ebb_trace_record *record;
+
+	if (!config.is_tracing)
+		return;
+	record = bpf_ringbuf_reserve(&ebb_trace, sizeof(*record), 0);
+	if (!record) {
+		EBB_COUNT(trace_lost, 1);
+		return;
+	}
+	__builtin_memset(record, 0, sizeof(*record));
+	record->cookie = flow->cookie;
+	record->kind = kind;
+	record->order = order;
+	record->rwnd_bytes = rwnd_bytes;
+	__builtin_memcpy(&record->input, input, input_bytes);
+	bpf_ringbuf_submit(record, 0);
+}
+
+/* Starts the law on a connection; the caller holds the socket's lock. */
+EBB_INLINE void ebb_flow_begin(struct ebb_flow *flow, struct tcp_sock *tp, u64 cookie, u64 now_ns)
+{
+	struct ebb_start start = {};
+	u32 order, rwnd_bytes, mss_bytes = tp->mss_cache;
+
+	if (tp->advmss < mss_bytes)
+		mss_bytes = tp->advmss;
+	start.now_us = now_ns / 1000;
+	start.mss_bytes = mss_bytes;
+	start.rcv_nxt = tp->rcv_nxt;
+	start.has_timestamps = BPF_CORE_READ_BITFIELD(tp, rx_opt.tstamp_ok);
+	start.tsval = tp->rx_opt.rcv_tsval;
+	flow->cookie = cookie;
+	flow->adopted_ns = now_ns;
+	flow->guessed_mss_bytes = mss_bytes;
+
+	bpf_spin_lock(&flow->lock);
+	ebb_law_init(config.law_number, &flow->law, &start, ebb_params());
+	order = flow->order++;
+	rwnd_bytes = flow->law.rwnd_bytes;
+	flow->is_ready = 1;
+	bpf_spin_unlock(&flow->lock);
+
+	ebb_trace_call(flow, EBB_TRACE_START, order, rwnd_bytes, &start, sizeof(start));
+}
+
+EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
+				   const struct ebb_packet *packet, u32 segments, u32 gso_size,
+				   u64 now_ns)
+{
+	struct ebb_segment segment = {};
+	u32 order, rwnd_bytes, tick_us = ebb_local_tick_us(tp);
+	u32 wire_bytes = gso_size && segments > 1 ? gso_size : packet->payload_bytes;
+
+	segment.now_us = now_ns / 1000;
+	segment.seq = packet->seq;
+	segment.payload_bytes = packet->payload_bytes;
+	segment.segments = segments;
+	segment.tsval = packet->tsval;
+	segment.tsecr = packet->tsecr;
+	segment.local_ts = ebb_local_ts(tp, segment.now_us, tick_us);
+	segment.local_tick_us = tick_us;
+	segment.rcv_nxt = tp->rcv_nxt;
+	segment.right_edge_seq = tp->rcv_wup + tp->rcv_wnd;
+	segment.kernel_rtt_us = tp->rcv_rtt_est.rtt_us >> 3;
+	segment.has_timestamps = packet->has_timestamps;
+	segment.is_ce = packet->is_ce;
+	segment.is_observing = control.is_observing != 0;
+
+	bpf_spin_lock(&flow->lock);
+	if (!flow->is_ready) {
+		bpf_spin_unlock(&flow->lock);
+		return;
+	}
+	flow->segments += segments;
+	flow->payload_bytes += packet->payload_bytes;
+	if (wire_bytes > flow->seen_mss_bytes)
+		flow->seen_mss_bytes = wire_bytes;
+	segment.mss_bytes = ebb_mss(flow);
+	ebb_law_on_segment(config.law_number, &flow->law, &segment, ebb_params());
+	order = flow->order++;
+	rwnd_bytes = flow->law.rwnd_bytes;
+	bpf_spin_unlock(&flow->lock);
+
+	ebb_trace_call(flow, EBB_TRACE_SEGMENT, order, rwnd_bytes, &segment, sizeof(segment));
+}
+
+/* Asks the law for the window of the segment that is about to go out. */
+EBB_INLINE u32 ebb_flow_on_outgoing(struct ebb_flow *flow, struct tcp_sock *tp, u64 now_ns)
+{
+	struct ebb_ack ack = {};
+	u32 order, rwnd_bytes, tick_us = ebb_local_tick_us(tp);
+
+	ack.now_us = now_ns / 1000;
+	ack.ack_seq = tp->rcv_nxt;
+	ack.local_ts = ebb_local_ts(tp, ack.now_us, tick_us);
+	ack.local_tick_us = tick_us;
+	ack.right_edge_seq = tp->rcv_wup + tp->rcv_wnd;
+	ack.has_timestamps = BPF_CORE_READ_BITFIELD(tp, rx_opt.tstamp_ok);
+	ack.is_observing = control.is_observing != 0;
+
+	bpf_spin_lock(&flow->lock);
+	flow->acks++;
+	ack.mss_bytes = ebb_mss(flow);
+	ebb_law_on_ack(config.law_number, &flow->law, &ack, ebb_params());
+	order = flow->order++;
+	rwnd_bytes = flow->law.rwnd_bytes;
+	bpf_spin_unlock(&flow->lock);
+
+	ebb_trace_call(flow, EBB_TRACE_ACK, order, rwnd_bytes, &ack, sizeof(ack));
+	return rwnd_bytes < EBB_LARGEST_WINDOW_BYTES ? rwnd_bytes : EBB_LARGEST_WINDOW_BYTES;
+}
+
+#endif /* EBB_FLOW_H */

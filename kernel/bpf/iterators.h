@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Walks over the TCP sockets of the network namespace of the thread that opens
+ * them: to adopt connections that exist, to let go, to tell about them.
+ */
+#ifndef EBB_ITERATORS_H
+#define EBB_ITERATORS_H
+
+#include "flow.h"
+
+#define EBB_MAX_CGROUP_DEPTH 32
+
+/* Whether the socket belongs to the attached cgroup or one below it. */
+EBB_INLINE int ebb_is_in_cgroup(struct tcp_sock *tp)
+{
+	struct sock *sk = (struct sock *)tp;
+	struct cgroup *cgroup = sk->sk_cgrp_data.cgroup;
+
+	for (int i = 0; i < EBB_MAX_CGROUP_DEPTH; i++) {
+		struct cgroup_subsys_state *parent;
+
+		if (!cgroup)
+			return 0;
+		if (BPF_CORE_READ(cgroup, kn, id) == config.cgroup_id)
+			return 1;
+		parent = BPF_CORE_READ(cgroup, self.parent);
+		if (!parent)
+			return 0;
+		cgroup = BPF_CORE_READ(parent, cgroup);
+	}
+	return 0;
+}
+
+EBB_INLINE int ebb_may_receive(struct sock_common *common)
+{
+	u8 state = common->skc_state;
+
+	return state == EBB_TCP_ESTABLISHED || state == EBB_TCP_FIN_WAIT1 ||
+	       state == EBB_TCP_FIN_WAIT2;
+}
+
+EBB_INLINE int ebb_speaks_to_itself(struct sock_common *common)
+{
+	if (common->skc_family == EBB_AF_INET)
+		return (common->skc_daddr & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) ||
+		       common->skc_daddr == common->skc_rcv_saddr;
+	for (int i = 0; i < 3; i++)
+		if (common->skc_v6_daddr.in6_u.u6_addr32[i] !=
+		    common->skc_v6_rcv_saddr.in6_u.u6_addr32[i])
+			return 0;
+	return common->skc_v6_daddr.in6_u.u6_addr32[3] ==
+		       common->skc_v6_rcv_saddr.in6_u.u6_addr32[3] ||
+	       (common->skc_v6_daddr.in6_u.u6_addr32[2] == bpf_htonl(0xffff) &&
+		(common->skc_v6_daddr.in6_u.u6_addr32[3] & bpf_htonl(0xff000000)) ==
+			bpf_htonl(0x7f000000));
+}
+
+EBB_INLINE void ebb_socket_clamp(struct tcp_sock *tp, u32 window_bytes)
+{
+	bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_WINDOW_CLAMP, &window_bytes, sizeof(window_bytes));
+}
+
+SEC("iter/tcp")
+int ebb_adopt(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	u64 now_ns = bpf_ktime_get_ns();
+	struct tcp_sock *tp;
+	struct ebb_flow *flow;
+	int flags = 0;
+
+	if (!common || !ebb_is_leased(now_ns))
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp || !ebb_may_receive(common) || !ebb_is_in_cgroup(tp))
+		return 0;
+	if (config.is_marked_only && !bpf_sk_storage_get(&ebb_marks, tp, 0, 0)) {
+		EBB_COUNT(skipped_unmarked, 1);
+		return 0;
+	}
+	if (ebb_speaks_to_itself(common)) {
+		EBB_COUNT(skipped_loopback, 1);
+		return 0;
+	}
+	if (bpf_core_field_exists(tp->is_mptcp) && tp->is_mptcp) {
+		EBB_COUNT(skipped_mptcp, 1);
+		return 0;
+	}
+	if (bpf_sk_storage_get(&ebb_flows, tp, 0, 0))
+		return 0;
+	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!flow) {
+		EBB_COUNT(skipped_no_memory, 1);
+		return 0;
+	}
+	ebb_flow_begin(flow, tp, bpf_get_socket_cookie(tp), now_ns);
+	bpf_getsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
+	flow->had_callback = (flags & BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG) && !config.is_successor;
+	flags |= BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
+	bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
+	EBB_COUNT(adopted_established, 1);
+	if (!control.is_observing) {
+		flow->is_clamped = 1;
+		ebb_socket_clamp(tp, flow->law.rwnd_bytes);
+	}
+	return 0;
+}
+
+SEC("iter/tcp")
+int ebb_release(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	struct tcp_sock *tp;
+	struct ebb_flow *flow;
+	int flags = 0;
+
+	if (!common)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp)
+		return 0;
+	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
+	if (!flow)
+		return 0;
+	if (flow->is_clamped)
+		ebb_socket_clamp(tp, EBB_LARGEST_WINDOW_BYTES);
+	if (!flow->had_callback) {
+		bpf_getsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags,
+			       sizeof(flags));
+		flags &= ~BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
+		bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags,
+			       sizeof(flags));
+	}
+	bpf_sk_storage_delete(&ebb_flows, tp);
+	EBB_COUNT(released, 1);
+	return 0;
+}
+
+SEC("iter/tcp")
+int ebb_show(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	struct ebb_flow_record record = {};
+	struct tcp_sock *tp;
+	struct ebb_flow *flow;
+
+	if (!common)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp)
+		return 0;
+	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
+	if (!flow)
+		return 0;
+	record.cookie = flow->cookie;
+	record.adopted_ns = flow->adopted_ns;
+	record.payload_bytes = flow->payload_bytes;
+	record.segments = flow->segments;
+	record.acks = flow->acks;
+	record.family = common->skc_family;
+	record.local_port = common->skc_num;
+	record.peer_port = bpf_ntohs(common->skc_dport);
+	record.rwnd_bytes = flow->law.rwnd_bytes;
+	record.window_bytes = tp->rcv_wnd;
+	record.mss_bytes = ebb_mss(flow);
+	record.rtt_us = tp->rcv_rtt_est.rtt_us >> 3;
+	record.law_number = config.law_number;
+	record.state_bytes = sizeof(flow->law);
+	record.is_clamped = flow->is_clamped;
+	if (record.family == EBB_AF_INET) {
+		*(u32 *)record.local = common->skc_rcv_saddr;
+		*(u32 *)record.peer = common->skc_daddr;
+	} else {
+		BPF_CORE_READ_INTO(&record.local, common, skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&record.peer, common, skc_v6_daddr);
+	}
+	bpf_seq_write(context->meta->seq, &record, sizeof(record));
+	bpf_seq_write(context->meta->seq, &flow->law, sizeof(flow->law));
+	return 0;
+}
+
+#endif /* EBB_ITERATORS_H */

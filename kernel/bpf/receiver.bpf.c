@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The receiver's programs: a law is told of every arriving data packet and asked
+ * for the window before every outgoing segment of the connections of a cgroup.
+ *
+ * They drop nothing, change no packet, and act only while the owner's lease lasts
+ * (struct ebb_control): past it each connection is let go at its next segment.
+ */
+#include "flow.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define EBB_LOOPBACK_IFINDEX 1
+
+/* ---- arriving packets ---- */
+
+SEC("cgroup_skb/ingress")
+int ebb_ingress(struct __sk_buff *skb)
+{
+	struct ebb_packet packet = {};
+	struct ebb_counters *counters;
+	struct bpf_sock *sk = skb->sk;
+	u64 now_ns = bpf_ktime_get_ns();
+	struct tcp_sock *tp;
+	struct ebb_flow *flow;
+	u32 zero = 0, segments = skb->gso_segs ? skb->gso_segs : 1;
+
+	if (!sk || !ebb_is_leased(now_ns))
+		return 1;
+	flow = bpf_sk_storage_get(&ebb_flows, sk, 0, 0);
+	if (!flow)
+		return 1;
+	tp = bpf_skc_to_tcp_sock(sk);
+	counters = bpf_map_lookup_elem(&ebb_counters, &zero);
+	if (!tp || !counters)
+		return 1;
+	if (skb->ifindex == EBB_LOOPBACK_IFINDEX) {
+		flow->is_loopback = 1;
+		return 1;
+	}
+	if (!ebb_read_packet(skb, &packet)) {
+		counters->skipped_malformed++;
+		return 1;
+	}
+	if (!packet.is_data)
+		return 1;
+	counters->aggregates++;
+	counters->segments += segments;
+	counters->payload_bytes += packet.payload_bytes;
+	ebb_flow_on_packet(flow, tp, &packet, segments, skb->gso_size, now_ns);
+	return 1;
+}
+
+/* ---- outgoing segments and new connections ---- */
+
+EBB_INLINE void ebb_set_clamp(struct bpf_sock_ops *ops, u32 window_bytes)
+{
+	bpf_setsockopt(ops, EBB_SOL_TCP, EBB_TCP_WINDOW_CLAMP, &window_bytes, sizeof(window_bytes));
+}
+
+EBB_INLINE int ebb_is_loopback(struct bpf_sock_ops *ops)
+{
+	if (ops->family == EBB_AF_INET)
+		return (ops->remote_ip4 & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) ||
+		       ops->remote_ip4 == ops->local_ip4;
+	if (ops->remote_ip6[0] != ops->local_ip6[0] || ops->remote_ip6[1] != ops->local_ip6[1] ||
+	    ops->remote_ip6[2] != ops->local_ip6[2])
+		return 0;
+	/* One's own address: ::1 and ::ffff:127.0.0.1 speak to themselves as well. */
+	return ops->remote_ip6[3] == ops->local_ip6[3] ||
+	       (ops->remote_ip6[2] == bpf_htonl(0xffff) &&
+		(ops->remote_ip6[3] & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000));
+}
+
+EBB_INLINE int ebb_is_mptcp(const struct tcp_sock *tp)
+{
+	return bpf_core_field_exists(tp->is_mptcp) && tp->is_mptcp;
+}
+
+/* The connection's new state, or none if it is to be left alone. */
+EBB_INLINE struct ebb_flow *ebb_take(struct bpf_sock_ops *ops, struct bpf_sock *sk,
+				     struct tcp_sock *tp, u64 now_ns)
+{
+	struct ebb_flow *flow;
+
+	if (ebb_is_loopback(ops)) {
+		EBB_COUNT(skipped_loopback, 1);
+		return 0;
+	}
+	if (ebb_is_mptcp(tp)) {
+		EBB_COUNT(skipped_mptcp, 1);
+		return 0;
+	}
+	if (config.is_marked_only && !bpf_sk_storage_get(&ebb_marks, sk, 0, 0)) {
+		EBB_COUNT(skipped_unmarked, 1);
+		return 0;
+	}
+	flow = bpf_sk_storage_get(&ebb_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!flow) {
+		EBB_COUNT(skipped_no_memory, 1);
+		return 0;
+	}
+	ebb_flow_begin(flow, tp, bpf_get_socket_cookie(ops), now_ns);
+	return flow;
+}
+
+EBB_INLINE void ebb_begin(struct bpf_sock_ops *ops)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	struct bpf_sock *sk = ops->sk;
+	struct tcp_sock *tp;
+	struct ebb_flow *flow;
+	u32 flags;
+
+	if (!sk || !ebb_is_leased(now_ns))
+		return;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return;
+	flow = ebb_take(ops, sk, tp, now_ns);
+	if (!flow)
+		return;
+	flags = ops->bpf_sock_ops_cb_flags;
+	flow->had_callback = (flags & BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG) != 0;
+	bpf_sock_ops_cb_flags_set(ops, flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+	EBB_COUNT(adopted_new, 1);
+	if (!control.is_observing) {
+		flow->is_clamped = 1;
+		ebb_set_clamp(ops, flow->law.rwnd_bytes);
+	}
+}
+
+EBB_INLINE void ebb_let_go(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct ebb_flow *flow)
+{
+	if (flow->is_clamped)
+		ebb_set_clamp(ops, EBB_LARGEST_WINDOW_BYTES);
+	if (!flow->had_callback)
+		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags &
+						       ~BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+	bpf_sk_storage_delete(&ebb_flows, sk);
+	EBB_COUNT(released, 1);
+}
+
+EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	struct bpf_sock *sk = ops->sk;
+	struct ebb_counters *counters;
+	u32 zero = 0, rwnd_bytes;
+	struct tcp_sock *tp;
+	struct ebb_flow *flow;
+
+	/* TCP also asks for the header's length when it computes its MSS. */
+	if (!sk || ops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS)
+		return;
+	tp = bpf_skc_to_tcp_sock(sk);
+	counters = bpf_map_lookup_elem(&ebb_counters, &zero);
+	if (!tp || !counters)
+		return;
+	flow = bpf_sk_storage_get(&ebb_flows, sk, 0, 0);
+	if (!ebb_is_leased(now_ns)) {
+		if (flow)
+			ebb_let_go(ops, sk, flow);
+		return;
+	}
+	if (!flow) {
+		/* The predecessor's connection, after a change of the law. */
+		flow = ebb_take(ops, sk, tp, now_ns);
+		if (!flow)
+			return;
+		counters->adopted_established++;
+	}
+	if (flow->is_loopback) {
+		counters->skipped_loopback++;
+		ebb_let_go(ops, sk, flow);
+		return;
+	}
+	counters->acks++;
+	rwnd_bytes = ebb_flow_on_outgoing(flow, tp, now_ns);
+	if (control.is_observing) {
+		if (!flow->is_clamped)
+			return;
+		rwnd_bytes = EBB_LARGEST_WINDOW_BYTES;
+	}
+	flow->is_clamped = !control.is_observing;
+	/* The kernel changes the clamp by itself (autotuning): compare with its own. */
+	if (tp->window_clamp == rwnd_bytes)
+		return;
+	ebb_set_clamp(ops, rwnd_bytes);
+	counters->clamps++;
+}
+
+SEC("sockops")
+int ebb_sockops(struct bpf_sock_ops *ops)
+{
+	switch (ops->op) {
+	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
+	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
+		ebb_begin(ops);
+		break;
+	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
+		ebb_before_outgoing(ops);
+		break;
+	}
+	return 1;
+}
+
+/* ---- marking the sockets of chosen processes ---- */
+
+#define EBB_MAX_ANCESTORS 8
+
+SEC("cgroup/sock_create")
+int ebb_sock_create(struct bpf_sock *sk)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+
+	if (sk->type != EBB_SOCK_STREAM ||
+	    (sk->family != EBB_AF_INET && sk->family != EBB_AF_INET6))
+		return 1;
+	if (control.is_released)
+		return 1;
+	for (int i = 0; i <= EBB_MAX_ANCESTORS; i++) {
+		u32 tgid = task->tgid;
+
+		if (bpf_map_lookup_elem(&ebb_processes, &tgid)) {
+			bpf_sk_storage_get(&ebb_marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+			return 1;
+		}
+		if (tgid <= 1)
+			return 1;
+		task = task->real_parent;
+	}
+	return 1;
+}
+
+#include "iterators.h"

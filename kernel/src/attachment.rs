@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A policy on the connections of a cgroup, for as long as this process renews it.
+
+use crate::cgroup::Cgroup;
+use crate::error::{Error, Result};
+use crate::flows::{Flow, parse_flows};
+use crate::layout::{Config, Counters};
+use crate::lease;
+use crate::processes::{self, Namespaces};
+use crate::programs::{LoadOptions, Programs, RunTime};
+use crate::recorder::Recorder;
+use crate::sweep;
+use ebb_algorithms::Policy;
+use std::fmt;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Whose connections the policy acts on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Selection {
+    /// Every connection of the cgroup and those below it.
+    #[default]
+    WholeCgroup,
+    /// Only connections of these processes and their descendants, now and later.
+    ///
+    /// The cgroup must be theirs: connections made in another one are not seen.
+    Processes(Vec<u32>),
+}
+
+/// How to attach.
+#[derive(Debug, Clone, Default)]
+pub struct AttachOptions {
+    /// Whose connections to act on.
+    pub selection: Selection,
+    /// Let the law watch without setting any window.
+    pub observing: bool,
+    /// Record what the law is told and answers into this file (see [`crate::trace`]).
+    pub trace: Option<PathBuf>,
+}
+
+/// Why an attachment ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// [`Attachment::detach`] was called here.
+    Detached,
+    /// Another process asked for it ([`crate::detach_all`], `ebb detach`).
+    ReleasedByOther,
+    /// Somebody took a program off the cgroup by other means.
+    Unloaded,
+    /// The cgroup was removed.
+    CgroupRemoved,
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Detached => "it was detached here",
+            Self::ReleasedByOther => "another process detached it",
+            Self::Unloaded => "its programs were taken off the cgroup",
+            Self::CgroupRemoved => "the cgroup was removed",
+        })
+    }
+}
+
+/// A policy on the connections of a cgroup.
+///
+/// A thread renews a lease of two seconds. If this process dies or is stopped, the
+/// programs in the kernel let every connection go when the lease is over. Dropping it
+/// detaches.
+#[derive(Debug)]
+pub struct Attachment {
+    shared: Arc<Shared>,
+    heartbeat: Option<JoinHandle<()>>,
+    recorder: Option<Recorder>,
+}
+
+/// What the owner and its heartbeat share.
+pub(crate) struct Shared {
+    pub(crate) cgroup: Cgroup,
+    is_marked_only: bool,
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+pub(crate) struct State {
+    pub(crate) programs: Programs,
+    policy: Policy,
+    is_observing: bool,
+    /// Where connections of ours may be, though no process of ours is there any more.
+    namespaces: Namespaces,
+    pub(crate) ending: Option<Ending>,
+}
+
+impl Attachment {
+    /// Puts the connections of a cgroup, those that exist and those to come, under a
+    /// policy.
+    ///
+    /// *Errors*: [`Error::AlreadyAttached`] if a living Ebb acts on them already;
+    /// [`Error::NoProcess`]; [`Error::NotPermitted`]; [`Error::MissingFeature`] and
+    /// [`Error::Load`] if the kernel cannot do it.
+    pub fn attach(cgroup: &Cgroup, policy: &Policy, options: AttachOptions) -> Result<Self> {
+        crate::features::require()?;
+        let is_marked_only = matches!(options.selection, Selection::Processes(_));
+        sweep::sweep(cgroup)?;
+        sweep::refuse_conflict(cgroup, is_marked_only)?;
+        let config = Config {
+            cgroup_id: cgroup.id(),
+            law_number: policy.law().number,
+            is_marked_only: is_marked_only.into(),
+            is_tracing: options.trace.is_some().into(),
+            is_successor: 0,
+        };
+        let programs = Programs::load(&LoadOptions {
+            config,
+            predecessor: None,
+            flows: None,
+        })?;
+        let recorder = options
+            .trace
+            .map(|path| Recorder::start(path, policy, programs.trace_map()))
+            .transpose()?;
+        let state = State {
+            programs,
+            policy: policy.clone(),
+            is_observing: options.observing,
+            namespaces: Namespaces::default(),
+            ending: None,
+        };
+        let shared = Arc::new(Shared {
+            cgroup: cgroup.clone(),
+            is_marked_only,
+            state: Mutex::new(state),
+            ended: Condvar::new(),
+        });
+        shared.begin(&options.selection)?;
+        let heartbeat = lease::start(Arc::clone(&shared));
+        Ok(Self {
+            shared,
+            heartbeat: Some(heartbeat),
+            recorder,
+        })
+    }
+
+    /// Changes the policy. With the same law it is live for every connection at once;
+    /// another law starts afresh on each, and none is unlimited in between.
+    ///
+    /// *Errors*: [`Error::Ended`]; [`Error::TraceHoldsOneLaw`].
+    pub fn set_policy(&mut self, policy: &Policy) -> Result<()> {
+        let mut state = self.living()?;
+        if policy.law().number == state.policy.law().number {
+            state.programs.control.set_params(policy.values());
+            state.policy = policy.clone();
+            return Ok(());
+        }
+        if self.recorder.is_some() {
+            return Err(Error::TraceHoldsOneLaw);
+        }
+        self.shared.change_law(&mut state, policy)
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> Policy {
+        self.shared.lock().policy.clone()
+    }
+
+    /// Lets the law watch without setting windows, or act again.
+    ///
+    /// *Errors*: [`Error::Ended`].
+    pub fn set_observing(&mut self, is_observing: bool) -> Result<()> {
+        let mut state = self.living()?;
+        state.is_observing = is_observing;
+        state.programs.control.set_observing(is_observing);
+        Ok(())
+    }
+
+    /// What the programs counted since the attachment was made.
+    pub fn counters(&self) -> Result<Counters> {
+        self.shared.lock().programs.counters()
+    }
+
+    /// The connections that are governed now.
+    pub fn flows(&self) -> Result<Vec<Flow>> {
+        let mut state = self.shared.lock();
+        self.shared.note_namespaces(&mut state);
+        let bytes = state.programs.show(&state.namespaces)?;
+        Ok(parse_flows(&bytes, &state.policy))
+    }
+
+    /// The time that each program takes, counted while somebody has the kernel keep run
+    /// statistics ([`crate::RunStatistics`]).
+    pub fn run_times(&self) -> Result<Vec<RunTime>> {
+        let state = self.shared.lock();
+        state.programs.run_times()
+    }
+
+    /// Why the attachment has ended, or none while it lives.
+    pub fn ending(&self) -> Option<Ending> {
+        self.shared.lock().ending
+    }
+
+    /// Waits until the attachment ends by itself, at the most so long.
+    pub fn wait_ended(&self, timeout: Duration) -> Option<Ending> {
+        let state = self.shared.lock();
+        let waited = self
+            .shared
+            .ended
+            .wait_timeout_while(state, timeout, |state| state.ending.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.ending
+    }
+
+    /// Lets every connection go and takes the programs off. Also done on drop.
+    ///
+    /// *Errors*: [`Error::Trace`] if the trace could not be written; [`Error::Program`] if
+    /// the walk over the connections failed (they go at their next segment all the same).
+    pub fn detach(mut self) -> Result<()> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let released = {
+            let mut state = self.shared.lock();
+            match state.ending {
+                Some(_) => Ok(()),
+                None => self.shared.end(&mut state, Ending::Detached),
+            }
+        };
+        if let Some(heartbeat) = self.heartbeat.take() {
+            let _ = heartbeat.join();
+        }
+        let recorded = self.recorder.take().map_or(Ok(()), Recorder::finish);
+        released.and(recorded)
+    }
+
+    fn living(&self) -> Result<MutexGuard<'_, State>> {
+        let state = self.shared.lock();
+        match state.ending {
+            None => Ok(state),
+            Some(reason) => Err(Error::Ended {
+                cgroup: self.shared.cgroup.path().to_path_buf(),
+                reason,
+            }),
+        }
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        if let Err(error) = self.finish() {
+            tracing::warn!("while detaching: {error}");
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the end, at the most so long; true if it has come.
+    pub(crate) fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        timeout: Duration,
+    ) -> (MutexGuard<'a, State>, bool) {
+        let (state, _) = self
+            .ended
+            .wait_timeout_while(state, timeout, |state| state.ending.is_none())
+            .unwrap_or_else(PoisonError::into_inner);
+        let has_ended = state.ending.is_some();
+        (state, has_ended)
+    }
+
+    /// Takes the connections over that exist in the cgroup.
+    pub(crate) fn adopt(&self, state: &mut State) -> Result<()> {
+        self.note_namespaces(state);
+        state.programs.adopt_existing(&state.namespaces)
+    }
+
+    /// Lets everything go, first by word, then by hand, and takes the programs off.
+    pub(crate) fn end(&self, state: &mut State, ending: Ending) -> Result<()> {
+        state.programs.control.set_released();
+        state.namespaces.add_all();
+        let released = state.programs.release_existing(&state.namespaces);
+        state.programs.detach(self.cgroup.as_fd());
+        state.ending = Some(ending);
+        self.ended.notify_all();
+        released
+    }
+
+    fn begin(&self, selection: &Selection) -> Result<()> {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let control = &state.programs.control;
+        control.initialise(&state.policy, state.is_observing, self.is_marked_only);
+        control.set_lease_until_ns(lease::next_end_ns());
+        if let Selection::Processes(pids) = selection {
+            for pid in pids {
+                state.programs.mark_process(*pid)?;
+            }
+        }
+        state.programs.attach(self.cgroup.as_fd(), None)?;
+        let taken_over = mark_sockets(state, selection).and_then(|()| self.adopt(state));
+        if taken_over.is_err() {
+            let _ = self.end(state, Ending::Detached);
+        }
+        taken_over
+    }
+
+    fn change_law(&self, state: &mut State, policy: &Policy) -> Result<()> {
+        let config = Config {
+            cgroup_id: self.cgroup.id(),
+            law_number: policy.law().number,
+            is_marked_only: self.is_marked_only.into(),
+            is_tracing: 0,
+            is_successor: 1,
+        };
+        let successor = Programs::load(&LoadOptions {
+            config,
+            predecessor: Some(&state.programs),
+            flows: None,
+        })?;
+        let control = &successor.control;
+        control.initialise(policy, state.is_observing, self.is_marked_only);
+        control.set_lease_until_ns(lease::next_end_ns());
+        // A failure half-way leaves both acting: end, rather than that.
+        if let Err(error) = successor.attach(self.cgroup.as_fd(), Some(&state.programs)) {
+            successor.detach(self.cgroup.as_fd());
+            let _ = self.end(state, Ending::Unloaded);
+            return Err(error);
+        }
+        state.programs = successor;
+        state.policy = policy.clone();
+        self.adopt(state)
+    }
+
+    fn note_namespaces(&self, state: &mut State) {
+        if let Ok(pids) = self.cgroup.processes() {
+            state.namespaces.add_processes(pids);
+        }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Shared")
+            .field("cgroup", &self.cgroup.path())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Marks the sockets that the chosen processes have; new ones are marked as they come.
+fn mark_sockets(state: &mut State, selection: &Selection) -> Result<()> {
+    let Selection::Processes(pids) = selection else {
+        return Ok(());
+    };
+    let pids = processes::with_descendants(pids)?;
+    for pid in &pids {
+        for socket in processes::sockets_of(*pid) {
+            state.programs.mark_socket(socket.as_fd());
+        }
+    }
+    state.namespaces.add_processes(pids);
+    Ok(())
+}

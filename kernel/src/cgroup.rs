@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Control groups (version 2): find the hierarchy, make a group, move processes.
+//!
+//! The hierarchy may be mounted at `/sys/fs/cgroup` (unified), below it (hybrid), or
+//! nowhere (under `ip netns exec`, in containers): then a private mount is made.
+
+use crate::error::{Error, Result};
+use crate::sys;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long [`Cgroup::remove`] waits for processes that are ending.
+const REMOVE_WITHIN: Duration = Duration::from_secs(1);
+
+/// One control group, held open: it stays the same one even if it is removed.
+#[derive(Debug, Clone)]
+pub struct Cgroup {
+    hierarchy: Arc<Hierarchy>,
+    /// From the root of the mounted hierarchy: `/` or `/a/b`.
+    path: PathBuf,
+    directory: Arc<File>,
+}
+
+#[derive(Debug)]
+struct Hierarchy {
+    mount: PathBuf,
+    /// Keeps a private mount alive; `mount` leads through it.
+    _private: Option<OwnedFd>,
+}
+
+impl Cgroup {
+    /// The root of the hierarchy that this process sees.
+    ///
+    /// *Errors*: [`Error::NoCgroup2`] if there is none and none can be made.
+    pub fn root() -> Result<Self> {
+        Self::open(hierarchy()?, PathBuf::from("/"))
+    }
+
+    /// The group of a path, either in the file system (`/sys/fs/cgroup/a`) or from the
+    /// hierarchy's root (`/a`, as `/proc/PID/cgroup` has it).
+    ///
+    /// *Errors*: [`Error::NotACgroup`] if it is neither.
+    pub fn at(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let hierarchy = hierarchy()?;
+        let inside = match path.canonicalize() {
+            Ok(real) => real
+                .strip_prefix(&hierarchy.mount)
+                .map(Path::to_path_buf)
+                .ok(),
+            Err(_) => None,
+        };
+        let relative = inside.unwrap_or_else(|| path.to_path_buf());
+        let relative = Path::new("/").join(relative);
+        let directory = below(&hierarchy.mount, &relative);
+        if !directory.join("cgroup.procs").exists() {
+            return Err(Error::NotACgroup {
+                path: path.to_path_buf(),
+                mount: hierarchy.mount.clone(),
+            });
+        }
+        Self::open(hierarchy, relative)
+    }
+
+    /// The group that a process is in.
+    ///
+    /// *Errors*: [`Error::NoProcess`].
+    pub fn of_process(pid: u32) -> Result<Self> {
+        let text = fs::read_to_string(format!("/proc/{pid}/cgroup"))
+            .map_err(|source| Error::NoProcess { pid, source })?;
+        let path = text
+            .lines()
+            .find_map(|line| line.strip_prefix("0::"))
+            .ok_or_else(|| Error::NoCgroup2 {
+                source: io::Error::new(io::ErrorKind::NotFound, "no line 0:: in /proc/PID/cgroup"),
+            })?;
+        // A group that was removed while the process lives on is marked so.
+        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+        Self::open(hierarchy()?, PathBuf::from(path))
+    }
+
+    /// Makes a group below this one.
+    pub fn create_child(&self, name: &str) -> Result<Self> {
+        let path = self.path.join(name);
+        let directory = below(&self.hierarchy.mount, &path);
+        fs::create_dir(&directory).map_err(|source| Error::Cgroup {
+            path: path.clone(),
+            action: "create it",
+            source,
+        })?;
+        Self::open(Arc::clone(&self.hierarchy), path)
+    }
+
+    /// Moves a process, with all its threads, into this group.
+    ///
+    /// Connections that it has stay with the group in which they were made.
+    pub fn add_process(&self, pid: u32) -> Result<()> {
+        self.procs_file()?
+            .write_all(pid.to_string().as_bytes())
+            .map_err(|source| self.error("move a process into it", source))
+    }
+
+    /// The file that moves a process here when its number is written; `0` moves the
+    /// writer, which a child does between fork and exec.
+    pub fn procs_file(&self) -> Result<File> {
+        OpenOptions::new()
+            .write(true)
+            .open(self.directory_path().join("cgroup.procs"))
+            .map_err(|source| self.error("open cgroup.procs", source))
+    }
+
+    /// The processes in this group and in those below it.
+    pub fn processes(&self) -> Result<Vec<u32>> {
+        let mut pids = Vec::new();
+        collect_processes(&self.directory_path(), &mut pids)
+            .map_err(|source| self.error("list its processes", source))?;
+        pids.sort_unstable();
+        pids.dedup();
+        Ok(pids)
+    }
+
+    /// Whether the group is still there.
+    pub fn exists(&self) -> bool {
+        self.directory_path().join("cgroup.procs").exists()
+            && fs::metadata(self.directory_path()).is_ok_and(|found| found.ino() == self.id())
+    }
+
+    /// Removes the group and those below it, waiting up to a second for processes that
+    /// are ending. A group that is gone already is no error.
+    pub fn remove(&self) -> Result<()> {
+        let deadline = Instant::now() + REMOVE_WITHIN;
+        loop {
+            match remove_tree(&self.directory_path()) {
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                Err(error) if Instant::now() > deadline => {
+                    return Err(self.error("remove it", error));
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
+    /// The path from the hierarchy's root, as `/proc/PID/cgroup` has it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The directory in the file system; valid in this process only if the mount is
+    /// private.
+    pub fn directory_path(&self) -> PathBuf {
+        below(&self.hierarchy.mount, &self.path)
+    }
+
+    /// The kernel's number for it, never used twice.
+    pub fn id(&self) -> u64 {
+        self.directory.metadata().map_or(0, |found| found.ino())
+    }
+
+    /// The group above, if this is not the root.
+    pub(crate) fn parent(&self) -> Option<Self> {
+        let parent = self.path.parent()?;
+        Self::open(Arc::clone(&self.hierarchy), parent.to_path_buf()).ok()
+    }
+
+    fn open(hierarchy: Arc<Hierarchy>, path: PathBuf) -> Result<Self> {
+        let directory =
+            File::open(below(&hierarchy.mount, &path)).map_err(|source| Error::Cgroup {
+                path: path.clone(),
+                action: "open it",
+                source,
+            })?;
+        Ok(Self {
+            hierarchy,
+            path,
+            directory: Arc::new(directory),
+        })
+    }
+
+    fn error(&self, action: &'static str, source: io::Error) -> Error {
+        Error::Cgroup {
+            path: self.path.clone(),
+            action,
+            source,
+        }
+    }
+}
+
+impl AsFd for Cgroup {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+}
+
+/// Where the hierarchy is mounted, if it is: what `ebb doctor` tells.
+pub fn mount_point() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    mounted_cgroup2(&mounts).filter(|mount| mount.join("cgroup.procs").exists())
+}
+
+fn hierarchy() -> Result<Arc<Hierarchy>> {
+    static HIERARCHY: OnceLock<Arc<Hierarchy>> = OnceLock::new();
+    if let Some(known) = HIERARCHY.get() {
+        return Ok(Arc::clone(known));
+    }
+    let found = match mount_point() {
+        Some(mount) => Hierarchy {
+            mount,
+            _private: None,
+        },
+        None => private_mount().map_err(|source| Error::NoCgroup2 { source })?,
+    };
+    Ok(Arc::clone(HIERARCHY.get_or_init(|| Arc::new(found))))
+}
+
+/// The first mount of type cgroup2 of which we see the whole, from mountinfo(5).
+fn mounted_cgroup2(mounts: &str) -> Option<PathBuf> {
+    mounts.lines().find_map(|line| {
+        let (before, after) = line.split_once(" - ")?;
+        let mut fields = before.split(' ').skip(3);
+        let (root, mount) = (fields.next()?, fields.next()?);
+        (after.split(' ').next()? == "cgroup2" && root == "/")
+            .then(|| PathBuf::from(mount.replace("\\040", " ")))
+    })
+}
+
+/// Mounts the hierarchy nowhere: only this process can reach it, through a descriptor.
+fn private_mount() -> io::Result<Hierarchy> {
+    const FSCONFIG_CMD_CREATE: libc::c_long = 6;
+    const CLOEXEC: libc::c_long = 1;
+    // SAFETY: the file system's name is a C string.
+    let context = unsafe { libc::syscall(libc::SYS_fsopen, c"cgroup2".as_ptr(), CLOEXEC) };
+    let context = sys::own(context as libc::c_int)?;
+    // SAFETY: the context is open; this command takes neither key nor value.
+    sys::check(unsafe {
+        libc::syscall(
+            libc::SYS_fsconfig,
+            context.as_raw_fd(),
+            FSCONFIG_CMD_CREATE,
+            0usize,
+            0usize,
+            0usize,
+        )
+    } as libc::c_int)?;
+    // SAFETY: the context is configured.
+    let mount = unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), CLOEXEC, 0usize) };
+    let mount = sys::own(mount as libc::c_int)?;
+    Ok(Hierarchy {
+        mount: PathBuf::from(format!("/proc/self/fd/{}", mount.as_raw_fd())),
+        _private: Some(mount),
+    })
+}
+
+fn below(mount: &Path, path: &Path) -> PathBuf {
+    match path.strip_prefix("/") {
+        Ok(relative) => mount.join(relative),
+        Err(_) => mount.join(path),
+    }
+}
+
+fn collect_processes(directory: &Path, pids: &mut Vec<u32>) -> io::Result<()> {
+    // Reading fails in a threaded group: its processes are listed above it.
+    if let Ok(text) = fs::read_to_string(directory.join("cgroup.procs")) {
+        // 0 stands for a process that this PID namespace cannot see.
+        let listed = text.lines().filter_map(|line| line.parse::<u32>().ok());
+        pids.extend(listed.filter(|pid| *pid != 0));
+    }
+    for child in fs::read_dir(directory)?.flatten() {
+        if child.file_type().is_ok_and(|kind| kind.is_dir()) {
+            // A group may vanish while we walk.
+            let _ = collect_processes(&child.path(), pids);
+        }
+    }
+    Ok(())
+}
+
+fn remove_tree(directory: &Path) -> io::Result<()> {
+    for child in fs::read_dir(directory)?.flatten() {
+        if child.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_tree(&child.path())?;
+        }
+    }
+    fs::remove_dir(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mount_is_found_on_a_unified_hierarchy() {
+        let mounts = "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n";
+        assert_eq!(mounted_cgroup2(mounts), Some("/sys/fs/cgroup".into()));
+    }
+
+    #[test]
+    fn the_mount_is_found_on_a_hybrid_hierarchy() {
+        let mounts = "36 24 0:31 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+                      37 24 0:32 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        assert_eq!(
+            mounted_cgroup2(mounts),
+            Some("/sys/fs/cgroup/unified".into())
+        );
+    }
+
+    #[test]
+    fn a_mount_of_a_part_of_the_hierarchy_is_passed_over() {
+        let mounts = "37 24 0:32 /pod1 /mnt/pod rw - cgroup2 cgroup2 rw\n";
+        assert_eq!(mounted_cgroup2(mounts), None);
+    }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Why something did not work, and what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Answer of everything here that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What can go wrong; each message ends with what would be right.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The kernel is too old or was built without something.
+    #[error("this kernel ({release}) has no {feature}: {remedy}")]
+    MissingFeature {
+        /// What is missing.
+        feature: &'static str,
+        /// The kernel's release.
+        release: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A privilege is missing.
+    #[error("not permitted to {what}; run as root (CAP_BPF, CAP_NET_ADMIN and CAP_SYS_ADMIN)")]
+    NotPermitted {
+        /// What was tried.
+        what: String,
+    },
+    /// There is no cgroup v2 hierarchy.
+    #[error(
+        "no cgroup v2 hierarchy is mounted and none can be made ({source}); mount one: \
+             mount -t cgroup2 none /sys/fs/cgroup/unified"
+    )]
+    NoCgroup2 {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Something on a cgroup failed.
+    #[error("cgroup {path}: cannot {action}: {source}")]
+    Cgroup {
+        /// The cgroup.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The path is no cgroup of the v2 hierarchy.
+    #[error("{path}: not a cgroup v2 directory; those are below {mount}")]
+    NotACgroup {
+        /// The path as given.
+        path: PathBuf,
+        /// Where the hierarchy is mounted.
+        mount: PathBuf,
+    },
+    /// No process has this number, or it ended.
+    #[error("process {pid}: {source}; see 'ps' for the processes that run")]
+    NoProcess {
+        /// The number.
+        pid: u32,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A living Ebb acts on the same connections already.
+    #[error(
+        "cgroup {cgroup} is under law '{law}' already, by process {owner_pid}; \
+         take it off first: ebb detach, or end that process"
+    )]
+    AlreadyAttached {
+        /// The cgroup, which may be an ancestor of the one asked for.
+        cgroup: PathBuf,
+        /// The law.
+        law: String,
+        /// The process that holds the lease.
+        owner_pid: u32,
+    },
+    /// The kernel refused a program.
+    #[error("the kernel refused {what}: {reason}")]
+    Load {
+        /// The program, map or object.
+        what: String,
+        /// What libbpf and the verifier said.
+        reason: String,
+    },
+    /// A system call on a loaded program failed.
+    #[error("cannot {action} {what}: {source}")]
+    Program {
+        /// The program or map.
+        what: String,
+        /// What was tried.
+        action: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A trace cannot be written or read.
+    #[error("trace {path}: {source}")]
+    Trace {
+        /// The file.
+        path: PathBuf,
+        /// What the system or the format said.
+        source: io::Error,
+    },
+    /// A trace holds the inputs of one law only.
+    #[error("the law cannot be changed while a trace is recorded; detach first")]
+    TraceHoldsOneLaw,
+    /// The attachment has ended, for the reason given.
+    #[error("no longer attached to cgroup {cgroup}: {reason}; attach again")]
+    Ended {
+        /// The cgroup.
+        cgroup: PathBuf,
+        /// Why.
+        reason: crate::Ending,
+    },
+}

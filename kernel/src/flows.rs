@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is known of each governed connection.
+
+use crate::layout::FlowRecord;
+use ebb_algorithms::Policy;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// One governed connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flow {
+    /// The kernel's number for the socket, never used twice.
+    pub cookie: u64,
+    /// This end.
+    pub local: SocketAddr,
+    /// The other end.
+    pub peer: SocketAddr,
+    /// The window that the law wants.
+    pub law_window_bytes: u32,
+    /// The window that TCP advertises.
+    pub window_bytes: u32,
+    /// Largest payload of one segment of the sender.
+    pub mss_bytes: u32,
+    /// The kernel's receiver-side estimate of the RTT; none before it has one.
+    pub rtt_us: Option<u32>,
+    /// Payload received since the connection was taken over.
+    pub payload_bytes: u64,
+    /// Wire segments that brought it.
+    pub segments: u64,
+    /// Segments sent since.
+    pub acks: u64,
+    /// When it was taken over, in nanoseconds of CLOCK_MONOTONIC.
+    pub adopted_ns: u64,
+    /// Whether the law's window is applied (not while observing).
+    pub is_clamped: bool,
+    /// The law's name.
+    pub law: &'static str,
+    /// The law's state, byte by byte.
+    pub state: Vec<u8>,
+}
+
+/// Reads what the iterator wrote: records, each followed by the law's state.
+pub(crate) fn parse_flows(mut bytes: &[u8], policy: &Policy) -> Vec<Flow> {
+    let mut flows = Vec::new();
+    while bytes.len() >= size_of::<FlowRecord>() {
+        // SAFETY: the length was checked; any bytes are valid integers.
+        let record = unsafe { bytes.as_ptr().cast::<FlowRecord>().read_unaligned() };
+        let rest = &bytes[size_of::<FlowRecord>()..];
+        let Some((state, rest)) = rest.split_at_checked(record.state_bytes as usize) else {
+            break;
+        };
+        let state = &state[..policy.law().state_bytes.min(state.len())];
+        flows.push(flow(&record, state, policy));
+        bytes = rest;
+    }
+    flows
+}
+
+fn flow(record: &FlowRecord, state: &[u8], policy: &Policy) -> Flow {
+    Flow {
+        cookie: record.cookie,
+        local: address(record.family, &record.local, record.local_port),
+        peer: address(record.family, &record.peer, record.peer_port),
+        law_window_bytes: record.rwnd_bytes,
+        window_bytes: record.window_bytes,
+        mss_bytes: record.mss_bytes,
+        rtt_us: (record.rtt_us != 0).then_some(record.rtt_us),
+        payload_bytes: record.payload_bytes,
+        segments: record.segments,
+        acks: record.acks,
+        adopted_ns: record.adopted_ns,
+        is_clamped: record.is_clamped != 0,
+        law: policy.law().name,
+        state: state.to_vec(),
+    }
+}
+
+fn address(family: u32, bytes: &[u8; 16], port: u32) -> SocketAddr {
+    let address = if family == libc::AF_INET as u32 {
+        IpAddr::from(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]))
+    } else {
+        IpAddr::from(Ipv6Addr::from(*bytes)).to_canonical()
+    };
+    SocketAddr::new(address, port as u16)
+}

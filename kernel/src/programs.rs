@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The receiver's programs, loaded: their descriptors, their maps, the live control.
+
+use crate::error::{Error, Result};
+use crate::layout::{CONTROL_VERSION, Config, Control, Counters};
+use crate::processes::Namespaces;
+use crate::sys::{self, Hook};
+use ebb_algorithms::Policy;
+use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// The compiled programs.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/receiver.bpf.o"));
+
+/// Name of the map that holds the live control.
+pub(crate) const CONTROL_MAP: &str = ".data.control";
+/// Name of the map that holds the governed connections.
+pub(crate) const FLOWS_MAP: &str = "ebb_flows";
+/// What the names of all our programs begin with.
+pub(crate) const PROGRAM_PREFIX: &str = "ebb_";
+
+const TRACE_BUFFER_BYTES: u32 = 16 << 20;
+
+/// What is fixed before loading.
+pub(crate) struct LoadOptions<'a> {
+    pub config: Config,
+    /// Keeps marks, chosen processes and counts of the programs that are replaced.
+    pub predecessor: Option<&'a Programs>,
+    /// Storage of connections of programs whose owner died, to be let go.
+    pub flows: Option<BorrowedFd<'a>>,
+}
+
+/// How much time a program has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunTime {
+    /// The program's name, as bpftool shows it.
+    pub program: &'static str,
+    /// Nanoseconds in all calls.
+    pub total_ns: u64,
+    /// Calls.
+    pub calls: u64,
+}
+
+/// The loaded programs; they vanish with this unless they are attached.
+pub(crate) struct Programs {
+    ingress: OwnedFd,
+    sockops: OwnedFd,
+    sock_create: Option<OwnedFd>,
+    adopt: OwnedFd,
+    release: OwnedFd,
+    show: OwnedFd,
+    marks: OwnedFd,
+    processes: OwnedFd,
+    counters: OwnedFd,
+    trace: OwnedFd,
+    pub(crate) control: ControlMapping,
+}
+
+impl Programs {
+    /// Loads the programs; nothing is attached yet.
+    pub(crate) fn load(options: &LoadOptions<'_>) -> Result<Self> {
+        let mut open = open_object()?;
+        prepare(&mut open, options)?;
+        let object = load_object(open)?;
+        let is_marked_only = options.config.is_marked_only != 0;
+        Ok(Self {
+            ingress: program(&object, "ebb_ingress")?,
+            sockops: program(&object, "ebb_sockops")?,
+            sock_create: is_marked_only
+                .then(|| program(&object, "ebb_sock_create"))
+                .transpose()?,
+            adopt: program(&object, "ebb_adopt")?,
+            release: program(&object, "ebb_release")?,
+            show: program(&object, "ebb_show")?,
+            marks: map(&object, "ebb_marks")?,
+            processes: map(&object, "ebb_processes")?,
+            counters: map(&object, "ebb_counters")?,
+            trace: map(&object, "ebb_trace")?,
+            control: ControlMapping::of(map(&object, CONTROL_MAP)?)?,
+        })
+    }
+
+    /// Attaches to a cgroup, each program instead of the predecessor's if there is one.
+    pub(crate) fn attach(&self, cgroup: BorrowedFd<'_>, predecessor: Option<&Self>) -> Result<()> {
+        for (hook, program) in self.hooks() {
+            let replaced = predecessor.and_then(|old| old.program_of(hook));
+            if let Err(source) = sys::attach(program, cgroup, hook, replaced) {
+                if predecessor.is_none() {
+                    self.detach(cgroup);
+                }
+                return Err(program_error(hook, "attach", source));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the programs off; those that are off already are passed over.
+    pub(crate) fn detach(&self, cgroup: BorrowedFd<'_>) {
+        for (hook, program) in self.hooks() {
+            let _ = sys::detach(program, cgroup, hook);
+        }
+    }
+
+    /// Whether every program is still where [`Self::attach`] put it.
+    pub(crate) fn are_attached(&self, cgroup: BorrowedFd<'_>) -> bool {
+        self.hooks().all(|(hook, program)| {
+            let id = sys::program_info(program).map(|info| info.id);
+            let attached = sys::attached(cgroup, hook);
+            matches!((id, attached), (Ok(id), Ok(attached)) if attached.contains(&id))
+        })
+    }
+
+    /// Takes over the connections that exist in the namespaces.
+    pub(crate) fn adopt_existing(&self, namespaces: &Namespaces) -> Result<()> {
+        walk(self.adopt.as_fd(), namespaces).map(drop)
+    }
+
+    /// Lets every connection in the namespaces go.
+    pub(crate) fn release_existing(&self, namespaces: &Namespaces) -> Result<()> {
+        walk(self.release.as_fd(), namespaces).map(drop)
+    }
+
+    /// One `struct ebb_flow_record` and the law's state per connection.
+    pub(crate) fn show(&self, namespaces: &Namespaces) -> Result<Vec<u8>> {
+        walk(self.show.as_fd(), namespaces)
+    }
+
+    /// Marks a socket, given any descriptor of it; other descriptors are passed over.
+    pub(crate) fn mark_socket(&self, socket: BorrowedFd<'_>) {
+        let key = socket.as_raw_fd().to_ne_bytes();
+        let _ = sys::update(self.marks.as_fd(), &key, &1u32.to_ne_bytes());
+    }
+
+    /// From now on, new sockets of this process and its descendants are marked.
+    pub(crate) fn mark_process(&self, pid: u32) -> Result<()> {
+        sys::update(
+            self.processes.as_fd(),
+            &pid.to_ne_bytes(),
+            &1u32.to_ne_bytes(),
+        )
+        .map_err(|source| Error::Program {
+            what: format!("process {pid}"),
+            action: "mark",
+            source,
+        })
+    }
+
+    /// The sum of the counts of all CPUs.
+    pub(crate) fn counters(&self) -> Result<Counters> {
+        let failed = |source| Error::Program {
+            what: "ebb_counters".to_owned(),
+            action: "read",
+            source,
+        };
+        let cpus =
+            libbpf_rs::num_possible_cpus().map_err(|error| failed(io::Error::other(error)))?;
+        let mut values = vec![0u8; size_of::<Counters>() * cpus];
+        sys::lookup(self.counters.as_fd(), &0u32.to_ne_bytes(), &mut values).map_err(failed)?;
+        let mut sum = Counters::default();
+        for value in values.chunks_exact(size_of::<Counters>()) {
+            // SAFETY: the chunk has the struct's size; any bytes are valid integers.
+            sum.add(&unsafe { value.as_ptr().cast::<Counters>().read_unaligned() });
+        }
+        Ok(sum)
+    }
+
+    /// Nanoseconds and calls of each hook while the kernel keeps statistics.
+    pub(crate) fn run_times(&self) -> Result<Vec<RunTime>> {
+        self.hooks()
+            .map(|(hook, program)| {
+                let info = sys::program_info(program)
+                    .map_err(|source| program_error(hook, "ask about", source))?;
+                Ok(RunTime {
+                    program: hook.program_name(),
+                    total_ns: info.run_time_ns,
+                    calls: info.run_count,
+                })
+            })
+            .collect()
+    }
+
+    pub(crate) fn trace_map(&self) -> BorrowedFd<'_> {
+        self.trace.as_fd()
+    }
+
+    fn hooks(&self) -> impl Iterator<Item = (Hook, BorrowedFd<'_>)> {
+        Hook::ALL
+            .into_iter()
+            .filter_map(|hook| Some((hook, self.program_of(hook)?)))
+    }
+
+    fn program_of(&self, hook: Hook) -> Option<BorrowedFd<'_>> {
+        match hook {
+            Hook::Ingress => Some(self.ingress.as_fd()),
+            Hook::SockOps => Some(self.sockops.as_fd()),
+            Hook::SockCreate => self.sock_create.as_ref().map(AsFd::as_fd),
+        }
+    }
+}
+
+/// `struct ebb_control`, shared with the running programs.
+pub(crate) struct ControlMapping {
+    control: NonNull<Control>,
+    _map: OwnedFd,
+}
+
+// SAFETY: the mapping lives as long as this; all access is through atomics.
+unsafe impl Send for ControlMapping {}
+// SAFETY: as above.
+unsafe impl Sync for ControlMapping {}
+
+impl ControlMapping {
+    /// Maps the memory of a control map.
+    pub(crate) fn of(map: OwnedFd) -> Result<Self> {
+        let failed = |source| Error::Program {
+            what: CONTROL_MAP.to_owned(),
+            action: "map",
+            source,
+        };
+        // SAFETY: a fresh mapping of one page or less of an array map.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size_of::<Control>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                map.as_raw_fd(),
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(failed(io::Error::last_os_error()));
+        }
+        let control = NonNull::new(address.cast())
+            .ok_or_else(|| failed(io::Error::from(io::ErrorKind::InvalidData)))?;
+        Ok(Self { control, _map: map })
+    }
+
+    /// Fills in everything but the lease; no program runs yet.
+    pub(crate) fn initialise(&self, policy: &Policy, is_observing: bool, is_marked_only: bool) {
+        self.version().store(CONTROL_VERSION, Ordering::Relaxed);
+        self.owner_pid()
+            .store(std::process::id(), Ordering::Relaxed);
+        self.law_number()
+            .store(policy.law().number, Ordering::Relaxed);
+        self.marked_only()
+            .store(is_marked_only.into(), Ordering::Relaxed);
+        self.observing()
+            .store(is_observing.into(), Ordering::Relaxed);
+        self.set_params(policy.values());
+    }
+
+    /// Changes the parameters for all calls from now on, all at once.
+    pub(crate) fn set_params(&self, values: &[u32]) {
+        let index = self.params_index().load(Ordering::Relaxed) ^ 1;
+        for (place, value) in values.iter().enumerate() {
+            self.param(index as usize & 1, place)
+                .store(*value, Ordering::Relaxed);
+        }
+        self.params_index().store(index, Ordering::Release);
+        self.generation().fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_lease_until_ns(&self, until_ns: u64) {
+        self.lease().store(until_ns, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_lease_valid(&self) -> bool {
+        self.lease().load(Ordering::Relaxed) > sys::monotonic_ns()
+    }
+
+    pub(crate) fn set_released(&self) {
+        self.released().store(1, Ordering::Release);
+    }
+
+    pub(crate) fn is_released(&self) -> bool {
+        self.released().load(Ordering::Acquire) != 0
+    }
+
+    pub(crate) fn set_observing(&self, is_observing: bool) {
+        self.observing()
+            .store(is_observing.into(), Ordering::Relaxed);
+    }
+
+    fn lease(&self) -> &AtomicU64 {
+        // SAFETY: the field is aligned and lives as long as the mapping.
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.control.as_ptr()).lease_until_ns) }
+    }
+
+    fn param(&self, set: usize, place: usize) -> &AtomicU32 {
+        assert!(set < 2 && place < ebb_algorithms::MAX_PARAMS);
+        // SAFETY: as in `lease`; both indices are within the field.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.control.as_ptr()).params[set][place]) }
+    }
+}
+
+macro_rules! control_fields {
+    ($($accessor:ident => $field:ident),* $(,)?) => {
+        impl ControlMapping {$(
+            fn $accessor(&self) -> &AtomicU32 {
+                // SAFETY: the field is aligned and lives as long as the mapping.
+                unsafe { AtomicU32::from_ptr(&raw mut (*self.control.as_ptr()).$field) }
+            }
+        )*}
+    };
+}
+control_fields! {
+    version => version,
+    owner_pid => owner_pid,
+    law_number => law_number,
+    released => is_released,
+    observing => is_observing,
+    generation => generation,
+    params_index => params_index,
+    marked_only => is_marked_only,
+}
+
+impl Drop for ControlMapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `of`, with this size.
+        unsafe { libc::munmap(self.control.as_ptr().cast(), size_of::<Control>()) };
+    }
+}
+
+fn open_object() -> Result<OpenObject> {
+    ObjectBuilder::default()
+        .name("ebb_receiver")
+        .and_then(|builder| builder.open_memory(OBJECT))
+        .map_err(|error| load_error("the compiled programs", &error))
+}
+
+fn prepare(open: &mut OpenObject, options: &LoadOptions<'_>) -> Result<()> {
+    for mut map in open.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        let reused = match name.as_str() {
+            FLOWS_MAP => options.flows,
+            "ebb_marks" => options.predecessor.map(|old| old.marks.as_fd()),
+            "ebb_processes" => options.predecessor.map(|old| old.processes.as_fd()),
+            "ebb_counters" => options.predecessor.map(|old| old.counters.as_fd()),
+            _ => None,
+        };
+        let done = match (reused, name.as_str()) {
+            (Some(fd), _) => map.reuse_fd(fd),
+            (None, ".rodata.config") => {
+                let config = options.config;
+                // SAFETY: plain integers without padding.
+                let bytes = unsafe {
+                    std::slice::from_raw_parts((&raw const config).cast(), size_of::<Config>())
+                };
+                map.set_initial_value(bytes)
+            }
+            (None, "ebb_trace") if options.config.is_tracing != 0 => {
+                map.set_max_entries(TRACE_BUFFER_BYTES)
+            }
+            _ => Ok(()),
+        };
+        done.map_err(|error| load_error(&format!("map {name}"), &error))?;
+    }
+    if options.config.is_marked_only == 0 {
+        for mut program in open.progs_mut() {
+            if program.name() == "ebb_sock_create" {
+                program.set_autoload(false);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn load_object(open: OpenObject) -> Result<Object> {
+    crate::messages::collect();
+    let loaded = open.load();
+    let said = crate::messages::take();
+    loaded.map_err(|error| {
+        if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !is_root() {
+            return Error::NotPermitted {
+                what: "load eBPF programs".to_owned(),
+            };
+        }
+        Error::Load {
+            what: "the receiver's programs".to_owned(),
+            reason: format!("{error}{}", crate::messages::tail(&said)),
+        }
+    })
+}
+
+fn is_root() -> bool {
+    // SAFETY: takes nothing, cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+fn program(object: &Object, name: &str) -> Result<OwnedFd> {
+    let found = object.progs().find(|program| program.name() == name);
+    let program = found.ok_or_else(|| missing(name))?;
+    program
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(|source| Error::Program {
+            what: name.to_owned(),
+            action: "hold",
+            source,
+        })
+}
+
+fn map(object: &Object, name: &str) -> Result<OwnedFd> {
+    let found = object.maps().find(|map| map.name() == OsStr::new(name));
+    let map = found.ok_or_else(|| missing(name))?;
+    map.as_fd()
+        .try_clone_to_owned()
+        .map_err(|source| Error::Program {
+            what: name.to_owned(),
+            action: "hold",
+            source,
+        })
+}
+
+fn missing(name: &str) -> Error {
+    Error::Load {
+        what: name.to_owned(),
+        reason: "not in the compiled object".to_owned(),
+    }
+}
+
+fn load_error(what: &str, error: &libbpf_rs::Error) -> Error {
+    Error::Load {
+        what: what.to_owned(),
+        reason: format!("{error:#}"),
+    }
+}
+
+fn program_error(hook: Hook, action: &'static str, source: io::Error) -> Error {
+    let what = hook.program_name();
+    if source.kind() == io::ErrorKind::PermissionDenied {
+        return Error::NotPermitted {
+            what: format!("{action} {what}"),
+        };
+    }
+    Error::Program {
+        what: what.to_owned(),
+        action,
+        source,
+    }
+}
+
+/// Runs an iterator in each namespace and gives all that it wrote.
+fn walk(program: BorrowedFd<'_>, namespaces: &Namespaces) -> Result<Vec<u8>> {
+    let mut written = Vec::new();
+    for namespace in namespaces.iter() {
+        let part = std::thread::scope(|scope| {
+            scope
+                .spawn(|| walk_one(program, namespace))
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("the walking thread panicked")))
+        });
+        written.extend(part.map_err(|source| Error::Program {
+            what: "the walk over TCP sockets".to_owned(),
+            action: "run",
+            source,
+        })?);
+    }
+    Ok(written)
+}
+
+/// Runs in a thread of its own, which stays in the namespace until it ends.
+fn walk_one(program: BorrowedFd<'_>, namespace: &File) -> io::Result<Vec<u8>> {
+    // SAFETY: the descriptor is open; only this thread moves.
+    sys::check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })?;
+    let mut written = Vec::new();
+    File::from(sys::iterate(program)?).read_to_end(&mut written)?;
+    Ok(written)
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Attachments of others: who holds a cgroup, and clearing up after the dead.
+
+use crate::cgroup::Cgroup;
+use crate::error::{Error, Result};
+use crate::layout::{Config, Control};
+use crate::processes::Namespaces;
+use crate::programs::{
+    CONTROL_MAP, ControlMapping, FLOWS_MAP, LoadOptions, PROGRAM_PREFIX, Programs,
+};
+use crate::sys::{self, Hook};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// How long a living owner has to clear up after itself when asked.
+const OWNER_CLEARS_WITHIN: Duration = Duration::from_millis(1500);
+
+/// One program of an Ebb on a cgroup, perhaps another process's.
+struct Found {
+    hook: Hook,
+    program: OwnedFd,
+    control: Option<(Control, OwnedFd)>,
+    flows: Option<OwnedFd>,
+}
+
+impl Found {
+    /// Its owner renews the lease.
+    fn is_alive(&self) -> bool {
+        self.control.as_ref().is_some_and(|(control, _)| {
+            control.is_released == 0 && control.lease_until_ns > sys::monotonic_ns()
+        })
+    }
+}
+
+/// Lets go whatever attachments of dead owners still hold on this cgroup and takes
+/// their programs off. Gives the number of programs taken off.
+///
+/// *Errors*: [`Error::Program`] if a program cannot be taken off.
+pub fn sweep(cgroup: &Cgroup) -> Result<usize> {
+    let dead = find(cgroup).into_iter().filter(|found| !found.is_alive());
+    take_off(cgroup, dead.collect())
+}
+
+/// Ends every attachment on this cgroup, whoever owns it, and gives the number of
+/// programs taken off. Living owners are asked first, and learn of it
+/// ([`crate::Ending::ReleasedByOther`]).
+///
+/// *Errors*: as [`sweep`].
+pub fn detach_all(cgroup: &Cgroup) -> Result<usize> {
+    let found = find(cgroup);
+    let count = found.len();
+    for (_, map) in found.into_iter().filter_map(|found| found.control) {
+        ControlMapping::of(map)?.set_released();
+    }
+    let deadline = Instant::now() + OWNER_CLEARS_WITHIN;
+    while !find(cgroup).is_empty() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    take_off(cgroup, find(cgroup))?;
+    Ok(count)
+}
+
+/// The living owner of a policy on exactly this cgroup: process and law's name.
+pub fn owner_of(cgroup: &Cgroup) -> Option<(u32, String)> {
+    let found = find(cgroup).into_iter().find(Found::is_alive)?;
+    let (control, _) = found.control?;
+    Some((control.owner_pid, law_name(control.law_number)))
+}
+
+/// Refuses to act on connections that another Ebb acts on: two policies on one
+/// connection would undo each other's windows.
+pub(crate) fn refuse_conflict(cgroup: &Cgroup, is_marked_only: bool) -> Result<()> {
+    let mut at = Some(cgroup.clone());
+    while let Some(group) = at {
+        for found in find(&group).iter().filter(|found| found.is_alive()) {
+            let Some((control, _)) = &found.control else {
+                continue;
+            };
+            // Attachments to chosen processes share a cgroup: each acts on its own.
+            if control.is_marked_only != 0 && (is_marked_only || group.path() != cgroup.path()) {
+                continue;
+            }
+            return Err(Error::AlreadyAttached {
+                cgroup: group.path().to_path_buf(),
+                law: law_name(control.law_number),
+                owner_pid: control.owner_pid,
+            });
+        }
+        at = group.parent();
+    }
+    Ok(())
+}
+
+fn law_name(number: u32) -> String {
+    ebb_algorithms::laws()
+        .iter()
+        .find(|law| law.number == number)
+        .map_or_else(|| format!("number {number}"), |law| law.name.to_owned())
+}
+
+/// Every program of an Ebb on the cgroup itself. Whatever cannot be read is not ours.
+fn find(cgroup: &Cgroup) -> Vec<Found> {
+    Hook::ALL
+        .into_iter()
+        .flat_map(|hook| {
+            let ids = sys::attached(cgroup.as_fd(), hook).unwrap_or_default();
+            ids.into_iter().filter_map(move |id| describe(hook, id))
+        })
+        .collect()
+}
+
+fn describe(hook: Hook, id: u32) -> Option<Found> {
+    let program = sys::program_by_id(id).ok()?;
+    let info = sys::program_info(program.as_fd()).ok()?;
+    if !info.name.starts_with(PROGRAM_PREFIX) {
+        return None;
+    }
+    let mut found = Found {
+        hook,
+        program,
+        control: None,
+        flows: None,
+    };
+    for map in info.map_ids {
+        let Ok(map) = sys::map_by_id(map) else {
+            continue;
+        };
+        let Ok(info) = sys::map_info(map.as_fd()) else {
+            continue;
+        };
+        match info.name.as_str() {
+            CONTROL_MAP => {
+                found.control = read_control(&map, info.value_bytes).map(|read| (read, map));
+            }
+            FLOWS_MAP => found.flows = Some(map),
+            _ => {}
+        }
+    }
+    Some(found)
+}
+
+fn read_control(map: &OwnedFd, value_bytes: u32) -> Option<Control> {
+    // Another version of Ebb with another layout: its lease cannot be read.
+    if value_bytes as usize != size_of::<Control>() {
+        return None;
+    }
+    let mut value = [0u8; size_of::<Control>()];
+    sys::lookup(map.as_fd(), &0u32.to_ne_bytes(), &mut value).ok()?;
+    // SAFETY: the size is the struct's; any bytes are valid integers.
+    Some(unsafe { value.as_ptr().cast::<Control>().read_unaligned() })
+}
+
+fn take_off(cgroup: &Cgroup, dead: Vec<Found>) -> Result<usize> {
+    let mut released = Vec::new();
+    for flows in dead.iter().filter_map(|found| found.flows.as_ref()) {
+        // Connections without traffic have not been let go by the programs.
+        let id = sys::map_info(flows.as_fd())
+            .map(|info| info.id)
+            .unwrap_or(0);
+        if !released.contains(&id) {
+            released.push(id);
+            release_left(cgroup, flows);
+        }
+    }
+    for found in &dead {
+        let done = sys::detach(found.program.as_fd(), cgroup.as_fd(), found.hook);
+        match done {
+            // Its owner, or somebody else, was faster.
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+            Err(source) => {
+                return Err(Error::Program {
+                    what: "a program left behind".to_owned(),
+                    action: "take off",
+                    source,
+                });
+            }
+            Ok(()) => {}
+        }
+    }
+    Ok(dead.len())
+}
+
+/// Walks over the connections with our own iterator on the dead one's storage.
+fn release_left(cgroup: &Cgroup, flows: &OwnedFd) {
+    let mut namespaces = Namespaces::default();
+    namespaces.add_all();
+    let done = Programs::load(&LoadOptions {
+        config: Config {
+            cgroup_id: cgroup.id(),
+            ..Default::default()
+        },
+        predecessor: None,
+        flows: Some(flows.as_fd()),
+    })
+    .and_then(|programs| programs.release_existing(&namespaces));
+    if let Err(error) = done {
+        tracing::warn!("connections of a dead Ebb go at their next segment: {error}");
+    }
+}

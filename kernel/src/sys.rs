@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The few system calls that libbpf-rs has no safe form of, on plain descriptors.
+
+use libbpf_rs::libbpf_sys as raw;
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+/// Where on a cgroup a program is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hook {
+    Ingress,
+    SockOps,
+    SockCreate,
+}
+
+impl Hook {
+    pub(crate) const ALL: [Self; 3] = [Self::Ingress, Self::SockOps, Self::SockCreate];
+
+    /// The name of our program there.
+    pub(crate) fn program_name(self) -> &'static str {
+        match self {
+            Self::Ingress => "ebb_ingress",
+            Self::SockOps => "ebb_sockops",
+            Self::SockCreate => "ebb_sock_create",
+        }
+    }
+
+    fn attach_type(self) -> raw::bpf_attach_type {
+        match self {
+            Self::Ingress => raw::BPF_CGROUP_INET_INGRESS,
+            Self::SockOps => raw::BPF_CGROUP_SOCK_OPS,
+            Self::SockCreate => raw::BPF_CGROUP_INET_SOCK_CREATE,
+        }
+    }
+}
+
+/// Attaches a program beside what is attached already, or instead of `replaced`.
+pub(crate) fn attach(
+    program: BorrowedFd<'_>,
+    cgroup: BorrowedFd<'_>,
+    hook: Hook,
+    replaced: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
+    let mut options = raw::bpf_prog_attach_opts {
+        sz: size_of::<raw::bpf_prog_attach_opts>() as _,
+        flags: raw::BPF_F_ALLOW_MULTI,
+        ..Default::default()
+    };
+    if let Some(replaced) = replaced {
+        options.flags |= raw::BPF_F_REPLACE;
+        options.__bindgen_anon_1.replace_prog_fd = replaced.as_raw_fd();
+    }
+    // SAFETY: descriptors are open, the options live through the call.
+    check(unsafe {
+        raw::bpf_prog_attach_opts(
+            program.as_raw_fd(),
+            cgroup.as_raw_fd(),
+            hook.attach_type(),
+            &options,
+        )
+    })
+    .map(drop)
+}
+
+/// Takes a program off a cgroup.
+pub(crate) fn detach(
+    program: BorrowedFd<'_>,
+    cgroup: BorrowedFd<'_>,
+    hook: Hook,
+) -> io::Result<()> {
+    // SAFETY: both descriptors are open.
+    check(unsafe {
+        raw::bpf_prog_detach2(program.as_raw_fd(), cgroup.as_raw_fd(), hook.attach_type())
+    })
+    .map(drop)
+}
+
+/// The ids of the programs attached to the cgroup itself.
+pub(crate) fn attached(cgroup: BorrowedFd<'_>, hook: Hook) -> io::Result<Vec<u32>> {
+    let mut ids = vec![0u32; 64];
+    let mut count = ids.len() as u32;
+    // SAFETY: `ids` holds `count` numbers.
+    check(unsafe {
+        raw::bpf_prog_query(
+            cgroup.as_raw_fd(),
+            hook.attach_type(),
+            0,
+            ptr::null_mut(),
+            ids.as_mut_ptr(),
+            &mut count,
+        )
+    })?;
+    ids.truncate(count as usize);
+    Ok(ids)
+}
+
+/// A loaded program as the kernel tells of it.
+pub(crate) struct ProgramInfo {
+    pub id: u32,
+    pub name: String,
+    pub map_ids: Vec<u32>,
+    pub run_time_ns: u64,
+    pub run_count: u64,
+}
+
+/// Describes a program.
+pub(crate) fn program_info(program: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
+    let mut map_ids = vec![0u32; 64];
+    let mut info = raw::bpf_prog_info {
+        nr_map_ids: map_ids.len() as u32,
+        map_ids: map_ids.as_mut_ptr() as u64,
+        ..Default::default()
+    };
+    let mut length = size_of::<raw::bpf_prog_info>() as u32;
+    // SAFETY: `info` is `length` bytes, `map_ids` holds `nr_map_ids` numbers.
+    check(unsafe { raw::bpf_prog_get_info_by_fd(program.as_raw_fd(), &mut info, &mut length) })?;
+    map_ids.truncate(info.nr_map_ids as usize);
+    Ok(ProgramInfo {
+        id: info.id,
+        name: name(&info.name),
+        map_ids,
+        run_time_ns: info.run_time_ns,
+        run_count: info.run_cnt,
+    })
+}
+
+/// A map as the kernel tells of it.
+pub(crate) struct MapInfo {
+    pub id: u32,
+    pub name: String,
+    pub value_bytes: u32,
+}
+
+/// Describes a map.
+pub(crate) fn map_info(map: BorrowedFd<'_>) -> io::Result<MapInfo> {
+    let mut info = raw::bpf_map_info::default();
+    let mut length = size_of::<raw::bpf_map_info>() as u32;
+    // SAFETY: `info` is `length` bytes.
+    check(unsafe { raw::bpf_map_get_info_by_fd(map.as_raw_fd(), &mut info, &mut length) })?;
+    Ok(MapInfo {
+        id: info.id,
+        name: name(&info.name),
+        value_bytes: info.value_size,
+    })
+}
+
+/// Opens a program by its id.
+pub(crate) fn program_by_id(id: u32) -> io::Result<OwnedFd> {
+    // SAFETY: takes a number.
+    own(unsafe { raw::bpf_prog_get_fd_by_id(id) })
+}
+
+/// Opens a map by its id.
+pub(crate) fn map_by_id(id: u32) -> io::Result<OwnedFd> {
+    // SAFETY: takes a number.
+    own(unsafe { raw::bpf_map_get_fd_by_id(id) })
+}
+
+/// Reads the value of a key; `value` must be as long as the kernel's value.
+pub(crate) fn lookup(map: BorrowedFd<'_>, key: &[u8], value: &mut [u8]) -> io::Result<()> {
+    // SAFETY: callers give buffers of the map's sizes.
+    check(unsafe {
+        raw::bpf_map_lookup_elem(
+            map.as_raw_fd(),
+            key.as_ptr().cast(),
+            value.as_mut_ptr().cast(),
+        )
+    })
+    .map(drop)
+}
+
+/// Sets the value of a key; both must be as long as the map's.
+pub(crate) fn update(map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> io::Result<()> {
+    // SAFETY: callers give buffers of the map's sizes.
+    check(unsafe {
+        raw::bpf_map_update_elem(
+            map.as_raw_fd(),
+            key.as_ptr().cast(),
+            value.as_ptr().cast(),
+            raw::BPF_ANY as u64,
+        )
+    })
+    .map(drop)
+}
+
+/// Starts a walk with an iterator program, in the calling thread's network namespace.
+pub(crate) fn iterate(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // SAFETY: descriptors are open; no options.
+    let link = own(unsafe {
+        raw::bpf_link_create(program.as_raw_fd(), 0, raw::BPF_TRACE_ITER, ptr::null())
+    })?;
+    // SAFETY: the link is open.
+    own(unsafe { raw::bpf_iter_create(link.as_raw_fd()) })
+}
+
+/// Runs a program of type "syscall" once on `context`, which it may change.
+pub(crate) fn run(program: BorrowedFd<'_>, context: &mut [u8]) -> io::Result<u32> {
+    let mut options = raw::bpf_test_run_opts {
+        sz: size_of::<raw::bpf_test_run_opts>() as _,
+        ctx_in: context.as_ptr().cast(),
+        ctx_size_in: context.len() as u32,
+        ctx_out: context.as_mut_ptr().cast(),
+        ctx_size_out: context.len() as u32,
+        ..Default::default()
+    };
+    // SAFETY: the context's lengths are right; the kernel copies in before it copies out.
+    check(unsafe { raw::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) })?;
+    Ok(options.retval)
+}
+
+/// The clock of leases: that of `bpf_ktime_get_ns`.
+pub(crate) fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `now` is a timespec; CLOCK_MONOTONIC always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The kernel's release, such as `6.18.2`.
+pub(crate) fn kernel_release() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease")
+        .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
+}
+
+/// The error of a call that answers negative numbers or sets errno.
+pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result >= 0 {
+        return Ok(result);
+    }
+    let error = io::Error::last_os_error();
+    // libbpf answers -errno; plain system calls answer -1.
+    if result < -1 {
+        return Err(io::Error::from_raw_os_error(-result));
+    }
+    Err(error)
+}
+
+/// As [`check`], for calls that open a descriptor.
+pub(crate) fn own(result: libc::c_int) -> io::Result<OwnedFd> {
+    let fd = check(result)?;
+    // SAFETY: the kernel has just opened it for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn name(bytes: &[libc::c_char; 16]) -> String {
+    // SAFETY: the kernel ends names with a zero byte within the 16.
+    unsafe { CStr::from_ptr(bytes.as_ptr()) }
+        .to_string_lossy()
+        .into_owned()
+}

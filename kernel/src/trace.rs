@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Traces: every input of a law and its answers, as the kernel saw them.
+//!
+//! A file is little-endian throughout: a header of [`HEADER_BYTES`] — `EBBTRACE`, the
+//! format's version (u32), the law's number (u32), the number of parameters (u32), zero
+//! (u32), 48 parameters (u32 each, those at the start of the recording) — and records of
+//! [`RECORD_BYTES`]: the socket's cookie (u64), the kind (u32: 1 start, 2 segment, 3
+//! ack), the order of the call on that socket (u32, from 0), the law's answer in bytes
+//! (u32), zero (u32), and 56 bytes of input, which are the struct of `contract.h` of that
+//! kind followed by zeros.
+
+use crate::error::{Error, Result};
+use ebb_algorithms::{Ack, LawInfo, MAX_PARAMS, Policy, Segment, Start, laws};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Size of a file's header.
+pub const HEADER_BYTES: usize = 24 + 4 * MAX_PARAMS;
+/// Size of each record.
+pub const RECORD_BYTES: usize = 80;
+/// Where a record's input begins.
+const INPUT_AT: usize = 24;
+const MAGIC: &[u8; 8] = b"EBBTRACE";
+const VERSION: u32 = 1;
+
+/// What a law was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// It takes over a connection.
+    Start(Start),
+    /// A data segment arrived.
+    Segment(Segment),
+    /// A segment is about to be sent.
+    Ack(Ack),
+}
+
+/// One call of a law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// The socket, by a number that is never used twice.
+    pub cookie: u64,
+    /// The order of the calls on this socket, from 0.
+    pub order: u32,
+    /// The law's answer after the call.
+    pub rwnd_bytes: u32,
+    /// What the law was told.
+    pub input: Input,
+}
+
+/// A whole trace.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    /// The law.
+    pub law: &'static LawInfo,
+    /// Its parameters when the recording began, in the law's order.
+    pub params: Vec<u32>,
+    /// The calls, in the order in which they were reported.
+    pub records: Vec<Record>,
+}
+
+impl Trace {
+    /// Reads a trace file.
+    ///
+    /// *Errors*: [`Error::Trace`] if it cannot be read or is none.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        std::fs::read(path)
+            .and_then(|bytes| Self::parse(&bytes))
+            .map_err(|source| Error::Trace {
+                path: path.to_path_buf(),
+                source,
+            })
+    }
+
+    /// Reads a trace from a file's bytes.
+    pub fn parse(bytes: &[u8]) -> io::Result<Self> {
+        let header = bytes
+            .get(..HEADER_BYTES)
+            .filter(|header| &header[..8] == MAGIC)
+            .ok_or_else(|| invalid("not a trace (it would begin with EBBTRACE)"))?;
+        if u32_at(header, 8) != VERSION {
+            return Err(invalid(
+                "a trace of another version of Ebb; this one reads version 1",
+            ));
+        }
+        let number = u32_at(header, 12);
+        let law = laws()
+            .iter()
+            .find(|law| law.number == number)
+            .ok_or_else(|| invalid("a trace of a law that this Ebb does not have"))?;
+        let count = (u32_at(header, 16) as usize).min(MAX_PARAMS);
+        let params = (0..count)
+            .map(|place| u32_at(header, 24 + 4 * place))
+            .collect();
+        let body = &bytes[HEADER_BYTES..];
+        if !body.len().is_multiple_of(RECORD_BYTES) {
+            return Err(invalid("the last record is cut off"));
+        }
+        let records = body.chunks_exact(RECORD_BYTES).map(Record::parse);
+        Ok(Self {
+            law,
+            params,
+            records: records.collect::<io::Result<_>>()?,
+        })
+    }
+
+    /// The calls of each connection, in the law's order; connections in the order of
+    /// their first record.
+    pub fn by_connection(&self) -> Vec<(u64, Vec<Record>)> {
+        let mut connections: Vec<(u64, Vec<Record>)> = Vec::new();
+        for record in &self.records {
+            match connections
+                .iter_mut()
+                .find(|(cookie, _)| *cookie == record.cookie)
+            {
+                Some((_, records)) => records.push(*record),
+                None => connections.push((record.cookie, vec![*record])),
+            }
+        }
+        for (_, records) in &mut connections {
+            records.sort_by_key(|record| record.order);
+        }
+        connections
+    }
+}
+
+impl Record {
+    /// The record as it stands in a file.
+    pub fn to_bytes(&self) -> [u8; RECORD_BYTES] {
+        let mut bytes = [0; RECORD_BYTES];
+        bytes[..8].copy_from_slice(&self.cookie.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.input.kind().to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.order.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.rwnd_bytes.to_le_bytes());
+        let input = self.input.as_bytes();
+        bytes[INPUT_AT..INPUT_AT + input.len()].copy_from_slice(input);
+        bytes
+    }
+
+    fn parse(bytes: &[u8]) -> io::Result<Self> {
+        let input = &bytes[INPUT_AT..];
+        let input = match u32_at(bytes, 8) {
+            1 => Input::Start(Start::from_bytes(&input[..size_of::<Start>()])),
+            2 => Input::Segment(Segment::from_bytes(&input[..size_of::<Segment>()])),
+            3 => Input::Ack(Ack::from_bytes(&input[..size_of::<Ack>()])),
+            _ => return Err(invalid("a record is of no known kind")),
+        };
+        Ok(Self {
+            cookie: u64::from(u32_at(bytes, 0)) | u64::from(u32_at(bytes, 4)) << 32,
+            order: u32_at(bytes, 12),
+            rwnd_bytes: u32_at(bytes, 16),
+            input,
+        })
+    }
+}
+
+impl Input {
+    /// The kind's number in files and in the programs.
+    pub fn kind(&self) -> u32 {
+        match self {
+            Self::Start(_) => 1,
+            Self::Segment(_) => 2,
+            Self::Ack(_) => 3,
+        }
+    }
+
+    /// The struct of `contract.h`, byte by byte.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Start(start) => start.as_bytes(),
+            Self::Segment(segment) => segment.as_bytes(),
+            Self::Ack(ack) => ack.as_bytes(),
+        }
+    }
+
+    /// The receiver's clock at the call.
+    pub fn now_us(&self) -> u64 {
+        match self {
+            Self::Start(start) => start.now_us,
+            Self::Segment(segment) => segment.now_us,
+            Self::Ack(ack) => ack.now_us,
+        }
+    }
+}
+
+/// Writes a trace file.
+#[derive(Debug)]
+pub struct TraceWriter {
+    path: PathBuf,
+    file: BufWriter<File>,
+}
+
+impl TraceWriter {
+    /// Begins a file with the policy's law and parameters.
+    pub fn create(path: impl AsRef<Path>, policy: &Policy) -> Result<Self> {
+        let path = path.as_ref().to_path_buf();
+        let created = File::create(&path)
+            .map(BufWriter::new)
+            .and_then(|mut file| {
+                file.write_all(&header(policy))?;
+                Ok(file)
+            });
+        match created {
+            Ok(file) => Ok(Self { path, file }),
+            Err(source) => Err(Error::Trace { path, source }),
+        }
+    }
+
+    /// Adds a record.
+    pub fn write(&mut self, record: &Record) -> Result<()> {
+        self.write_raw(&record.to_bytes())
+            .map_err(|source| Error::Trace {
+                path: self.path.clone(),
+                source,
+            })
+    }
+
+    pub(crate) fn write_raw(&mut self, record: &[u8]) -> io::Result<()> {
+        self.file.write_all(record)
+    }
+
+    /// Writes out what is buffered.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn header(policy: &Policy) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[..8].copy_from_slice(MAGIC);
+    let values = policy.values();
+    let words = [VERSION, policy.law().number, values.len() as u32, 0];
+    for (place, word) in words.iter().chain(values).enumerate() {
+        header[8 + 4 * place..12 + 4 * place].copy_from_slice(&word.to_le_bytes());
+    }
+    header
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn invalid(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_written_is_read_back() {
+        let policy = Policy::default();
+        let path = std::env::temp_dir().join(format!("ebb-trace-{}", std::process::id()));
+        let segment = Segment {
+            now_us: 1 << 40,
+            seq: 7,
+            reserved: 0,
+            is_ce: 1,
+            ..Default::default()
+        };
+        let record = |order, input| Record {
+            cookie: u64::MAX - 1,
+            order,
+            rwnd_bytes: 14600,
+            input,
+        };
+        let records = vec![
+            record(0, Input::Start(Start::default())),
+            record(1, Input::Segment(segment)),
+            record(2, Input::Ack(Ack::default())),
+        ];
+        let mut writer = TraceWriter::create(&path, &policy).unwrap();
+        for record in &records {
+            writer.write(record).unwrap();
+        }
+        writer.finish().unwrap();
+        let trace = Trace::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(trace.records, records);
+        assert_eq!(trace.params, policy.values());
+        assert_eq!(trace.law.number, policy.law().number);
+    }
+
+    #[test]
+    fn a_file_that_is_no_trace_is_refused_by_name() {
+        let error = Trace::read("/proc/self/cmdline").unwrap_err().to_string();
+        assert!(
+            error.contains("/proc/self/cmdline") && error.contains("EBBTRACE"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_cut_off_record_is_refused() {
+        let mut bytes = header(&Policy::default()).to_vec();
+        bytes.extend([0; RECORD_BYTES - 1]);
+        assert!(
+            Trace::parse(&bytes)
+                .unwrap_err()
+                .to_string()
+                .contains("cut off")
+        );
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The test binary as another process, with a role.
+
+use super::transfer::drain;
+use super::{Cable, Side, enter_namespace};
+use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::{AttachOptions, Attachment};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// What another process does. Arguments are words of one string.
+#[derive(Debug, Clone, Copy)]
+pub enum Role {
+    /// Connects to an address and reads until the end.
+    Download,
+    /// Listens on an address, tells its port, reads what the first peer sends.
+    Upload,
+    /// Holds an attachment on a cgroup: `path policy`.
+    Owner,
+}
+
+/// Another process; killed on drop.
+pub struct Actor {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Actor {
+    /// Starts a process on the right side of the cable, in the cgroup if one is given.
+    pub fn start(cable: &Cable, cgroup: Option<&Cgroup>, role: Role, arguments: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["play_a_role", "--exact", "--nocapture", "--test-threads=1"])
+            .env("EBB_TEST_ROLE", format!("{role:?}"))
+            .env("EBB_TEST_ARGUMENTS", arguments)
+            .env("EBB_TEST_NAMESPACE", cable.namespace(Side::Right))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        if let Some(cgroup) = cgroup {
+            cgroup.add_process(child.id()).unwrap();
+        }
+        let output = BufReader::new(child.stdout.take().unwrap());
+        // It waits for this word, so that its sockets are made in the cgroup.
+        child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+        Self { child, output }
+    }
+
+    /// The next line that begins with the word, without it.
+    pub fn told(&mut self, word: &str) -> String {
+        let mut line = String::new();
+        while self.output.read_line(&mut line).unwrap() > 0 {
+            // libtest prints the test's name in front.
+            if let Some((_, rest)) = line.split_once(word) {
+                return rest.trim().to_owned();
+            }
+            line.clear();
+        }
+        panic!("the process ended before it said {word}");
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, signal: libc::c_int) {
+        // SAFETY: our own child, not yet waited for.
+        let result = unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
+        assert_eq!(result, 0);
+    }
+}
+
+impl Drop for Actor {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Plays the role of the environment, if there is one: the body of a test `play_a_role`.
+pub fn role() {
+    let Ok(role) = std::env::var("EBB_TEST_ROLE") else {
+        return;
+    };
+    let arguments = std::env::var("EBB_TEST_ARGUMENTS").unwrap();
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+    enter_namespace(&std::env::var("EBB_TEST_NAMESPACE").unwrap());
+    match role.as_str() {
+        "Download" => {
+            let address: SocketAddr = arguments.parse().unwrap();
+            let stream = TcpStream::connect(address).unwrap();
+            say("CONNECTED");
+            say(&format!("RECEIVED {}", drain(stream)));
+        }
+        "Upload" => {
+            let listener = TcpListener::bind((arguments.as_str(), 0)).unwrap();
+            say(&format!("LISTENING {}", listener.local_addr().unwrap()));
+            let (stream, _) = listener.accept().unwrap();
+            say(&format!("RECEIVED {}", drain(stream)));
+        }
+        "Owner" => own(&arguments),
+        other => panic!("no role {other}"),
+    }
+}
+
+fn own(arguments: &str) {
+    let (path, policy) = arguments.split_once(' ').unwrap();
+    let cgroup = Cgroup::at(path).unwrap();
+    let attachment =
+        Attachment::attach(&cgroup, &policy.parse().unwrap(), AttachOptions::default()).unwrap();
+    say("ATTACHED");
+    let ending = attachment.wait_ended(Duration::from_secs(60));
+    say(&format!("ENDED {ending:?}"));
+}
+
+fn say(line: &str) {
+    println!("{line}");
+    std::io::stdout().flush().unwrap();
+}
