@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What must hold for the `ebb` law whatever arrives. Built with EBB_UBSAN=1 in CI, so
-//! that undefined behaviour stops the test.
+//! What must hold for the `ebb` law whatever arrives. The debug build of the laws traps on
+//! undefined behaviour, so that this is a search for it as well.
 
 use ebb_algorithms::{Ack, Policy, ReceiverFlow, Segment, Start};
 use proptest::prelude::*;
