@@ -16,6 +16,8 @@ pub struct EmulatorReport {
     pub epoch: Nanos,
     /// When it stopped.
     pub stopped: Nanos,
+    /// Processor time that its thread used.
+    pub cpu_time: Nanos,
     /// Whether its thread had real-time priority.
     pub is_realtime: bool,
     /// Lateness of all packets of all paths.
@@ -91,10 +93,10 @@ mod tests {
         for late_us in late_us {
             lateness.add(Nanos::from_micros(*late_us));
         }
-        let (epoch, stopped) = (Nanos(1), Nanos(2));
         EmulatorReport {
-            epoch,
-            stopped,
+            epoch: Nanos(1),
+            stopped: Nanos(3),
+            cpu_time: Nanos(1),
             is_realtime: true,
             lateness,
             paths: vec![],

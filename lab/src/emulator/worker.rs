@@ -11,7 +11,7 @@ use nix::sys::mman::{MlockAllFlags, mlockall};
 use super::packet::{ClassifierState, mark_congested};
 use super::{DirectionReport, EmulatorReport, Lateness, PathReport, QueueSeries};
 use crate::LabError;
-use crate::clock::monotonic_now;
+use crate::clock::{monotonic_now, thread_cpu_time};
 use crate::tun::Tun;
 
 /// Packets read from one device before others have their turn.
@@ -198,6 +198,7 @@ impl Worker {
         EmulatorReport {
             epoch: self.epoch,
             stopped: monotonic_now(),
+            cpu_time: thread_cpu_time(),
             is_realtime,
             lateness: self.lateness,
             paths,
