@@ -1,2 +1,107 @@
-//! `ebb`. 
-fn main() {}
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb`: gives a command only the bandwidth that nobody else wants.
+
+mod commands;
+mod detached;
+mod family;
+mod keeper;
+mod output;
+mod process;
+mod runtime;
+mod scope;
+mod signals;
+mod user;
+
+use std::process::ExitCode;
+
+use clap::{ArgAction, Parser};
+
+use commands::Command;
+
+/// Make any transfer yield: it gets the bandwidth that nobody else wants
+#[derive(Debug, Parser)]
+#[command(name = "ebb", version, long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+#[command(propagate_version = false, max_term_width = 100)]
+pub struct Cli {
+    /// Say more on standard error; twice for every detail
+    #[arg(short, long, global = true, action = ArgAction::Count, display_order = 900)]
+    pub verbose: u8,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const LONG_ABOUT: &str = "\
+Make any transfer yield: it gets the bandwidth that nobody else wants.
+
+A command under Ebb takes the whole link while nobody else needs it, and steps aside within a \
+few round trips when somebody does. Nothing has to be known about the link, and neither the \
+sender nor the routers have to cooperate: it is `nice` for the network.";
+
+const AFTER_HELP: &str = "\
+Examples:
+  sudo ebb run -- curl -O https://example.org/large.iso    download in the background
+  sudo ebb attach --pid 4242                               make a running program yield
+  sudo ebb detach --pid 4242                               ... and give it back its share
+  ebb doctor                                               what this machine offers
+
+Exit status: 0 done, 1 failed, 2 wrong usage. `ebb run` exits as its command does; see there.";
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage_error(&error),
+    };
+    start_log(cli.verbose);
+    let failure = cli.command.failure_status();
+    match cli.command.execute() {
+        Ok(status) => ExitCode::from(status),
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&format!("{error:#}"));
+            ExitCode::from(failure)
+        }
+    }
+}
+
+/// Help and version are no errors. Wrong usage of `run` must not look like its command's status.
+fn usage_error(error: &clap::Error) -> ExitCode {
+    // Nothing is left to be done where even the terminal is gone.
+    let _ = error.print();
+    let is_run = std::env::args_os()
+        .skip(1)
+        .find(|argument| !argument.to_string_lossy().starts_with('-'))
+        .is_some_and(|command| command == "run");
+    match error.exit_code() {
+        0 => ExitCode::SUCCESS,
+        _ if is_run => ExitCode::from(commands::run::EBB_FAILED),
+        _ => ExitCode::from(2),
+    }
+}
+
+fn start_log(verbose: u8) {
+    let default = match verbose {
+        0 => "warn",
+        1 => "info",
+        _ => "debug",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("EBB_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .without_time()
+        .with_target(false)
+        .init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_of_the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The subcommands, one file each.
+
+pub mod demo;
+pub mod man;
+pub mod policies;
+pub mod run;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+/// What `ebb` is told to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Run(run::Run),
+    Policies(policies::Policies),
+    Demo(demo::Demo),
+    Man(man::Man),
+}
+
+impl Command {
+    /// Does it; answers the exit status.
+    pub fn execute(self) -> Result<u8> {
+        match self {
+            Self::Run(command) => command.execute(),
+            Self::Policies(command) => command.execute().map(|()| 0),
+            Self::Demo(command) => command.execute().map(|()| 0),
+            Self::Man(command) => command.execute().map(|()| 0),
+        }
+    }
+
+    /// The exit status that says that Ebb itself failed.
+    pub fn failure_status(&self) -> u8 {
+        match self {
+            Self::Run(_) => run::EBB_FAILED,
+            _ => 1,
+        }
+    }
+}

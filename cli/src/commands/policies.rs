@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb policies`: what laws there are and what can be set on each.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+use clap::Args;
+use ebb_algorithms::{LawInfo, ParamInfo, laws};
+use serde::Serialize;
+
+use crate::output;
+
+/// List the laws and their parameters
+#[derive(Debug, Args)]
+#[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+pub struct Policies {
+    /// Only this law
+    #[arg(value_name = "LAW", value_parser = parse_law)]
+    law: Option<&'static LawInfo>,
+
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+const LONG_ABOUT: &str = "\
+List the laws and their parameters, with defaults, bounds and sources.
+
+A policy is a law, and values for those of its parameters that are to differ from their \
+defaults: `ebb`, or `ebb:target_us=8000,high_us=20000`. All values are whole numbers. The \
+sources in brackets are listed in algorithms/SOURCES.md.";
+
+const AFTER_HELP: &str = "\
+Examples:
+  ebb policies                 all laws
+  ebb policies vulture         one law
+  ebb policies --json | jq .   for programs";
+
+impl Policies {
+    /// Prints the list.
+    pub fn execute(self) -> Result<()> {
+        let chosen: Vec<&LawInfo> = match self.law {
+            Some(law) => vec![law],
+            None => laws().iter().collect(),
+        };
+        if self.json {
+            let laws: Vec<_> = chosen.into_iter().map(LawOutput::from).collect();
+            return output::print_json(&laws);
+        }
+        let texts: Vec<_> = chosen.into_iter().map(describe).collect();
+        output::print(&texts.join("\n"))
+    }
+}
+
+#[derive(Serialize)]
+struct LawOutput {
+    name: &'static str,
+    is_default: bool,
+    summary: &'static str,
+    params: Vec<ParamOutput>,
+}
+
+#[derive(Serialize)]
+struct ParamOutput {
+    name: &'static str,
+    default: u32,
+    min: u32,
+    max: u32,
+    unit: &'static str,
+    source: &'static str,
+    what: &'static str,
+}
+
+impl From<&LawInfo> for LawOutput {
+    fn from(law: &LawInfo) -> Self {
+        Self {
+            name: law.name,
+            is_default: is_default(law),
+            summary: law.summary,
+            params: law.params.iter().map(ParamOutput::from).collect(),
+        }
+    }
+}
+
+impl From<&ParamInfo> for ParamOutput {
+    fn from(param: &ParamInfo) -> Self {
+        Self {
+            name: param.name,
+            default: param.default,
+            min: param.min,
+            max: param.max,
+            unit: param.unit,
+            source: param.source,
+            what: param.what,
+        }
+    }
+}
+
+fn parse_law(name: &str) -> Result<&'static LawInfo, String> {
+    // A policy's name is a law's: parse it as one for the same suggestions.
+    match name.parse::<ebb_algorithms::Policy>() {
+        Ok(policy) if !name.contains(':') => Ok(policy.law()),
+        Ok(policy) => Err(format!("name the law alone: '{}'", policy.law().name)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn is_default(law: &LawInfo) -> bool {
+    std::ptr::eq(law, &raw const laws()[0])
+}
+
+fn describe(law: &LawInfo) -> String {
+    let mark = if is_default(law) {
+        " (the default)"
+    } else {
+        ""
+    };
+    let mut text = format!("{}{mark}: {}\n", law.name, law.summary);
+    let width = law
+        .params
+        .iter()
+        .map(|param| param.name.len())
+        .max()
+        .unwrap_or(0);
+    for param in &law.params {
+        let ParamInfo {
+            name,
+            default,
+            min,
+            max,
+            unit,
+            source,
+            what,
+        } = param;
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {name:width$}  {default} {unit} ({min} to {max})");
+        let _ = writeln!(text, "  {:width$}  {what} {source}", "");
+    }
+    text
+}

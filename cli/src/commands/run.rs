@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb run`: starts a command that yields.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use ebb_algorithms::Policy;
+use ebb_kernel::cgroup::Cgroup;
+
+use crate::keeper::{self, Duty, Line, Summary};
+use crate::output::{self, complain};
+use crate::process::{NotStarted, Start};
+use crate::scope;
+use crate::signals::Signals;
+use crate::user::Account;
+
+/// The exit status of `ebb run` when Ebb itself fails, as with `env` and `timeout`.
+pub const EBB_FAILED: u8 = 125;
+
+/// Run a command that gets only the bandwidth that nobody else wants
+#[derive(Debug, Args)]
+#[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+pub struct Run {
+    /// How to yield: a law, or law:key=value,… (see `ebb policies`)
+    #[arg(short, long, value_name = "POLICY", default_value_t)]
+    policy: Policy,
+
+    /// How the policy reaches the connections
+    #[arg(long, value_enum, default_value_t)]
+    backend: Backend,
+
+    /// Run the command as this user, not as root
+    #[arg(short, long, value_name = "USER")]
+    user: Option<String>,
+
+    /// What to do where Ebb cannot act (no root, old kernel): refuse, or run the command anyway
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    if_unavailable: IfUnavailable,
+
+    /// Say on standard error, at the end, what arrived and how fast
+    #[arg(short, long)]
+    summary: bool,
+
+    /// Set by `ebb` itself behind systemd-run
+    #[arg(long = &scope::INSIDE_FLAG[2..], hide = true)]
+    in_scope: bool,
+
+    /// The command and its arguments, best behind `--`
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "CMD"
+    )]
+    words: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Backend {
+    /// eBPF programs in the kernel; needs root
+    #[default]
+    Kernel,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum IfUnavailable {
+    /// Say what is missing and exit with status 125
+    #[default]
+    Refuse,
+    /// Say what is missing and run the command without any limit
+    Run,
+}
+
+const LONG_ABOUT: &str = "\
+Run a command that gets only the bandwidth that nobody else wants.
+
+What the command receives over TCP yields to all other traffic within a few round trips, and \
+takes the whole link while there is none. So does what its children receive, over IPv4 and \
+IPv6; connections within this machine are left alone. Processes that outlive the command keep \
+yielding until they end.
+
+The command has the terminal, standard input and output, and the signals that are sent to ebb. \
+It runs in a cgroup of its own: under systemd in a transient scope, elsewhere below the cgroup \
+that ebb was started in. Once it runs, nothing that happens to Ebb stops it or keeps it slow: \
+should Ebb die, all limits are lifted within two seconds.";
+
+const AFTER_HELP: &str = "\
+Exit status: the command's own; 128 + N if signal N killed it; 127 if there is no such \
+command; 126 if it cannot be executed; 125 if Ebb refused or failed before it started.
+
+Examples:
+  sudo ebb run -- apt-get upgrade
+  sudo ebb run --user $USER -- curl -O https://example.org/large.iso
+  sudo ebb run --summary --policy ebb:target_us=8000 -- rsync -a host:/data /backup
+  sudo ebb run --policy vulture -- wget -i list.txt";
+
+impl Run {
+    /// Runs the command; answers its exit status.
+    pub fn execute(self) -> Result<u8> {
+        let account = self.user.as_deref().map(Account::find).transpose()?;
+        match self.start_keeper() {
+            Ok(Prepared::Yielding(line, cgroup)) => self.run(account.as_ref(), line, &cgroup),
+            Ok(Prepared::Already(cause)) => {
+                tracing::info!("{cause}");
+                self.run_plainly(account.as_ref())
+            }
+            Err(error) if self.if_unavailable == IfUnavailable::Run => {
+                complain(&format!("{error:#}; running the command without any limit"));
+                self.run_plainly(account.as_ref())
+            }
+            Err(error) => {
+                Err(error.context("the command was not run (--if-unavailable=run runs it anyway)"))
+            }
+        }
+    }
+
+    fn start_keeper(&self) -> Result<Prepared> {
+        require_root()?;
+        if !self.in_scope && scope::is_available() {
+            return Err(scope::enter()).context("systemd-run");
+        }
+        let command = self
+            .words
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        let Backend::Kernel = self.backend;
+        match keeper::start(Duty::Run { command }, &self.policy)? {
+            (line, keeper::Start::Ready(path)) => {
+                Ok(Prepared::Yielding(line, path_to_cgroup(&path)?))
+            }
+            (_, keeper::Start::AlreadyAttached(cause)) => Ok(Prepared::Already(cause)),
+            (_, keeper::Start::Refused(cause)) => Err(anyhow::Error::msg(cause)),
+        }
+    }
+
+    fn run(&self, account: Option<&Account>, line: Line, cgroup: &Cgroup) -> Result<u8> {
+        let cgroup_procs = Some(cgroup.procs_file()?);
+        let began = Instant::now();
+        let signals = Signals::receive()?;
+        let mask = Some(signals.original_mask());
+        let start = Start {
+            words: &self.words,
+            cgroup_procs,
+            account,
+            mask,
+        };
+        let child = match start.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                // The keeper removes the cgroup.
+                let _ = line.finish();
+                return Ok(self.not_started(&error));
+            }
+        };
+        let is_ours = |pid: nix::unistd::Pid| {
+            Cgroup::of_process(pid.as_raw().cast_unsigned())
+                .is_ok_and(|of_sender| of_sender.path().starts_with(cgroup.path()))
+        };
+        let status = child.wait(&signals, is_ours)?;
+        match line.finish() {
+            Ok(summary) => self.tell(&summary, began.elapsed()),
+            // The command has ended all the same, and its status is what counts.
+            Err(error) => complain(&format!(
+                "the policy ended before the command did: {error:#}"
+            )),
+        }
+        Ok(status)
+    }
+
+    /// Becomes the command: Ebb is out of its way.
+    fn run_plainly(&self, account: Option<&Account>) -> Result<u8> {
+        let start = Start {
+            words: &self.words,
+            cgroup_procs: None,
+            account,
+            mask: None,
+        };
+        Ok(self.not_started(&start.exec()))
+    }
+
+    fn not_started(&self, error: &NotStarted) -> u8 {
+        complain(&format!(
+            "{}: {}",
+            self.words[0].to_string_lossy(),
+            error.cause
+        ));
+        error.status
+    }
+
+    fn tell(&self, summary: &Summary, elapsed: Duration) {
+        if let Some(reason) = &summary.ended_early {
+            complain(&format!(
+                "the policy ended before the command did: {reason}"
+            ));
+        }
+        if self.summary {
+            complain(&describe(summary, elapsed));
+        }
+    }
+}
+
+enum Prepared {
+    Yielding(Line, Cgroup),
+    Already(String),
+}
+
+/// Says what to do before the first system call fails for want of it.
+pub fn require_root() -> Result<()> {
+    anyhow::ensure!(
+        nix::unistd::geteuid().is_root(),
+        "the kernel backend needs root: put 'sudo' in front (and --user $USER behind 'run', for \
+         the command to be yours)"
+    );
+    Ok(())
+}
+
+fn path_to_cgroup(path: &Path) -> Result<Cgroup> {
+    Cgroup::at(path).with_context(|| format!("cgroup {}", path.display()))
+}
+
+fn describe(summary: &Summary, elapsed: Duration) -> String {
+    let Summary {
+        policy,
+        payload_bytes,
+        connections,
+        ..
+    } = summary;
+    let megabits_per_s = *payload_bytes as f64 * 8.0 / 1e6 / elapsed.as_secs_f64().max(1e-3);
+    let mut text = format!(
+        "{:.1} MB arrived in {:.1} s ({megabits_per_s:.2} Mbit/s) over {connections} \
+         connection{}, policy {policy}",
+        *payload_bytes as f64 / 1e6,
+        elapsed.as_secs_f64(),
+        output::plural(*connections),
+    );
+    if summary.loopback_connections > 0 {
+        text += &format!(
+            "; {} within this machine left alone",
+            summary.loopback_connections
+        );
+    }
+    if summary.processes_left > 0 {
+        text += &format!(
+            "; {} of its processes live on and keep yielding",
+            summary.processes_left
+        );
+    }
+    text
+}

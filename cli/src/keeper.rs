@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The keeper: a process of its own that holds a policy attached, and nothing else.
+//!
+//! `ebb run` and `ebb attach` fork it off before anything else. It loads the programs, renews
+//! their lease, takes requests (`ebb detach`), and ends when what it is attached to has gone.
+//! A command under `ebb run` is never its child: whatever happens to the keeper, the command
+//! runs on, and the programs in the kernel let go when the lease is over.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use ebb_algorithms::Policy;
+use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::{AttachOptions, Attachment, Counters, Selection};
+use serde::{Deserialize, Serialize};
+
+use crate::detached;
+use crate::family::Family;
+use crate::runtime::{Record, Registration, Request, Runtime, Target};
+use crate::signals::{self, Signals};
+
+/// How often the keeper looks whether anybody still needs it.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Loading takes well under a second; a busy machine may take longer.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// What a keeper is to do.
+#[derive(Debug)]
+pub enum Duty {
+    /// Make a cgroup for a command and keep it under the policy.
+    Run {
+        /// The command's words, for messages.
+        command: Vec<String>,
+    },
+    /// Keep a process and its descendants under the policy.
+    Process(u32),
+    /// Keep everything in a cgroup under the policy.
+    Cgroup(Cgroup),
+}
+
+/// The starter's end of the line to a keeper.
+#[derive(Debug)]
+pub struct Line {
+    stream: BufReader<UnixStream>,
+}
+
+/// A keeper's first word.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Start {
+    /// The policy is active; on which cgroup.
+    Ready(PathBuf),
+    /// Another Ebb acts on these connections already.
+    AlreadyAttached(String),
+    /// It cannot be done, and why.
+    Refused(String),
+}
+
+/// A keeper's last word to `ebb run`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Summary {
+    /// Why the policy ended before the command did, if it did.
+    pub ended_early: Option<String>,
+    /// The policy in force at the end.
+    pub policy: String,
+    /// Payload that arrived under the policy.
+    pub payload_bytes: u64,
+    /// Connections that were under the policy.
+    pub connections: u64,
+    /// Connections left alone because both ends are on this machine.
+    pub loopback_connections: u64,
+    /// Processes of the command that live on, still under the policy.
+    pub processes_left: usize,
+}
+
+/// Forks a keeper off and waits until the policy is active, or cannot be.
+///
+/// Must be called while this process has a single thread.
+pub fn start(duty: Duty, policy: &Policy) -> Result<(Line, Start)> {
+    let (ours, theirs) = UnixStream::pair().context("socketpair")?;
+    if detached::fork()? {
+        drop(ours);
+        std::process::exit(i32::from(keep(theirs, duty, policy).is_err()));
+    }
+    drop(theirs);
+    ours.set_read_timeout(Some(READY_WITHIN))?;
+    let mut line = Line {
+        stream: BufReader::new(ours),
+    };
+    let start = line
+        .receive()
+        .context("the keeper of the policy died while starting")?;
+    Ok((line, start))
+}
+
+impl Line {
+    /// Tells the keeper that the command has ended; answers what came of it.
+    pub fn finish(mut self) -> Result<Summary> {
+        self.stream.get_mut().write_all(b"done\n")?;
+        self.receive()
+    }
+
+    fn receive<T: for<'a> Deserialize<'a>>(&mut self) -> Result<T> {
+        let mut text = String::new();
+        self.stream.read_line(&mut text)?;
+        Ok(serde_json::from_str(&text)?)
+    }
+}
+
+/// The whole life of a keeper.
+fn keep(line: UnixStream, duty: Duty, policy: &Policy) -> Result<()> {
+    // Before the attachment's own thread starts, so that it inherits the mask.
+    let signals = Signals::receive()?;
+    let mut keeper = match Keeper::new(duty, policy) {
+        Ok(keeper) => keeper,
+        Err(error) => {
+            let already = error
+                .downcast_ref::<ebb_kernel::Error>()
+                .is_some_and(|error| matches!(error, ebb_kernel::Error::AlreadyAttached { .. }));
+            let cause = format!("{error:#}");
+            let word = if already {
+                Start::AlreadyAttached(cause)
+            } else {
+                Start::Refused(cause)
+            };
+            return say(&line, &word);
+        }
+    };
+    say(&line, &Start::Ready(keeper.cgroup.path().to_path_buf()))?;
+    if keeper.is_for_run {
+        keeper.serve_starter(line, &signals)?;
+    }
+    while !keeper.is_over()? {
+        keeper.wait(&signals, None)?;
+        if keeper.is_told_to_end(&signals)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+struct Keeper {
+    cgroup: Cgroup,
+    /// The cgroup was made for a command, and goes when its last process does.
+    is_for_run: bool,
+    policy: String,
+    /// Gone once it was asked to detach.
+    attachment: Option<Attachment>,
+    /// Gone when nothing is attached any more.
+    registration: Option<Registration>,
+    /// The processes that it is for, if it is for some only.
+    family: Option<Family>,
+    looked: Instant,
+}
+
+impl Keeper {
+    fn new(duty: Duty, policy: &Policy) -> Result<Self> {
+        let (cgroup, family, selection) = match &duty {
+            Duty::Run { .. } => (make_cgroup()?, None, Selection::WholeCgroup),
+            Duty::Cgroup(cgroup) => (cgroup.clone(), None, Selection::WholeCgroup),
+            Duty::Process(pid) => {
+                let family = Family::of(*pid)?;
+                (
+                    Cgroup::of_process(*pid)?,
+                    Some(family),
+                    Selection::Processes(vec![*pid]),
+                )
+            }
+        };
+        let is_for_run = matches!(duty, Duty::Run { .. });
+        let new = Self::attach(&cgroup, duty, policy, selection);
+        if new.is_err() && is_for_run {
+            // Why it cannot be attached matters more than a directory left over.
+            let _ = cgroup.remove();
+        }
+        let (attachment, registration) = new?;
+        Ok(Self {
+            cgroup,
+            is_for_run,
+            policy: policy.to_string(),
+            attachment: Some(attachment),
+            registration: Some(registration),
+            family,
+            looked: Instant::now(),
+        })
+    }
+
+    fn attach(
+        cgroup: &Cgroup,
+        duty: Duty,
+        policy: &Policy,
+        selection: Selection,
+    ) -> Result<(Attachment, Registration)> {
+        let options = AttachOptions {
+            selection,
+            ..AttachOptions::default()
+        };
+        let attachment = Attachment::attach(cgroup, policy, options)?;
+        let (id, target) = match duty {
+            Duty::Run { command } => {
+                let cgroup = cgroup.path().to_path_buf();
+                (
+                    format!("run-{}", std::process::id()),
+                    Target::Run { command, cgroup },
+                )
+            }
+            Duty::Process(pid) => (process_id(pid), Target::Process { pid }),
+            Duty::Cgroup(cgroup) => {
+                let path = cgroup.path().to_path_buf();
+                (cgroup_id(&cgroup), Target::Cgroup { cgroup: path })
+            }
+        };
+        let registration = Runtime::open()?.register(Record::new(target, id, policy))?;
+        Ok((attachment, registration))
+    }
+
+    /// Attends to `ebb run` until its command has ended, or until it died.
+    fn serve_starter(&mut self, line: UnixStream, signals: &Signals) -> Result<()> {
+        let mut line = BufReader::new(line);
+        loop {
+            self.wait(signals, Some(line.get_ref()))?;
+            if self.is_told_to_end(signals)? {
+                self.detach()?;
+            }
+            if !is_readable(line.get_ref())? {
+                continue;
+            }
+            let mut word = String::new();
+            line.read_line(&mut word)?;
+            if word.is_empty() {
+                // Killed, for it would have said so: nothing may stay throttled on its account.
+                return self.detach();
+            }
+            return say(line.get_ref(), &self.summary());
+        }
+    }
+
+    fn wait(&mut self, signals: &Signals, line: Option<&UnixStream>) -> Result<()> {
+        let mut descriptors = vec![signals.as_fd()];
+        descriptors.extend(self.registration.as_ref().map(AsFd::as_fd));
+        descriptors.extend(line.map(AsFd::as_fd));
+        signals::wait_readable(&descriptors, Some(LOOK_EVERY))?;
+        self.answer_requests();
+        if !self.is_attached() {
+            self.registration = None;
+        }
+        Ok(())
+    }
+
+    fn is_attached(&self) -> bool {
+        self.attachment
+            .as_ref()
+            .is_some_and(|attachment| attachment.ending().is_none())
+    }
+
+    fn answer_requests(&mut self) {
+        let (attachment, current) = (&mut self.attachment, &mut self.policy);
+        let Some(registration) = &mut self.registration else {
+            return;
+        };
+        registration.answer(|registration, request| match request {
+            Request::Detach => {
+                attachment.take().map_or(Ok(()), Attachment::detach)?;
+                Ok(())
+            }
+            Request::SetPolicy(text) => {
+                let policy: Policy = text.parse()?;
+                let Some(attachment) = attachment else {
+                    bail!("it has been detached")
+                };
+                attachment.set_policy(&policy)?;
+                *current = policy.to_string();
+                registration.set_policy(current)
+            }
+        });
+    }
+
+    fn is_told_to_end(&self, signals: &Signals) -> Result<bool> {
+        use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGTERM};
+        let mut is_told = false;
+        while let Some(arrived) = signals.next()? {
+            is_told |= matches!(arrived.signal, SIGHUP | SIGINT | SIGTERM);
+        }
+        Ok(is_told)
+    }
+
+    /// Whether nobody needs the keeper any more.
+    fn is_over(&mut self) -> Result<bool> {
+        if self.is_for_run {
+            // The cgroup is ours: it stays until its last process has ended.
+            return Ok(self
+                .cgroup
+                .processes()
+                .map_or(true, |processes| processes.is_empty()));
+        }
+        if !self.is_attached() {
+            return Ok(true);
+        }
+        if self.looked.elapsed() < LOOK_EVERY {
+            return Ok(false);
+        }
+        self.looked = Instant::now();
+        Ok(self
+            .family
+            .as_mut()
+            .is_some_and(|family| !family.is_alive()))
+    }
+
+    fn detach(&mut self) -> Result<()> {
+        self.attachment.take().map_or(Ok(()), Attachment::detach)?;
+        Ok(())
+    }
+
+    fn summary(&self) -> Summary {
+        let processes_left = self
+            .cgroup
+            .processes()
+            .map_or(0, |processes| processes.len());
+        let policy = self.policy.clone();
+        let Some(attachment) = &self.attachment else {
+            let ended_early = Some("it was detached".to_owned());
+            return Summary {
+                ended_early,
+                policy,
+                processes_left,
+                ..Summary::default()
+            };
+        };
+        let counters = attachment.counters().unwrap_or_else(|error| {
+            tracing::warn!("counters: {error}");
+            Counters::default()
+        });
+        Summary {
+            ended_early: attachment.ending().map(|ending| ending.to_string()),
+            policy,
+            payload_bytes: counters.payload_bytes,
+            connections: counters.adopted_new + counters.adopted_established,
+            loopback_connections: counters.skipped_loopback,
+            processes_left,
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // First the programs, then what they are attached to.
+        drop(self.attachment.take());
+        if self.is_for_run && self.cgroup.processes().is_ok_and(|left| left.is_empty()) {
+            // Somebody may have moved in just now: then it is theirs.
+            let _ = self.cgroup.remove();
+        }
+    }
+}
+
+/// Names the record of a process.
+pub fn process_id(pid: u32) -> String {
+    format!("process-{pid}")
+}
+
+/// Names the record of a cgroup.
+pub fn cgroup_id(cgroup: &Cgroup) -> String {
+    format!("cgroup-{}", cgroup.id())
+}
+
+/// A new cgroup below our own, or where that cannot be, below the root.
+fn make_cgroup() -> Result<Cgroup> {
+    let name = format!("ebb-run-{}", std::process::id());
+    let own = Cgroup::of_process(std::process::id());
+    let below_own = own
+        .map_err(anyhow::Error::from)
+        .and_then(|own| make_child(&own, &name));
+    below_own.or_else(|first| {
+        tracing::info!("no cgroup below our own: {first:#}");
+        make_child(&Cgroup::root()?, &name)
+    })
+}
+
+fn make_child(parent: &Cgroup, name: &str) -> Result<Cgroup> {
+    remove_left_over(parent);
+    Ok(parent.create_child(name)?)
+}
+
+/// Removes the empty cgroups that keepers left who were killed.
+fn remove_left_over(parent: &Cgroup) {
+    let Ok(entries) = std::fs::read_dir(parent.directory_path()) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let pid = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("ebb-run-")?.parse::<u32>().ok());
+        let is_left_over = pid.is_some_and(|pid| {
+            // One with our own number is of an earlier process of that number.
+            pid == std::process::id() || !PathBuf::from(format!("/proc/{pid}")).exists()
+        });
+        if is_left_over {
+            // Fails, as it should, while processes live there.
+            let _ = std::fs::remove_dir(entry.path());
+        }
+    }
+}
+
+fn is_readable(stream: &UnixStream) -> Result<bool> {
+    let mut byte = [0u8];
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: the buffer is one byte long, and so much is asked for.
+    let count = unsafe {
+        libc::recv(
+            stream.as_raw_fd(),
+            byte.as_mut_ptr().cast(),
+            byte.len(),
+            flags,
+        )
+    };
+    match nix::errno::Errno::result(count) {
+        Ok(_) => Ok(true),
+        Err(nix::errno::Errno::EAGAIN) => Ok(false),
+        Err(error) => Err(error).context("the line to ebb run"),
+    }
+}
+
+fn say(mut line: &UnixStream, word: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string(word)?;
+    line.write_all(format!("{text}\n").as_bytes())
+        .context("the line to the starter")
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Writing to the standard streams without panicking when nobody reads.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use serde::Serialize;
+
+/// Writes `text` to standard output.
+///
+/// Errors: the write failed; see [`is_broken_pipe`].
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()?;
+    Ok(())
+}
+
+/// Writes `value` to standard output as indented JSON.
+pub fn print_json(value: &impl Serialize) -> Result<()> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+/// Writes one line for people to standard error: `ebb: …`.
+pub fn complain(text: &str) {
+    // There is nowhere left to report that standard error is closed.
+    let _ = writeln!(io::stderr(), "ebb: {text}");
+}
+
+/// The reader of our output has gone away (`ebb policies | head`): no failure of ours.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// The ending of a noun: `s` unless there is one.
+pub fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}

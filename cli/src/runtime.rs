@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What Ebb is attached to on this machine, and how to speak to the processes that keep it so.
+//!
+//! Each of them has two files in the runtime directory: `ID.json` says what it does, and
+//! `ID.sock` takes requests. Files whose socket nobody listens on are left over: the next
+//! look removes them.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+
+/// A reply takes a few milliseconds; whoever takes longer hangs.
+const REPLY_WITHIN: Duration = Duration::from_secs(5);
+/// A keeper has a lease to renew: it waits no longer for a request to be complete.
+const REQUEST_WITHIN: Duration = Duration::from_millis(200);
+
+/// The directory that holds the files.
+#[derive(Debug, Clone)]
+pub struct Runtime {
+    directory: PathBuf,
+}
+
+/// One attachment, as its keeper describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Names the files: one for each target.
+    pub id: String,
+    /// What it is attached to.
+    pub target: Target,
+    /// The policy in its shortest form.
+    pub policy: String,
+    /// The process that keeps it attached.
+    pub keeper_pid: u32,
+    /// Seconds since 1970.
+    pub since_unix_s: u64,
+}
+
+/// What a policy is attached to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Target {
+    /// A command that `ebb run` started, in a cgroup of its own.
+    Run {
+        /// The command's words.
+        command: Vec<String>,
+        /// The cgroup, from the root of the hierarchy.
+        cgroup: PathBuf,
+    },
+    /// A process.
+    Process {
+        /// Its number.
+        pid: u32,
+    },
+    /// Everything in a cgroup.
+    Cgroup {
+        /// The cgroup, from the root of the hierarchy.
+        cgroup: PathBuf,
+    },
+}
+
+/// What a keeper can be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Request {
+    /// Lift everything and keep nothing attached any more.
+    Detach,
+    /// Go on with another policy.
+    SetPolicy(String),
+}
+
+/// A keeper's own pair of files; they go when it goes.
+#[derive(Debug)]
+pub struct Registration {
+    runtime: Runtime,
+    record: Record,
+    listener: UnixListener,
+}
+
+impl Runtime {
+    /// `/run/ebb`, or what `EBB_RUNTIME_DIR` names; made if need be, for root alone.
+    pub fn open() -> Result<Self> {
+        let directory =
+            std::env::var_os("EBB_RUNTIME_DIR").map_or("/run/ebb".into(), PathBuf::from);
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&directory)
+            .with_context(|| directory.display().to_string())?;
+        Ok(Self { directory })
+    }
+
+    /// Keeps other `ebb` commands from changing what is attached while the answer lives.
+    pub fn lock(&self) -> Result<Flock<File>> {
+        let path = self.directory.join("lock");
+        let file = File::create(&path).with_context(|| path.display().to_string())?;
+        Flock::lock(file, FlockArg::LockExclusive)
+            .map_err(|(_, error)| error)
+            .with_context(|| path.display().to_string())
+    }
+
+    /// Everything that is attached now, oldest first; removes what dead keepers left.
+    pub fn records(&self) -> Result<Vec<Record>> {
+        let context = || self.directory.display().to_string();
+        let mut records = Vec::new();
+        for entry in fs::read_dir(&self.directory).with_context(context)? {
+            let path = entry.with_context(context)?.path();
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+            {
+                records.extend(self.read_living(&path));
+            }
+        }
+        records.sort_by_key(|record| (record.since_unix_s, record.keeper_pid));
+        Ok(records)
+    }
+
+    /// Enters a keeper; from now on it can be found and asked.
+    pub fn register(&self, record: Record) -> Result<Registration> {
+        let socket = self.socket(&record.id);
+        remove(&socket);
+        let listener = UnixListener::bind(&socket).with_context(|| socket.display().to_string())?;
+        listener.set_nonblocking(true)?;
+        let registration = Registration {
+            runtime: self.clone(),
+            record,
+            listener,
+        };
+        registration.write()?;
+        Ok(registration)
+    }
+
+    /// Asks a keeper and waits until it has done it.
+    pub fn ask(&self, id: &str, request: &Request) -> Result<()> {
+        let socket = self.socket(id);
+        let context = || format!("{}: the keeper does not answer", socket.display());
+        let mut stream = UnixStream::connect(&socket).with_context(context)?;
+        stream.set_read_timeout(Some(REPLY_WITHIN))?;
+        stream.write_all(format!("{}\n", serde_json::to_string(request)?).as_bytes())?;
+        let mut reply = String::new();
+        BufReader::new(stream)
+            .read_line(&mut reply)
+            .with_context(context)?;
+        match serde_json::from_str::<Result<(), String>>(&reply).with_context(context)? {
+            Ok(()) => Ok(()),
+            Err(cause) => bail!(cause),
+        }
+    }
+
+    /// The record in a file, unless nobody listens any more.
+    fn read_living(&self, path: &Path) -> Option<Record> {
+        // A keeper may end while we look.
+        let record: Record = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        let socket = self.socket(&record.id);
+        match UnixStream::connect(&socket) {
+            Ok(_) => Some(record),
+            Err(error) => {
+                tracing::info!("{}: left over ({error}), removed", path.display());
+                remove(path);
+                remove(&socket);
+                None
+            }
+        }
+    }
+
+    fn socket(&self, id: &str) -> PathBuf {
+        self.directory.join(format!("{id}.sock"))
+    }
+
+    fn json(&self, id: &str) -> PathBuf {
+        self.directory.join(format!("{id}.json"))
+    }
+}
+
+impl Registration {
+    /// Says from now on that another policy is attached.
+    pub fn set_policy(&mut self, policy: &str) -> Result<()> {
+        policy.clone_into(&mut self.record.policy);
+        self.write()
+    }
+
+    /// Answers every request that waits.
+    pub fn answer(&mut self, mut act: impl FnMut(&mut Self, Request) -> Result<()>) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            // Whoever asks and hangs up is no concern of the policy.
+            if let Err(error) = self.answer_one(stream, &mut act) {
+                tracing::debug!("request: {error:#}");
+            }
+        }
+    }
+
+    fn answer_one(
+        &mut self,
+        stream: UnixStream,
+        act: &mut impl FnMut(&mut Self, Request) -> Result<()>,
+    ) -> Result<()> {
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(REQUEST_WITHIN))?;
+        stream.set_write_timeout(Some(REQUEST_WITHIN))?;
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line)?;
+        if line.is_empty() {
+            // Somebody looked whether we live.
+            return Ok(());
+        }
+        let request = serde_json::from_str(&line)?;
+        let reply = act(self, request).map_err(|error| format!("{error:#}"));
+        (&stream).write_all(format!("{}\n", serde_json::to_string(&reply)?).as_bytes())?;
+        Ok(())
+    }
+
+    /// Whole or not at all: readers never see half a record.
+    fn write(&self) -> Result<()> {
+        let path = self.runtime.json(&self.record.id);
+        let temporary = path.with_extension("new");
+        fs::write(&temporary, serde_json::to_vec_pretty(&self.record)?)
+            .and_then(|()| fs::rename(&temporary, &path))
+            .with_context(|| path.display().to_string())
+    }
+}
+
+impl AsFd for Registration {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        remove(&self.runtime.json(&self.record.id));
+        remove(&self.runtime.socket(&self.record.id));
+    }
+}
+
+impl Record {
+    /// A record of this process and this moment.
+    pub fn new(target: Target, id: String, policy: &ebb_algorithms::Policy) -> Self {
+        let since = std::time::SystemTime::UNIX_EPOCH
+            .elapsed()
+            .unwrap_or_default();
+        Self {
+            id,
+            target,
+            policy: policy.to_string(),
+            keeper_pid: std::process::id(),
+            since_unix_s: since.as_secs(),
+        }
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Run { command, .. } => write!(formatter, "ebb run -- {}", command.join(" ")),
+            Self::Process { pid } => write!(formatter, "process {pid}"),
+            Self::Cgroup { cgroup } => write!(formatter, "cgroup {}", cgroup.display()),
+        }
+    }
+}
+
+fn remove(path: &Path) {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!("{}: cannot be removed: {error}", path.display());
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runtime() -> (tempfile::TempDir, Runtime) {
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = Runtime {
+            directory: directory.path().to_path_buf(),
+        };
+        (directory, runtime)
+    }
+
+    fn record(id: &str) -> Record {
+        Record::new(
+            Target::Process { pid: 7 },
+            id.to_owned(),
+            &ebb_algorithms::Policy::default(),
+        )
+    }
+
+    #[test]
+    fn a_registered_keeper_is_listed_until_it_goes() {
+        let (_directory, runtime) = runtime();
+        let registration = runtime.register(record("a")).unwrap();
+        assert_eq!(runtime.records().unwrap(), [record("a")]);
+        drop(registration);
+        assert_eq!(runtime.records().unwrap(), []);
+    }
+
+    #[test]
+    fn what_a_killed_keeper_left_is_swept() {
+        let (directory, runtime) = runtime();
+        // As after `kill -9`: the socket is closed, both files stay.
+        drop(UnixListener::bind(runtime.socket("a")).unwrap());
+        fs::write(runtime.json("a"), serde_json::to_vec(&record("a")).unwrap()).unwrap();
+        assert_eq!(runtime.records().unwrap(), []);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_request_is_answered_with_what_came_of_it() {
+        let (_directory, runtime) = runtime();
+        let mut registration = runtime.register(record("a")).unwrap();
+        let asker = runtime.clone();
+        let asking = std::thread::spawn(move || {
+            let answers = [Request::SetPolicy("vulture".into()), Request::Detach]
+                .map(|request| asker.ask("a", &request).map_err(|error| error.to_string()));
+            assert_eq!(answers, [Ok(()), Err("cannot".to_owned())]);
+        });
+        while !asking.is_finished() {
+            registration.answer(|registration, request| match request {
+                Request::SetPolicy(policy) => registration.set_policy(&policy),
+                Request::Detach => bail!("cannot"),
+            });
+        }
+        asking.join().unwrap();
+        assert_eq!(runtime.records().unwrap()[0].policy, "vulture");
+    }
+
+    #[test]
+    fn asking_where_nobody_keeps_anything_is_an_error() {
+        let (_directory, runtime) = runtime();
+        let error = runtime.ask("a", &Request::Detach).unwrap_err();
+        assert!(error.to_string().contains("does not answer"), "{error}");
+    }
+}
