@@ -9,8 +9,12 @@
 pub mod clock;
 pub mod demo;
 pub mod emulator;
+pub mod endpoint;
 pub mod error;
+pub mod figures;
 pub mod namespace;
+pub mod stats;
+pub mod traffic;
 pub mod tun;
 
 pub use error::LabError;

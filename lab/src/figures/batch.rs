@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A wave: runs that happen at the same time, each on its own path.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use ebb_algorithms::Policy;
+use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::{AttachOptions, Attachment};
+use ebb_link::{Class, Nanos};
+
+use super::run::{Run, RunError, RunOptions, RunResult, result};
+use super::{PolicyChoice, Scenario};
+use crate::clock::monotonic_now;
+use crate::emulator::{CLIENT_IPV4, SERVER_IPV4, Testbed};
+use crate::endpoint::Endpoints;
+use crate::namespace::NamespaceHandle;
+use crate::traffic::{Plan, PlannedFlow, Role};
+
+/// Flows of a path use ports from here on.
+const FIRST_PORT: u16 = 5_201;
+/// Receivers count bytes in bins of this length.
+const BIN_US: u64 = 10_000;
+/// From "go" to the common start: more than the worker takes to read the line.
+const LEAD: Nanos = Nanos::from_millis(200);
+
+/// Everything that a wave needs, set up.
+pub(super) struct Wave<'a> {
+    runs: &'a [&'a Run],
+    testbed: Testbed,
+    groups: Vec<Option<Group>>,
+    endpoints: Endpoints,
+}
+
+impl<'a> Wave<'a> {
+    pub(super) fn prepare(runs: &'a [&'a Run], options: &RunOptions) -> Result<Self, RunError> {
+        let paths = runs.iter().map(|run| {
+            let is_priority = run.policy == PolicyChoice::Priority;
+            run.scenario.link.path(is_priority, run.seed)
+        });
+        let testbed = Testbed::start(paths.collect())?;
+        let groups = runs
+            .iter()
+            .map(|run| Group::prepare(run, options))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut flows = Vec::new();
+        for (number, run) in runs.iter().enumerate() {
+            let cgroup = groups[number].as_ref().map(Group::directory);
+            plan_flows(
+                &testbed,
+                number,
+                &run.scenario,
+                cgroup.as_deref(),
+                &mut flows,
+            );
+        }
+        let endpoints = Endpoints::prepare(&Plan {
+            flows,
+            bin_us: BIN_US,
+        })?;
+        Ok(Self {
+            runs,
+            testbed,
+            groups,
+            endpoints,
+        })
+    }
+
+    pub(super) fn run(mut self, options: &RunOptions) -> Result<Vec<RunResult>, RunError> {
+        let epoch = monotonic_now() + LEAD;
+        self.endpoints.start(epoch.0)?;
+        self.switch_policies(epoch)?;
+        let ends = self.endpoints.finish()?;
+        let emulator = self.testbed.stop()?;
+        for group in self.groups.into_iter().flatten() {
+            group.finish()?;
+        }
+        if options.is_verbose {
+            let endpoints_ms = ends.latest_timer_us as f64 / 1e3;
+            eprintln!("  {}", emulator.summary());
+            eprintln!(
+                "  endpoints: worst {endpoints_ms:.2} ms late, {:.1} s of CPU",
+                ends.cpu_s
+            );
+        }
+        let mut flows = ends.flows.into_iter();
+        let results = self.runs.iter().enumerate().map(|(path, run)| {
+            let own = flows.by_ref().take(run.scenario.flows.len()).collect();
+            result(run, own, &emulator, path, (epoch, ends.latest_timer_us))
+        });
+        Ok(results.collect())
+    }
+
+    fn switch_policies(&mut self, epoch: Nanos) -> Result<(), RunError> {
+        let mut switches: Vec<_> = self
+            .runs
+            .iter()
+            .enumerate()
+            .flat_map(|(number, run)| run.scenario.switches.iter().map(move |it| (number, *it)))
+            .collect();
+        switches.sort_by(|a, b| a.1.at_s.total_cmp(&b.1.at_s));
+        for (number, switch) in switches {
+            let at = epoch + Nanos((switch.at_s * 1e9) as u64);
+            std::thread::sleep(Duration::from_nanos(at.since(monotonic_now()).0));
+            if let Some(group) = &mut self.groups[number] {
+                group.set_observing(switch.is_observing)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn plan_flows(
+    testbed: &Testbed,
+    number: usize,
+    scenario: &Scenario,
+    cgroup: Option<&Path>,
+    flows: &mut Vec<PlannedFlow>,
+) {
+    let path = testbed.path(number);
+    for (port, spec) in (FIRST_PORT..).zip(&scenario.flows) {
+        let is_yielding = spec.role == Role::LessThanBestEffort;
+        if is_yielding {
+            testbed.set_class(number, port, Class::LessThanBestEffort);
+        }
+        flows.push(PlannedFlow {
+            spec: spec.clone(),
+            client_namespace: namespace_file(path.client()),
+            server_namespace: namespace_file(path.server()),
+            client_address: CLIENT_IPV4.into(),
+            server_address: SERVER_IPV4.into(),
+            port,
+            receiver_cgroup: cgroup.filter(|_| is_yielding).map(Path::to_owned),
+            end_s: scenario.duration_s,
+        });
+    }
+}
+
+/// The namespace as a file that the worker can open, too.
+fn namespace_file(namespace: &NamespaceHandle) -> PathBuf {
+    let (pid, fd) = (std::process::id(), namespace.as_fd().as_raw_fd());
+    format!("/proc/{pid}/fd/{fd}").into()
+}
+
+/// A cgroup under a policy; removed when dropped.
+struct Group {
+    policy: String,
+    cgroup: Cgroup,
+    attachment: Option<Attachment>,
+}
+
+impl Group {
+    /// `None` if the run has no law, or nobody whom it would act on.
+    fn prepare(run: &Run, options: &RunOptions) -> Result<Option<Self>, RunError> {
+        let PolicyChoice::Law(policy) = &run.policy else {
+            return Ok(None);
+        };
+        let is_yielding = |role| role == Role::LessThanBestEffort;
+        if !run.scenario.flows.iter().any(|flow| is_yielding(flow.role)) {
+            return Ok(None);
+        }
+        let options = AttachOptions {
+            observing: run.scenario.starts_observing,
+            trace: options
+                .trace_directory
+                .as_ref()
+                .map(|directory| directory.join(trace_name(run, policy))),
+            ..AttachOptions::default()
+        };
+        Self::attach(policy, options).map(Some)
+    }
+
+    fn attach(policy: &Policy, options: AttachOptions) -> Result<Self, RunError> {
+        let failed = |source| RunError::Policy {
+            policy: policy.to_string(),
+            source,
+        };
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ebb-lab-{}-{number}", std::process::id());
+        let home = Cgroup::of_process(std::process::id()).map_err(failed)?;
+        let cgroup = home.create_child(&name).map_err(failed)?;
+        let mut group = Self {
+            policy: policy.to_string(),
+            cgroup,
+            attachment: None,
+        };
+        let attachment = Attachment::attach(&group.cgroup, policy, options).map_err(failed)?;
+        group.attachment = Some(attachment);
+        Ok(group)
+    }
+
+    /// As the worker sees it: the hierarchy may be mounted for this process only.
+    fn directory(&self) -> PathBuf {
+        let directory = self.cgroup.directory_path();
+        match directory.strip_prefix("/proc/self") {
+            Ok(inside) => Path::new("/proc")
+                .join(std::process::id().to_string())
+                .join(inside),
+            Err(_) => directory,
+        }
+    }
+
+    fn set_observing(&mut self, is_observing: bool) -> Result<(), RunError> {
+        let failed = |source| RunError::Policy {
+            policy: self.policy.clone(),
+            source,
+        };
+        self.attachment
+            .as_mut()
+            .map_or(Ok(()), |attachment| attachment.set_observing(is_observing))
+            .map_err(failed)
+    }
+
+    /// Detaches; an error shows that a trace is not whole.
+    fn finish(mut self) -> Result<(), RunError> {
+        let policy = self.policy.clone();
+        self.attachment
+            .take()
+            .map_or(Ok(()), Attachment::detach)
+            .map_err(|source| RunError::Policy { policy, source })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.attachment = None;
+        if let Err(error) = self.cgroup.remove() {
+            tracing::warn!("{error}");
+        }
+    }
+}
+
+/// Scenario, policy and repetition, in characters that need no quoting.
+fn trace_name(run: &Run, policy: &Policy) -> String {
+    let text = format!("{}-{policy}-{}.trace", run.scenario.name, run.repetition);
+    text.replace([':', ',', '/'], "_")
+}

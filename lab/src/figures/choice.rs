@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::fmt;
+use std::str::FromStr;
+
+use ebb_algorithms::{Policy, PolicyError};
+
+/// What holds the LBE flows of a run back.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PolicyChoice {
+    /// Nothing: they are ordinary TCP.
+    None,
+    /// The bottleneck itself, with two strict priorities: the ideal for BE.
+    Priority,
+    /// A law.
+    Law(Policy),
+}
+
+impl FromStr for PolicyChoice {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        match text {
+            "none" => Ok(Self::None),
+            "priority" => Ok(Self::Priority),
+            text => text.parse().map(Self::Law),
+        }
+    }
+}
+
+impl fmt::Display for PolicyChoice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => formatter.write_str("none"),
+            Self::Priority => formatter.write_str("priority"),
+            Self::Law(policy) => policy.fmt(formatter),
+        }
+    }
+}

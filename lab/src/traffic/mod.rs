@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Real kernel TCP and UDP flows between network namespaces.
+//!
+//! All flows of an experiment live in one worker process with one thread, so that
+//! twenty links cost one core little. A socket belongs to the namespace of the thread
+//! and to the cgroup of the process that created it: the worker enters both for each
+//! socket, in turn, before the experiment starts. [`crate::endpoint`] starts it.
+
+mod clock;
+mod error;
+mod flow;
+mod plan;
+mod receiver;
+mod sender;
+mod socket;
+mod tcp;
+mod udp;
+mod worker;
+
+pub use clock::monotonic_ns;
+pub use error::TrafficError;
+pub use flow::{Burst, Direction, FlowKind, FlowResult, FlowSpec, Role, TcpSample, UdpResult};
+pub(crate) use plan::{GO_PREFIX, READY};
+pub use plan::{Plan, PlannedFlow, WorkerResult};
+pub(crate) use worker::work;

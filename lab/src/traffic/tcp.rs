@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use super::clock::{after, seconds_since};
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::socket::{self, SocketMaker};
+use super::{Direction, FlowResult, PlannedFlow, TcpSample, TrafficError};
+
+/// Both ends of one TCP connection.
+pub(super) struct TcpFlow {
+    plan: PlannedFlow,
+    listener: OwnedFd,
+    client: OwnedFd,
+    server: Option<OwnedFd>,
+    sender: Sender,
+    receiver: Receiver,
+    pub(super) result: FlowResult,
+}
+
+impl TcpFlow {
+    /// Makes the sockets, each in its namespace, the receiver's in its cgroup.
+    pub(super) fn prepare(
+        plan: &PlannedFlow,
+        bin_us: u64,
+        maker: &SocketMaker,
+    ) -> Result<Self, TrafficError> {
+        let name = &plan.spec.name;
+        let cgroup = plan.receiver_cgroup.as_deref();
+        let (server_cgroup, client_cgroup) = match plan.spec.direction {
+            Direction::Download => (None, cgroup),
+            Direction::Upload => (cgroup, None),
+        };
+        let listener = maker
+            .make_in(&plan.server_namespace, server_cgroup, || {
+                socket::forget_path_metrics()?;
+                let listener = socket::listen(plan.server_address, plan.port)?;
+                socket::name_congestion_control(listener.as_fd(), &plan.spec.congestion_control)?;
+                Ok(listener)
+            })
+            .map_err(TrafficError::flow(
+                name,
+                format!("listening on {}:{}", plan.server_address, plan.port),
+            ))?;
+        let client = maker
+            .make_in(&plan.client_namespace, client_cgroup, || {
+                socket::forget_path_metrics()?;
+                let client = socket::open(plan.server_address, nix::sys::socket::SockType::Stream)?;
+                socket::name_congestion_control(client.as_fd(), &plan.spec.congestion_control)?;
+                Ok(client)
+            })
+            .map_err(TrafficError::flow(name, "making the client's socket"))?;
+        Ok(Self {
+            listener,
+            client,
+            server: None,
+            sender: Sender::new(&plan.spec, plan.end_s),
+            receiver: Receiver::new(bin_us),
+            result: FlowResult::new(plan.spec.clone(), bin_us),
+            plan: plan.clone(),
+        })
+    }
+
+    pub(super) fn listener(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+
+    pub(super) fn client(&self) -> BorrowedFd<'_> {
+        self.client.as_fd()
+    }
+
+    pub(super) fn server(&self) -> Option<BorrowedFd<'_>> {
+        self.server.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The client is the data's sender.
+    pub(super) fn is_upload(&self) -> bool {
+        self.plan.spec.direction == Direction::Upload
+    }
+
+    pub(super) fn connect(&mut self) -> Result<(), TrafficError> {
+        let kind = self.plan.spec.kind;
+        if self.is_upload() {
+            socket::tune_sender(self.client(), Sender::unsent_limit_bytes(kind))
+        } else {
+            socket::reset_on_close(self.client())
+        }
+        .and_then(|()| socket::connect(self.client(), self.plan.server_address, self.plan.port))
+        .map_err(TrafficError::flow(&self.plan.spec.name, "connecting"))
+    }
+
+    /// Takes the connection that the client made; whether there was one.
+    pub(super) fn accept(&mut self) -> Result<bool, TrafficError> {
+        let name = &self.plan.spec.name;
+        let accepted =
+            socket::accept(self.listener.as_fd()).map_err(TrafficError::flow(name, "accepting"))?;
+        let Some(server) = accepted else {
+            return Ok(false);
+        };
+        if self.is_upload() {
+            socket::reset_on_close(server.as_fd())
+        } else {
+            let unsent_bytes = Sender::unsent_limit_bytes(self.plan.spec.kind);
+            socket::tune_sender(server.as_fd(), unsent_bytes)
+        }
+        .map_err(TrafficError::flow(name, "setting socket options"))?;
+        self.server = Some(server);
+        Ok(true)
+    }
+
+    /// The sender's connection is there.
+    pub(super) fn begin(&mut self, now_s: f64) {
+        self.sender.begin(now_s);
+    }
+
+    /// Writes what is due; answers when to be called again.
+    pub(super) fn pump(&mut self, epoch_ns: u64, now_ns: u64) -> Option<u64> {
+        let now_s = seconds_since(epoch_ns, now_ns);
+        let fd = self.sending_end()?.as_raw_fd();
+        if self.result.failure.is_some() {
+            return None;
+        }
+        if let Err(error) = self.sender.pump(fd, now_s) {
+            self.result.failure = Some(format!("sending: {error}"));
+            return None;
+        }
+        if self.sender.is_complete() {
+            // The receiver sees the end; a second call changes nothing.
+            let _ = nix::sys::socket::shutdown(fd, nix::sys::socket::Shutdown::Write);
+        }
+        self.sender.next_pump_ns(epoch_ns, now_s)
+    }
+
+    /// Reads what has arrived; whether more may come.
+    pub(super) fn read(&mut self, now_s: f64) -> bool {
+        let Some(fd) = self.receiving_end().map(|fd| fd.as_raw_fd()) else {
+            return true;
+        };
+        match socket::discard(fd) {
+            Ok(None) => true,
+            Ok(Some(0)) => {
+                self.result.completed_s = self.result.last_byte_s;
+                false
+            }
+            Ok(Some(count)) => {
+                let ends = self.sender.burst_ends();
+                self.receiver.note(&mut self.result, now_s, count, ends);
+                true
+            }
+            Err(error) => {
+                self.result.failure = Some(format!("receiving: {error}"));
+                false
+            }
+        }
+    }
+
+    /// Notes the sender's state; answers when to do so again.
+    pub(super) fn sample(&mut self, epoch_ns: u64, now_ns: u64) -> Option<u64> {
+        let every_ms = self.plan.spec.sample_every_ms?;
+        let now_s = seconds_since(epoch_ns, now_ns);
+        if let Some(info) = self.sending_end().and_then(|fd| socket::tcp_info(fd).ok()) {
+            self.result.samples.push(TcpSample {
+                time_s: now_s,
+                cwnd_segments: info.tcpi_snd_cwnd,
+                rtt_us: info.tcpi_rtt,
+                retransmitted_segments: info.tcpi_total_retrans,
+            });
+        }
+        Some(after(epoch_ns, now_s + f64::from(every_ms) / 1e3))
+    }
+
+    pub(super) fn finish(mut self) -> FlowResult {
+        if let Some(info) = self.sending_end().and_then(|fd| socket::tcp_info(fd).ok()) {
+            self.result.retransmitted_segments = info.tcpi_total_retrans;
+        }
+        self.result
+    }
+
+    fn sending_end(&self) -> Option<BorrowedFd<'_>> {
+        if self.is_upload() {
+            Some(self.client())
+        } else {
+            self.server()
+        }
+    }
+
+    fn receiving_end(&self) -> Option<BorrowedFd<'_>> {
+        if self.is_upload() {
+            self.server()
+        } else {
+            Some(self.client())
+        }
+    }
+}
