@@ -16,7 +16,8 @@ use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Two namespaces joined by a veth pair, and a cgroup; all are removed on drop.
+/// Two hosts joined by a veth pair, or by a router between two, and a cgroup; all are
+/// removed on drop.
 pub struct Cable {
     name: String,
     pub cgroup: Cgroup,
@@ -26,100 +27,133 @@ pub struct Cable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Left,
+    Router,
     Right,
 }
 
 impl Cable {
     /// Lays a cable without limits.
     pub fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("ebbk{}-{number}", std::process::id());
-        let cgroup = Cgroup::root().unwrap().create_child(&name).unwrap();
-        let cable = Self { name, cgroup };
+        let cable = Self::bare(&[Side::Left, Side::Right]);
+        cable.join(Side::Left, Side::Right);
         for side in [Side::Left, Side::Right] {
-            ip(&["netns", "add", &cable.namespace(side)]);
-            ip(&["-n", &cable.namespace(side), "link", "set", "lo", "up"]);
-        }
-        let (left, right) = (cable.namespace(Side::Left), cable.namespace(Side::Right));
-        ip(&[
-            "-n", &left, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns",
-            &right,
-        ]);
-        for side in [Side::Left, Side::Right] {
-            let namespace = cable.namespace(side);
-            for (address, length) in [(cable.ipv4(side), 24), (cable.ipv6(side), 64)] {
-                let address = format!("{address}/{length}");
-                ip(&[
-                    "-n", &namespace, "addr", "add", &address, "dev", "cable", "nodad",
-                ]);
-            }
-            ip(&["-n", &namespace, "link", "set", "cable", "up"]);
+            cable.address(side, "cable", &[format!("{}/16", cable.ipv4(side))]);
+            cable.address(side, "cable", &[format!("{}/32", cable.ipv6(side))]);
         }
         cable
     }
 
-    /// Lays a cable that carries `mbit` Mbit/s from left to right, with a queue.
+    /// Lays a cable with a router that carries `mbit` Mbit/s from left to right.
+    ///
+    /// The queue is the router's: in the sender's own host, TCP would keep it short.
     pub fn with_bottleneck(mbit: u32, queue_bytes: u32) -> Self {
-        let cable = Self::new();
+        let cable = Self::bare(&[Side::Left, Side::Router, Side::Right]);
+        cable.join(Side::Left, Side::Router);
+        cable.join(Side::Right, Side::Router);
+        for side in [Side::Left, Side::Right] {
+            let (ipv4, ipv6) = (cable.ipv4(side), cable.ipv6(side));
+            cable.address(side, "cable", &[format!("{ipv4}/24"), format!("{ipv6}/64")]);
+            let (gateway4, gateway6) = (gateway(ipv4), gateway(ipv6));
+            let device = format!("to{}", side.letter());
+            cable.address(
+                Side::Router,
+                &device,
+                &[format!("{gateway4}/24"), format!("{gateway6}/64")],
+            );
+            let namespace = cable.namespace(side);
+            for address in [gateway4, gateway6] {
+                let gateway = address.to_string();
+                ip(&["-n", &namespace, "route", "add", "default", "via", &gateway]);
+            }
+        }
+        let router = cable.namespace(Side::Router);
+        for switch in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+            let command = format!("echo 1 > /proc/sys/net/{switch}");
+            ip(&["netns", "exec", &router, "sh", "-c", &command]);
+        }
+        // Packets arrive at the bottleneck one by one, as on a real link.
         let left = cable.namespace(Side::Left);
-        // One packet at a time through the bottleneck, as on a real link.
-        run(
-            "ip",
-            &[
-                "netns", "exec", &left, "ethtool", "-K", "cable", "tso", "off", "gso", "off",
-            ],
-        );
-        run(
-            "tc",
-            &[
-                "-n",
-                &left,
-                "qdisc",
-                "add",
-                "dev",
-                "cable",
-                "root",
-                "tbf",
-                "rate",
-                &format!("{mbit}mbit"),
-                "burst",
-                "3100",
-                "limit",
-                &queue_bytes.to_string(),
-            ],
-        );
+        let no_offload = "-K cable tso off gso off";
+        ip(&[&["netns", "exec", &left, "ethtool"], &words(no_offload)[..]].concat());
+        let queue = format!("root tbf rate {mbit}mbit burst 3100 limit {queue_bytes}");
+        let at = ["-n", &router, "qdisc", "add", "dev", "tor"];
+        run("tc", &[&at, &words(&queue)[..]].concat());
         cable
     }
 
     pub fn ipv4(&self, side: Side) -> IpAddr {
-        IpAddr::from([10, 77, 0, host(side)])
+        IpAddr::from([10, 77, side.number(), 1])
     }
 
     pub fn ipv6(&self, side: Side) -> IpAddr {
-        IpAddr::from([0xfd77, 0, 0, 0, 0, 0, 0, u16::from(host(side))])
+        IpAddr::from([0xfd77, 0, 0, side.number().into(), 0, 0, 0, 1])
     }
 
     pub fn namespace(&self, side: Side) -> String {
-        format!(
-            "{}{}",
-            self.name,
-            if side == Side::Left { "l" } else { "r" }
-        )
+        format!("{}{}", self.name, side.letter())
     }
 
     /// Moves the calling thread to a side of the cable.
     pub fn enter(&self, side: Side) {
         enter_namespace(&self.namespace(side));
     }
+
+    fn bare(sides: &[Side]) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ebbk{}-{number}", std::process::id());
+        let cgroup = Cgroup::root().unwrap().create_child(&name).unwrap();
+        let cable = Self { name, cgroup };
+        for side in sides {
+            ip(&["netns", "add", &cable.namespace(*side)]);
+            ip(&["-n", &cable.namespace(*side), "link", "set", "lo", "up"]);
+        }
+        cable
+    }
+
+    /// Joins two namespaces; a router's devices are named after the other end.
+    fn join(&self, near: Side, far: Side) {
+        let device = match far {
+            Side::Router => format!("to{}", near.letter()),
+            _ => "cable".to_owned(),
+        };
+        let (near, far) = (self.namespace(near), self.namespace(far));
+        let pair = format!("link add cable type veth peer name {device} netns {far}");
+        ip(&[&["-n", &near], &words(&pair)[..]].concat());
+        ip(&["-n", &near, "link", "set", "cable", "up"]);
+        ip(&["-n", &far, "link", "set", &device, "up"]);
+    }
+
+    fn address(&self, side: Side, device: &str, addresses: &[String]) {
+        let namespace = self.namespace(side);
+        for address in addresses {
+            ip(&[
+                "-n", &namespace, "addr", "add", address, "dev", device, "nodad",
+            ]);
+        }
+    }
+}
+
+impl Side {
+    fn letter(self) -> &'static str {
+        match self {
+            Self::Left => "l",
+            Self::Router => "m",
+            Self::Right => "r",
+        }
+    }
+
+    fn number(self) -> u8 {
+        if self == Self::Left { 1 } else { 2 }
+    }
 }
 
 impl Drop for Cable {
     fn drop(&mut self) {
-        for side in [Side::Left, Side::Right] {
+        for side in [Side::Left, Side::Router, Side::Right] {
             let _ = Command::new("ip")
                 .args(["netns", "del", &self.namespace(side)])
-                .status();
+                .output();
         }
         if let Err(error) = self.cgroup.remove() {
             eprintln!("{error}");
@@ -135,8 +169,22 @@ pub fn enter_namespace(name: &str) {
     assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
 }
 
-fn host(side: Side) -> u8 {
-    if side == Side::Left { 1 } else { 2 }
+/// The router's address in the same network.
+fn gateway(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(address) => {
+            let [a, b, c, _] = address.octets();
+            IpAddr::from([a, b, c, 254])
+        }
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 254])
+        }
+    }
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.split(' ').collect()
 }
 
 fn ip(arguments: &[&str]) {

@@ -7,6 +7,7 @@ use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -59,6 +60,38 @@ impl Actor {
             line.clear();
         }
         panic!("the process ended before it said {word}");
+    }
+
+    /// Copies of its TCP sockets.
+    pub fn sockets(&self) -> Vec<OwnedFd> {
+        // SAFETY: plain numbers; what the kernel opens is ours.
+        let process = unsafe {
+            OwnedFd::from_raw_fd(libc::syscall(libc::SYS_pidfd_open, self.id(), 0) as libc::c_int)
+        };
+        std::fs::read_dir(format!("/proc/{}/fd", self.id()))
+            .unwrap()
+            .flatten()
+            .filter(|entry| {
+                std::fs::read_link(entry.path())
+                    .is_ok_and(|target| target.to_string_lossy().starts_with("socket:"))
+            })
+            .map(|entry| {
+                entry
+                    .file_name()
+                    .to_str()
+                    .unwrap()
+                    .parse::<libc::c_int>()
+                    .unwrap()
+            })
+            .map(|fd| {
+                // SAFETY: as above.
+                unsafe {
+                    let call = libc::SYS_pidfd_getfd;
+                    let copy = libc::syscall(call, process.as_raw_fd(), fd, 0);
+                    OwnedFd::from_raw_fd(copy as libc::c_int)
+                }
+            })
+            .collect()
     }
 
     pub fn id(&self) -> u32 {

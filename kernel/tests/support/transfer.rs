@@ -28,6 +28,22 @@ impl Sender {
         (sender, bound)
     }
 
+    /// As [`Self::listen`], but sends nothing.
+    pub fn listen_idle(cable: &Cable, address: IpAddr) -> (Self, SocketAddr) {
+        let listener = on_side(cable, Side::Left, move || {
+            TcpListener::bind((address, 0)).unwrap()
+        });
+        let bound = listener.local_addr().unwrap();
+        let sender = Self::start(move |is_stopping| {
+            let _stream = accept(&listener, is_stopping)?;
+            while !is_stopping.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            None
+        });
+        (sender, bound)
+    }
+
     /// Connects from the left to a receiver on the right: an upload.
     pub fn connect(cable: &Cable, address: SocketAddr) -> Self {
         let stream = on_side(cable, Side::Left, move || {
