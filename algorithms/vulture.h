@@ -12,7 +12,8 @@
  *    jiffies of jiffy_us. While it stands still, there are no pairs.
  * 2. No pivQue: each variation is counted for both modes as it is found, which gives
  *    the same counts at the end of the round trip.
- * 3. packetQue is a ring of 128; packets that come faster than 96 per PSI are thinned.
+ * 3. packetQue is a ring of 512; packets that come faster than 128 per PSI are thinned
+ *    out, and what comes while it is full is not queued.
  * 4. A packet that was sent before the head of packetQue is queued, not paired; if it
  *    was sent more than PSI before, the queue begins anew.
  * 5. A variation counts as a million jiffies at most.
@@ -36,28 +37,12 @@
 
 #include "vulture_cwnd.h"
 #include "vulture_piv.h"
+#include "vulture_round.h"
 
-/* [VULTURE §0.3.3] The policies. */
-#define EBB_VULTURE_FIX 0u
-#define EBB_VULTURE_DOUBLE 1u
-#define EBB_VULTURE_INCREASE 2u
-#define EBB_VULTURE_HALVE 3u
-
-/* [READING §additions] A round trip that takes longer is taken for over. */
-#define EBB_VULTURE_ROUND_LIMIT_US 10000000u
-/* [RFC6298 §2] Round-trip time of a host that has no estimate yet. */
-#define EBB_VULTURE_UNKNOWN_RTT_US 1000000u
 /* [READING §additions] Bounds of the window and of segments. */
 #define EBB_VULTURE_MAX_WINDOW_BYTES 0x3fffffffu
 #define EBB_VULTURE_MIN_MSS_BYTES 64u
 #define EBB_VULTURE_MAX_MSS_BYTES 65535u
-
-/* A moment of which the first segment can be recognised that was sent knowing of it. */
-struct ebb_vulture_mark {
-	u64 at_us;             /* receiver's clock */
-	u32 local_ts;          /* our timestamp clock */
-	u32 edge_seq;          /* right edge of the window then */
-};
 
 struct ebb_vulture_state {
 	u32 rwnd_bytes;        /* the answer */
@@ -116,36 +101,10 @@ EBB_INLINE void ebb_vulture_set_first_window(struct ebb_vulture_state *state, u6
 
 /* ---- helpers: round trips ---- */
 
-EBB_INLINE void ebb_vulture_mark_set(struct ebb_vulture_mark *mark,
-				     const struct ebb_segment *segment)
-{
-	mark->at_us = segment->now_us;
-	mark->local_ts = segment->local_ts;
-	mark->edge_seq = segment->right_edge_seq;
-}
-
-/* Was this segment sent by somebody who had an acknowledgement from after the mark? */
-EBB_INLINE u8 ebb_vulture_mark_is_passed(const struct ebb_vulture_mark *mark,
-					 const struct ebb_segment *segment,
-					 const struct ebb_vulture_params *params)
-{
-	u64 elapsed_us = ebb_sub_floor(segment->now_us, mark->at_us);
-	u64 rtt_us = segment->kernel_rtt_us ? segment->kernel_rtt_us : EBB_VULTURE_UNKNOWN_RTT_US;
-
-	if (elapsed_us > EBB_VULTURE_ROUND_LIMIT_US)
-		return 1;
-	if (!segment->has_timestamps)
-		return elapsed_us >= rtt_us;
-	if (params->echo_is_later)
-		return ebb_before32(mark->local_ts, segment->tsecr);
-	return !ebb_before32(segment->tsecr, mark->local_ts);
-}
-
 EBB_INLINE void ebb_vulture_begin_round(struct ebb_vulture_state *state,
 					const struct ebb_segment *segment)
 {
 	ebb_vulture_mark_set(&state->round, segment);
-	ebb_vulture_counts_clear(&state->pairs.counts);
 	state->is_pausing = 0;
 	state->has_round = 1;
 }
@@ -154,6 +113,7 @@ EBB_INLINE void ebb_vulture_begin_pause(struct ebb_vulture_state *state,
 					const struct ebb_segment *segment,
 					const struct ebb_vulture_params *params)
 {
+	ebb_vulture_counts_clear(&state->pairs.counts);
 	ebb_vulture_begin_round(state, segment);
 	if (params->pause_rule == EBB_VULTURE_PAUSE_NONE)
 		return;
@@ -219,37 +179,11 @@ EBB_INLINE void ebb_vulture_set_policy(struct ebb_vulture_state *state, u8 polic
 	state->policy = policy;
 
 	if ((params->pause_scope == EBB_VULTURE_SCOPE_NOT_FIX && policy == EBB_VULTURE_FIX) ||
-	    (params->pause_scope == EBB_VULTURE_SCOPE_CHANGED && !has_changed && !is_loss))
+	    (params->pause_scope == EBB_VULTURE_SCOPE_CHANGED && !has_changed && !is_loss)) {
+		ebb_vulture_counts_clear(&state->pairs.counts);
 		ebb_vulture_begin_round(state, segment);
-	else
+	} else
 		ebb_vulture_begin_pause(state, segment, params);
-}
-
-/* Algorithm 4's test: does the share reach alpha? Counts are below 2^32. */
-EBB_INLINE u8 ebb_vulture_is_most(u32 part, u32 all, const struct ebb_vulture_params *params)
-{
-	u64 part_x1024 = (u64)part * 1024;
-	u64 needed_x1024 = (u64)all * params->alpha_x1024;
-
-	return part_x1024 > needed_x1024 ||
-	       (params->alpha_is_enough && all && part_x1024 == needed_x1024);
-}
-
-/* Algorithms 3 and 4: the policy that a finished round trip asks for. */
-EBB_INLINE u8 ebb_vulture_choose(const struct ebb_vulture_state *state,
-				 const struct ebb_vulture_params *params)
-{
-	const struct ebb_vulture_counts *counts = &state->pairs.counts;
-	u8 is_conservative = ebb_vulture_is_conservative(counts, params);
-	u32 high = is_conservative ? counts->conservative_high : counts->aggressive_high;
-	u32 low = is_conservative ? counts->conservative_low : counts->aggressive_low;
-
-	if (ebb_vulture_is_most(high, counts->all, params))
-		return EBB_VULTURE_HALVE;
-	if (!ebb_vulture_is_most(low, counts->all, params))
-		return EBB_VULTURE_FIX;
-	return state->rwnd_bytes < state->thresh_bytes ? EBB_VULTURE_DOUBLE :
-							 EBB_VULTURE_INCREASE;
 }
 
 /* At the end of a round trip. */
@@ -257,7 +191,8 @@ EBB_INLINE void ebb_vulture_decide(struct ebb_vulture_state *state,
 				   const struct ebb_segment *segment,
 				   const struct ebb_vulture_params *params)
 {
-	u8 policy = ebb_vulture_choose(state, params);
+	u8 policy = ebb_vulture_choose(&state->pairs.counts,
+				       state->rwnd_bytes < state->thresh_bytes, params);
 
 	if (!segment->has_timestamps)
 		policy = params->no_timestamps_increases ? EBB_VULTURE_INCREASE :
@@ -363,6 +298,7 @@ EBB_INLINE void ebb_vulture_start_acting(struct ebb_vulture_state *state,
 {
 	state->is_acting = 1;
 	ebb_vulture_packets_clear(&state->pairs);
+	ebb_vulture_counts_clear(&state->pairs.counts);
 	if (state->rwnd_bytes == EBB_NO_LIMIT_BYTES)
 		ebb_vulture_set_first_window(state, (u64)state->estimate.bytes *
 						    params->first_window_x1024 / 1024, params);
@@ -410,8 +346,11 @@ EBB_INLINE void ebb_vulture_on_segment(struct ebb_vulture_state *state,
 	if (!ebb_before32(segment->rcv_nxt, state->loss_seq))
 		state->is_recovering = 0;
 
-	if (state->is_acting && state->is_pausing && ebb_vulture_is_pause_over(state, segment, params))
+	if (state->is_acting && state->is_pausing && ebb_vulture_is_pause_over(state, segment, params)) {
+		if (params->pause_packets != EBB_VULTURE_PAUSE_COUNT)
+			ebb_vulture_counts_clear(&state->pairs.counts);
 		ebb_vulture_begin_round(state, segment);
+	}
 	if (segment->has_timestamps)
 		ebb_vulture_take_packet(state, segment, params);
 	if (segment->is_observing)

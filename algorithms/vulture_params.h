@@ -25,6 +25,7 @@
 #define EBB_VULTURE_PAUSE_STAND 1u    /* the packet queue stands still */
 #define EBB_VULTURE_PAUSE_EMPTY 2u    /* the packet queue is emptied first */
 #define EBB_VULTURE_PAUSE_QUEUE 3u    /* packets are queued, no pairs are made */
+#define EBB_VULTURE_PAUSE_COUNT 4u    /* pairs are made, and count in the next round trip */
 
 /* mode_rule: what makes the mode conservative. */
 #define EBB_VULTURE_MODE_EITHER 0u    /* sum > 0, or most variations positive */
@@ -103,8 +104,9 @@
 	  "pause: 0 none, 1 one round trip, 2 to the right edge, 3 two round trips")        \
 	P(pause_scope, EBB_VULTURE_SCOPE_ALL, 0, 2, "choice", "[VULTURE §0.3.3]",           \
 	  "pause after 0 every decision, 1 all but fix, 2 a change of policy")              \
-	P(pause_packets, EBB_VULTURE_PAUSE_DISCARD, 0, 3, "choice", "[VULTURE §0.3.3]",     \
-	  "in the pause: 0 discard variations, 1 stand still, 2 empty the queue, 3 queue")  \
+	P(pause_packets, EBB_VULTURE_PAUSE_DISCARD, 0, 4, "choice", "[VULTURE §0.3.3]",     \
+	  "packets in the pause: 0 paired in vain, 1 ignored, 2 and queue emptied, "        \
+	  "3 queued, 4 paired and counted")                                                 \
 	P(double_stop, EBB_VULTURE_STOP_AT_TARGET, 0, 1, "choice", "[VULTURE §0.3.4]",      \
 	  "double acts 0 until the window is twice as large, 1 until the next decision")    \
 	P(double_to_thresh, 0, 0, 1, "flag", "[VULTURE §0.3.3]",                            \

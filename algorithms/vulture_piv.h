@@ -11,15 +11,21 @@
 #include "timestamps.h"
 #include "vulture_params.h"
 
-/* [VULTURE §0.3.2] packetQue: at 1500 bytes, what 61 Mbit/s bring in 20 ms. */
-#define EBB_VULTURE_PACKETS 128u
+/* [READING §search] packetQue: two round trips' packets at 10 Mbit/s and a full queue. */
+#define EBB_VULTURE_PACKETS 512u
 #define EBB_VULTURE_PACKET_MASK (EBB_VULTURE_PACKETS - 1)
 /* [READING §additions] Packets are queued so often within a PSI at most. */
-#define EBB_VULTURE_PACKETS_PER_PSI 96u
+#define EBB_VULTURE_PACKETS_PER_PSI 128u
 /* [READING §additions] Partners that one packet may pass over. */
 #define EBB_VULTURE_PACKET_STEPS 8
 /* [READING §additions] Bounds one variation, and so the sum of a round trip's. */
 #define EBB_VULTURE_MAX_PIV_JIFFIES 1000000u
+
+/* [VULTURE §0.3.3] The policies. */
+#define EBB_VULTURE_FIX 0u
+#define EBB_VULTURE_DOUBLE 1u
+#define EBB_VULTURE_INCREASE 2u
+#define EBB_VULTURE_HALVE 3u
 
 struct ebb_vulture_packet {
 	u32 sent;              /* in jiffies or in us: see piv_clock */
@@ -97,6 +103,31 @@ EBB_INLINE u8 ebb_vulture_is_conservative(const struct ebb_vulture_counts *count
 	if (params->mode_rule == EBB_VULTURE_MODE_BOTH)
 		return has_positive_sum && is_mostly_positive;
 	return has_positive_sum || is_mostly_positive;
+}
+
+/* Algorithm 4's test: does the share reach alpha? Counts are below 2^32. */
+EBB_INLINE u8 ebb_vulture_is_most(u32 part, u32 all, const struct ebb_vulture_params *params)
+{
+	u64 part_x1024 = (u64)part * 1024;
+	u64 needed_x1024 = (u64)all * params->alpha_x1024;
+
+	return part_x1024 > needed_x1024 ||
+	       (params->alpha_is_enough && all && part_x1024 == needed_x1024);
+}
+
+/* Algorithms 3 and 4: the policy that a finished round trip asks for. */
+EBB_INLINE u8 ebb_vulture_choose(const struct ebb_vulture_counts *counts, u8 is_below_thresh,
+				 const struct ebb_vulture_params *params)
+{
+	u8 is_conservative = ebb_vulture_is_conservative(counts, params);
+	u32 high = is_conservative ? counts->conservative_high : counts->aggressive_high;
+	u32 low = is_conservative ? counts->conservative_low : counts->aggressive_low;
+
+	if (ebb_vulture_is_most(high, counts->all, params))
+		return EBB_VULTURE_HALVE;
+	if (!ebb_vulture_is_most(low, counts->all, params))
+		return EBB_VULTURE_FIX;
+	return is_below_thresh ? EBB_VULTURE_DOUBLE : EBB_VULTURE_INCREASE;
 }
 
 EBB_INLINE u64 ebb_vulture_unit_us(const struct ebb_vulture_params *params)
