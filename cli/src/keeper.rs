@@ -20,11 +20,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::detached;
 use crate::family::Family;
+use crate::output;
 use crate::runtime::{Record, Registration, Request, Runtime, Target};
 use crate::signals::{self, Signals};
 
 /// How often the keeper looks whether anybody still needs it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The command has ended: its caller must not wait long for a keeper that hangs.
+const SUMMARY_WITHIN: Duration = Duration::from_secs(3);
 /// Loading takes well under a second; a busy machine may take longer.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
@@ -99,6 +102,9 @@ pub fn start(duty: Duty, policy: &Policy) -> Result<(Line, Start)> {
 impl Line {
     /// Tells the keeper that the command has ended; answers what came of it.
     pub fn finish(mut self) -> Result<Summary> {
+        self.stream
+            .get_ref()
+            .set_read_timeout(Some(SUMMARY_WITHIN))?;
         self.stream.get_mut().write_all(b"done\n")?;
         self.receive()
     }
@@ -120,7 +126,7 @@ fn keep(line: UnixStream, duty: Duty, policy: &Policy) -> Result<()> {
             let already = error
                 .downcast_ref::<ebb_kernel::Error>()
                 .is_some_and(|error| matches!(error, ebb_kernel::Error::AlreadyAttached { .. }));
-            let cause = format!("{error:#}");
+            let cause = output::describe(&error);
             let word = if already {
                 Start::AlreadyAttached(cause)
             } else {
@@ -234,7 +240,14 @@ impl Keeper {
                 // Killed, for it would have said so: nothing may stay throttled on its account.
                 return self.detach();
             }
-            return say(line.get_ref(), &self.summary());
+            let summary = self.summary();
+            if summary.processes_left == 0 {
+                // When `ebb run` returns nothing of it is left.
+                self.detach()?;
+                self.registration = None;
+                self.cgroup.remove()?;
+            }
+            return say(line.get_ref(), &summary);
         }
     }
 

@@ -10,6 +10,7 @@ mod process;
 mod runtime;
 mod scope;
 mod signals;
+mod target;
 mod user;
 
 use std::process::ExitCode;
@@ -27,6 +28,7 @@ pub struct Cli {
     #[arg(short, long, global = true, action = ArgAction::Count, display_order = 900)]
     pub verbose: u8,
 
+    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -58,7 +60,7 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(&format!("{error:#}"));
+            output::complain(&output::describe(&error));
             ExitCode::from(failure)
         }
     }

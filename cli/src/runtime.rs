@@ -17,6 +17,8 @@ use anyhow::{Context, Result, bail};
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
+use crate::output;
+
 /// A reply takes a few milliseconds; whoever takes longer hangs.
 const REPLY_WITHIN: Duration = Duration::from_secs(5);
 /// A keeper has a lease to renew: it waits no longer for a request to be complete.
@@ -212,7 +214,7 @@ impl Registration {
             return Ok(());
         }
         let request = serde_json::from_str(&line)?;
-        let reply = act(self, request).map_err(|error| format!("{error:#}"));
+        let reply = act(self, request).map_err(|error| output::describe(&error));
         (&stream).write_all(format!("{}\n", serde_json::to_string(&reply)?).as_bytes())?;
         Ok(())
     }

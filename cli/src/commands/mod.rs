@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The subcommands, one file each.
 
+pub mod attach;
 pub mod demo;
+pub mod detach;
 pub mod man;
 pub mod policies;
 pub mod run;
+pub mod status;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -13,6 +16,9 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Run(run::Run),
+    Attach(attach::Attach),
+    Detach(detach::Detach),
+    Status(status::Status),
     Policies(policies::Policies),
     Demo(demo::Demo),
     Man(man::Man),
@@ -23,6 +29,9 @@ impl Command {
     pub fn execute(self) -> Result<u8> {
         match self {
             Self::Run(command) => command.execute(),
+            Self::Attach(command) => command.execute().map(|()| 0),
+            Self::Detach(command) => command.execute().map(|()| 0),
+            Self::Status(command) => command.execute().map(|()| 0),
             Self::Policies(command) => command.execute().map(|()| 0),
             Self::Demo(command) => command.execute().map(|()| 0),
             Self::Man(command) => command.execute().map(|()| 0),

@@ -12,7 +12,7 @@ use ebb_kernel::cgroup::Cgroup;
 
 use crate::keeper::{self, Duty, Line, Summary};
 use crate::output::{self, complain};
-use crate::process::{NotStarted, Start};
+use crate::process::{self, NotStarted, Start};
 use crate::scope;
 use crate::signals::Signals;
 use crate::user::Account;
@@ -49,12 +49,7 @@ pub struct Run {
     in_scope: bool,
 
     /// The command and its arguments, best behind `--`
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        required = true,
-        value_name = "CMD"
-    )]
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     words: Vec<OsString>,
 }
 
@@ -108,7 +103,8 @@ impl Run {
                 self.run_plainly(account.as_ref())
             }
             Err(error) if self.if_unavailable == IfUnavailable::Run => {
-                complain(&format!("{error:#}; running the command without any limit"));
+                let cause = output::describe(&error);
+                complain(&format!("{cause}; running the command without any limit"));
                 self.run_plainly(account.as_ref())
             }
             Err(error) => {
@@ -118,7 +114,7 @@ impl Run {
     }
 
     fn start_keeper(&self) -> Result<Prepared> {
-        require_root()?;
+        require_root("run")?;
         if !self.in_scope && scope::is_available() {
             return Err(scope::enter()).context("systemd-run");
         }
@@ -164,9 +160,10 @@ impl Run {
         match line.finish() {
             Ok(summary) => self.tell(&summary, began.elapsed()),
             // The command has ended all the same, and its status is what counts.
-            Err(error) => complain(&format!(
-                "the policy ended before the command did: {error:#}"
-            )),
+            Err(error) => {
+                tracing::info!("the keeper does not answer: {error:#}");
+                complain("the policy ended before the command did: its keeper was killed");
+            }
         }
         Ok(status)
     }
@@ -183,11 +180,15 @@ impl Run {
     }
 
     fn not_started(&self, error: &NotStarted) -> u8 {
-        complain(&format!(
-            "{}: {}",
-            self.words[0].to_string_lossy(),
-            error.cause
-        ));
+        let program = self.words[0].to_string_lossy();
+        let cause = match error.status {
+            process::NOT_FOUND if Path::new(&self.words[0]).exists() && program.contains('/') => {
+                "the interpreter in its first line, or its loader, is missing".to_owned()
+            }
+            process::NOT_FOUND => "command not found".to_owned(),
+            _ => error.cause.to_string(),
+        };
+        complain(&format!("{program}: {cause}"));
         error.status
     }
 
@@ -209,11 +210,14 @@ enum Prepared {
 }
 
 /// Says what to do before the first system call fails for want of it.
-pub fn require_root() -> Result<()> {
+pub fn require_root(command: &str) -> Result<()> {
+    let hint = match command {
+        "run" => " (with --user $USER behind 'run' the command is still yours)",
+        _ => "",
+    };
     anyhow::ensure!(
         nix::unistd::geteuid().is_root(),
-        "the kernel backend needs root: put 'sudo' in front (and --user $USER behind 'run', for \
-         the command to be yours)"
+        "'ebb {command}' needs root: put 'sudo' in front{hint}"
     );
     Ok(())
 }

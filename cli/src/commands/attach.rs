@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb attach`: makes what runs already yield.
+
+use anyhow::{Result, bail};
+use clap::{ArgGroup, Args};
+use ebb_algorithms::Policy;
+use ebb_kernel::cgroup::Cgroup;
+
+use crate::commands::run::require_root;
+use crate::keeper::{self, Duty, Start};
+use crate::output;
+use crate::runtime::{Request, Runtime};
+use crate::target::Chosen;
+
+/// Make a running process, or everything in a cgroup, yield
+#[derive(Debug, Args)]
+#[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+#[command(group(ArgGroup::new("what").required(true).args(["pid", "cgroup"])))]
+pub struct Attach {
+    #[command(flatten)]
+    chosen: Chosen,
+
+    /// How to yield: a law, or law:key=value,… (see `ebb policies`)
+    #[arg(short, long, value_name = "POLICY", default_value_t)]
+    policy: Policy,
+}
+
+const LONG_ABOUT: &str = "\
+Make a running process, or everything in a cgroup, yield.
+
+Acts on the connections that exist and on those to come, also in other network namespaces: of \
+the process and its descendants, or of every process in the cgroup and in those below it. \
+Returns when the policy is active. A process in the background keeps it active until the \
+process, or the cgroup, has gone, or until `ebb detach`.
+
+Attaching once more changes the policy.";
+
+const AFTER_HELP: &str = "\
+Exit status: 0 the policy is active, 1 it is not, 2 wrong usage.
+
+Examples:
+  sudo ebb attach --pid $(pidof -s rsync)
+  sudo ebb attach --pid 4242 --policy vulture
+  sudo ebb attach --cgroup /sys/fs/cgroup/system.slice/backup.service
+  sudo ebb status";
+
+impl Attach {
+    /// Attaches the policy, or changes it where one is attached.
+    pub fn execute(self) -> Result<()> {
+        require_root("attach")?;
+        let runtime = Runtime::open()?;
+        let lock = runtime.lock()?;
+        if let Some(record) = self.chosen.find(&runtime.records()?)? {
+            runtime.ask(&record.id, &Request::SetPolicy(self.policy.to_string()))?;
+            return output::print(&format!("{} yields by {}\n", record.target, self.policy));
+        }
+        let duty = match &self.chosen {
+            Chosen { pid: Some(pid), .. } => Duty::Process(*pid),
+            Chosen {
+                cgroup: Some(path), ..
+            } => Duty::Cgroup(Cgroup::at(path)?),
+            _ => bail!("name what to attach to: --pid PID or --cgroup PATH"),
+        };
+        let start = keeper::start(duty, &self.policy)?.1;
+        drop(lock);
+        match start {
+            Start::Ready(_) => output::print(&format!(
+                "{} yields by {}; to end it: ebb detach {}\n",
+                self.chosen,
+                self.policy,
+                self.chosen.as_option()
+            )),
+            Start::AlreadyAttached(cause) | Start::Refused(cause) => bail!(cause),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb detach`: lifts what `ebb attach` or `ebb run` put on.
+
+use anyhow::{Result, bail};
+use clap::{ArgGroup, Args};
+use ebb_kernel::cgroup::Cgroup;
+
+use crate::commands::run::require_root;
+use crate::output;
+use crate::runtime::{Record, Request, Runtime};
+use crate::target::Chosen;
+
+/// Let a process or a cgroup have its full share again
+#[derive(Debug, Args)]
+#[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+#[command(group(ArgGroup::new("what").required(true).args(["pid", "cgroup", "all"])))]
+pub struct Detach {
+    #[command(flatten)]
+    chosen: Chosen,
+
+    /// Everything on this machine, commands under `ebb run` included
+    #[arg(short, long)]
+    all: bool,
+}
+
+const LONG_ABOUT: &str = "\
+Let a process or a cgroup have its full share again.
+
+Ends what `ebb attach` began; commands under `ebb run` go on without any limit. All limits have \
+been lifted when it returns.";
+
+const AFTER_HELP: &str = "\
+Exit status: 0 done (with --all also if there was nothing to do), 1 nothing is attached there, \
+or it failed, 2 wrong usage.
+
+Examples:
+  sudo ebb detach --pid 4242
+  sudo ebb detach --all";
+
+impl Detach {
+    /// Detaches, and says what from.
+    pub fn execute(self) -> Result<()> {
+        require_root("detach")?;
+        let runtime = Runtime::open()?;
+        let _lock = runtime.lock()?;
+        let records = runtime.records()?;
+        if self.all {
+            return detach_all(&runtime, &records);
+        }
+        if let Some(record) = self.chosen.find(&records)? {
+            return detach(&runtime, &record);
+        }
+        // A policy whose keeper left no trace here, of another runtime directory perhaps.
+        if let Some(path) = &self.chosen.cgroup
+            && ebb_kernel::detach_all(&Cgroup::at(path)?)? > 0
+        {
+            return output::print(&format!("{}: detached\n", self.chosen));
+        }
+        bail!(
+            "nothing is attached to {}{}",
+            self.chosen,
+            elsewhere(&records)
+        )
+    }
+}
+
+fn detach_all(runtime: &Runtime, records: &[Record]) -> Result<()> {
+    if records.is_empty() {
+        return output::print("nothing is attached\n");
+    }
+    let mut failed = 0;
+    for record in records {
+        if let Err(error) = detach(runtime, record) {
+            output::complain(&format!("{}: {}", record.target, output::describe(&error)));
+            failed += 1;
+        }
+    }
+    if failed > 0 {
+        bail!("{failed} of {} could not be detached", records.len());
+    }
+    Ok(())
+}
+
+fn detach(runtime: &Runtime, record: &Record) -> Result<()> {
+    if let Err(error) = runtime.ask(&record.id, &Request::Detach) {
+        let still_lives = runtime
+            .records()?
+            .iter()
+            .any(|living| living.id == record.id);
+        if still_lives {
+            return Err(error);
+        }
+        // It has ended by itself just now, and has lifted everything.
+    }
+    output::print(&format!("{}: detached\n", record.target))
+}
+
+fn elsewhere(records: &[Record]) -> String {
+    if records.is_empty() {
+        return String::new();
+    }
+    let names: Vec<_> = records
+        .iter()
+        .map(|record| record.target.to_string())
+        .collect();
+    format!(" (but to: {})", names.join("; "))
+}

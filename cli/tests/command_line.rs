@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is said about wrong usage, and what needs no root.
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use support::{Ebb, stderr, stdout};
+
+const COMMANDS: [&str; 7] = [
+    "run", "attach", "detach", "status", "policies", "doctor", "demo",
+];
+const NOBODY: u32 = 65534;
+
+#[test]
+fn an_unknown_flag_is_wrong_usage_and_named() {
+    let output = Ebb::new().output(["policies", "--jsom"]);
+    assert_eq!(output.status.code(), Some(2));
+    let complaint = stderr(&output);
+    assert!(
+        complaint.contains("'--jsom'") && complaint.contains("'--json'"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn wrong_usage_of_run_cannot_be_taken_for_the_status_of_its_command() {
+    let ebb = Ebb::new();
+    assert_eq!(
+        ebb.output(["run", "--nonsense", "--", "true"])
+            .status
+            .code(),
+        Some(125)
+    );
+    assert_eq!(ebb.output(["run"]).status.code(), Some(125));
+    assert_eq!(ebb.output(["-v", "run"]).status.code(), Some(125));
+    assert_eq!(ebb.output(["run", "--help"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_misspelt_parameter_is_named_with_the_nearest_one() {
+    let output = Ebb::new().output(["run", "--policy", "ebb:taget_us=7000", "--", "true"]);
+    assert_eq!(output.status.code(), Some(125));
+    let complaint = stderr(&output);
+    assert!(
+        complaint.contains("'taget_us' (did you mean 'target_us'?)"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn a_value_out_of_bounds_is_answered_with_the_bounds() {
+    let output = Ebb::new().output(["attach", "--pid", "1", "--policy", "ebb:target_us=0"]);
+    assert_eq!(output.status.code(), Some(2));
+    let complaint = stderr(&output);
+    assert!(
+        complaint.contains("whole number from 1000 to 1000000 (us)"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn attach_and_detach_ask_what_to_act_on() {
+    for command in ["attach", "detach"] {
+        let output = Ebb::new().output([command]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            stderr(&output).contains("--pid <PID>|--cgroup <PATH>"),
+            "{}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+fn policies_lists_every_law_and_the_same_as_json() {
+    let ebb = Ebb::new();
+    let text = ebb.says(["policies"]);
+    assert!(text.starts_with("ebb (the default): "), "{text}");
+    let laws: serde_json::Value = serde_json::from_str(&ebb.says(["policies", "--json"])).unwrap();
+    let laws = laws.as_array().unwrap();
+    assert_eq!(laws.len(), ebb_algorithms::laws().len());
+    for (law, described) in ebb_algorithms::laws().iter().zip(laws) {
+        assert_eq!(described["name"], law.name);
+        for (param, described) in law
+            .params
+            .iter()
+            .zip(described["params"].as_array().unwrap())
+        {
+            let line = format!(
+                "  {} {} ({} to {})",
+                param.default, param.unit, param.min, param.max
+            );
+            assert!(text.contains(&line), "{}:{}", law.name, param.name);
+            assert!(text.contains(param.source), "{}:{}", law.name, param.name);
+            assert_eq!(described["default"], param.default);
+            assert_eq!(described["max"], param.max);
+        }
+    }
+}
+
+#[test]
+fn policies_of_a_law_are_its_own_and_an_unknown_law_is_answered_with_the_nearest() {
+    let ebb = Ebb::new();
+    assert!(ebb.says(["policies", "vulture"]).starts_with("vulture: "));
+    let output = ebb.output(["policies", "vultur"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("did you mean 'vulture'?"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let ebb = Ebb::new();
+    let mut child = ebb
+        .command(["policies"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        (output.status.code(), stderr(&output).as_str()),
+        (Some(0), "")
+    );
+}
+
+#[test]
+fn every_command_has_a_help_text_with_examples_and_a_manual_page() {
+    let ebb = Ebb::new();
+    let directory = tempfile::tempdir().unwrap();
+    ebb.says(["man", directory.path().to_str().unwrap()]);
+    for command in COMMANDS {
+        assert!(
+            ebb.says([command, "--help"]).contains("Examples:"),
+            "{command}"
+        );
+        let page = std::fs::read_to_string(directory.path().join(format!("ebb-{command}.1")));
+        assert!(page.unwrap().contains("Examples:"), "{command}");
+    }
+    assert!(directory.path().join("ebb.1").exists());
+}
+
+/// `ebb` as an ordinary user: as nobody where the tests run as root.
+fn as_ordinary_user(arguments: &[&str]) -> Command {
+    if !nix::unistd::geteuid().is_root() {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ebb"));
+        command.args(arguments).env("PATH", "/usr/bin:/bin");
+        return command;
+    }
+    // The build may lie in a directory that only root can enter.
+    let directory = std::env::temp_dir().join(format!("ebb-as-nobody-{}", std::process::id()));
+    let copy = directory.join("ebb");
+    if !copy.exists() {
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::set_permissions(&directory, PermissionsExt::from_mode(0o755)).unwrap();
+        let new = directory.join(format!("{:?}", std::thread::current().id()));
+        std::fs::copy(env!("CARGO_BIN_EXE_ebb"), &new).unwrap();
+        std::fs::rename(new, &copy).unwrap();
+    }
+    let mut command = Command::new(copy);
+    command
+        .args(arguments)
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .current_dir("/");
+    command
+}
+
+#[test]
+fn without_root_run_refuses_and_says_both_ways_out() {
+    let output = as_ordinary_user(&["run", "--", "echo", "ran"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    assert_eq!(stdout(&output), "", "the command must not have run");
+    let complaint = stderr(&output);
+    assert!(
+        complaint.contains("sudo") && complaint.contains("--if-unavailable=run"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn without_root_run_runs_the_command_unlimited_if_told_to() {
+    let words = [
+        "run",
+        "--if-unavailable=run",
+        "--",
+        "sh",
+        "-c",
+        "echo ran; exit 7",
+    ];
+    let output = as_ordinary_user(&words).output().unwrap();
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(7), "ran\n")
+    );
+    assert!(
+        stderr(&output).contains("without any limit"),
+        "{}",
+        stderr(&output)
+    );
+    let output = as_ordinary_user(&["run", "--if-unavailable=run", "no-such-command"]).output();
+    assert_eq!(output.unwrap().status.code(), Some(127));
+}
+
+#[test]
+fn without_root_attach_says_what_to_do() {
+    let output = as_ordinary_user(&["attach", "--pid", "1"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with("ebb: 'ebb attach' needs root: put 'sudo' in front"));
+}

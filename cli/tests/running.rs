@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb run` as its caller and its command see it: status, signals, terminal, what stays.
+
+mod support;
+
+use std::io::Write;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use ebb_kernel::cgroup::Cgroup;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use support::{Ebb, Running, cgroup_of, stderr, stdout, until};
+
+macro_rules! needs_root {
+    ($name:literal) => {
+        if !ebb_kernel::requires_root($name) {
+            return;
+        }
+    };
+}
+
+#[test]
+fn the_exit_status_is_that_of_the_command_as_a_shell_gives_it() {
+    needs_root!("the_exit_status_is_that_of_the_command_as_a_shell_gives_it");
+    let ebb = Ebb::new();
+    let status = |words: [&str; 5]| ebb.output(words).status.code();
+    assert_eq!(status(["run", "--", "sh", "-c", "exit 0"]), Some(0));
+    assert_eq!(status(["run", "--", "sh", "-c", "exit 77"]), Some(77));
+    assert_eq!(
+        status(["run", "--", "sh", "-c", "kill -KILL $$"]),
+        Some(128 + 9)
+    );
+    assert_eq!(
+        status(["run", "--", "sh", "-c", "kill -SEGV $$"]),
+        Some(128 + 11)
+    );
+}
+
+#[test]
+fn a_command_that_cannot_be_started_is_named() {
+    needs_root!("a_command_that_cannot_be_started_is_named");
+    let ebb = Ebb::new();
+    let output = ebb.output(["run", "no-such-command"]);
+    let said = (output.status.code(), stderr(&output));
+    assert_eq!(
+        said,
+        (
+            Some(127),
+            "ebb: no-such-command: command not found\n".to_owned()
+        )
+    );
+    let output = ebb.output(["run", "/etc/passwd"]);
+    assert_eq!(output.status.code(), Some(126));
+    assert!(stderr(&output).starts_with("ebb: /etc/passwd: Permission denied"));
+    assert_eq!(ebb.says(["status"]), "nothing is attached\n");
+}
+
+#[test]
+fn standard_streams_and_arguments_reach_the_command_untouched() {
+    needs_root!("standard_streams_and_arguments_reach_the_command_untouched");
+    let script = "cat; printf '<%s>' \"$@\"; echo error >&2";
+    let mut child = Ebb::new()
+        .command(["run", "--", "sh", "-c", script, "sh", "--policy", "a b", ""])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"\x00\xffinput")
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.stdout, b"\x00\xffinput<--policy><a b><>");
+    assert_eq!(stderr(&output), "error\n");
+}
+
+#[test]
+fn the_command_starts_in_a_cgroup_of_its_own_that_goes_with_it() {
+    needs_root!("the_command_starts_in_a_cgroup_of_its_own_that_goes_with_it");
+    let said = Ebb::new().says(["run", "cat", "/proc/self/cgroup"]);
+    let path = said
+        .lines()
+        .find_map(|line| line.strip_prefix("0::"))
+        .unwrap();
+    assert!(path.contains("/ebb-run-"), "{said}");
+    assert!(Cgroup::at(path).is_err(), "{path} is left");
+}
+
+#[test]
+fn the_command_starts_with_the_signal_mask_and_the_ignored_signals_of_its_caller() {
+    needs_root!("the_command_starts_with_the_signal_mask_and_the_ignored_signals_of_its_caller");
+    let ebb = Ebb::new();
+    let grep = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"];
+    let plain = std::process::Command::new("nohup")
+        .args(grep)
+        .output()
+        .unwrap();
+    let run = [env!("CARGO_BIN_EXE_ebb"), "run", "--"];
+    let mut nohup = ebb.command([]);
+    nohup = {
+        let mut command = std::process::Command::new("nohup");
+        command.envs(
+            nohup
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        command
+    };
+    let under_ebb = nohup.args(run).args(grep).output().unwrap();
+    assert!(
+        stdout(&plain).contains("SigBlk:\t0000000000000000"),
+        "{}",
+        stdout(&plain)
+    );
+    assert!(stdout(&plain).ends_with("1\n"), "{}", stdout(&plain));
+    assert_eq!(stdout(&under_ebb), stdout(&plain));
+}
+
+#[test]
+fn signals_sent_to_ebb_alone_reach_the_command_once() {
+    needs_root!("signals_sent_to_ebb_alone_reach_the_command_once");
+    let ebb = Ebb::new();
+    let script = "for s in HUP INT QUIT TERM USR1 USR2 WINCH CONT; do trap \"echo $s\" $s; done
+        echo ready; while [ ! -e /nonexistent ]; do sleep 0.02; done";
+    let mut running = ebb.run_script(script);
+    for (signal, name) in [
+        (Signal::SIGHUP, "HUP"),
+        (Signal::SIGINT, "INT"),
+        (Signal::SIGQUIT, "QUIT"),
+        (Signal::SIGTERM, "TERM"),
+        (Signal::SIGUSR1, "USR1"),
+        (Signal::SIGUSR2, "USR2"),
+        (Signal::SIGWINCH, "WINCH"),
+        (Signal::SIGCONT, "CONT"),
+        (Signal::SIGTERM, "TERM"),
+    ] {
+        running.send(signal);
+        assert_eq!(running.line(), name);
+    }
+    running.send_to_group(Signal::SIGKILL);
+    assert_eq!(running.line(), "", "a signal came twice");
+}
+
+#[test]
+fn a_signal_that_ends_the_command_gives_128_and_its_number() {
+    needs_root!("a_signal_that_ends_the_command_gives_128_and_its_number");
+    let mut running = Ebb::new().run_script("echo ready; exec sleep 60");
+    running.send(Signal::SIGTERM);
+    assert_eq!(running.status(), Some(128 + 15));
+}
+
+#[test]
+fn what_the_command_sends_to_its_group_does_not_come_back_to_it() {
+    needs_root!("what_the_command_sends_to_its_group_does_not_come_back_to_it");
+    let script = "trap 'echo USR1' USR1; echo ready; kill -USR1 0; sleep 0.5; echo end";
+    let mut running = Ebb::new().run_script(script);
+    let lines: Vec<_> = (0..3).map(|_| running.line()).collect();
+    assert_eq!(lines, ["USR1", "end", ""]);
+}
+
+#[test]
+fn control_c_reaches_the_command_once_and_its_handling_counts() {
+    needs_root!("control_c_reaches_the_command_once_and_its_handling_counts");
+    // `script` gives it a terminal and types what it reads.
+    let command = format!(
+        "{} run -- sh -c 'trap \"echo caught\" INT; echo ready; sleep 1; sleep 0.3; exit 9'",
+        env!("CARGO_BIN_EXE_ebb")
+    );
+    let ebb = Ebb::new();
+    let runtime = ebb.command([]);
+    let mut script = std::process::Command::new("script");
+    script.envs(
+        runtime
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    script.args(["--quiet", "--return", "--command", &command, "/dev/null"]);
+    let mut running = Running::start(&mut script);
+    running
+        .child
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(b"\x03")
+        .unwrap();
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut running.output, &mut rest).unwrap();
+    assert_eq!(rest.matches("caught").count(), 1, "{rest:?}");
+    assert_eq!(running.status(), Some(9), "{rest:?}");
+}
+
+#[test]
+fn the_command_has_the_terminal() {
+    needs_root!("the_command_has_the_terminal");
+    let command = format!(
+        "{} run -- sh -c 'test -t 0 && test -t 1 && tty'",
+        env!("CARGO_BIN_EXE_ebb")
+    );
+    let output = std::process::Command::new("script")
+        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success() && stdout(&output).contains("/dev/pts/"),
+        "{output:?}"
+    );
+}
+
+/// Waits until the shell, which is us, sees its job stopped.
+fn is_stopped(pid: Pid) -> bool {
+    let flags = WaitPidFlag::WUNTRACED | WaitPidFlag::WNOHANG;
+    matches!(waitpid(pid, Some(flags)).unwrap(), WaitStatus::Stopped(..))
+}
+
+#[test]
+fn control_z_stops_the_whole_job_and_fg_continues_it() {
+    needs_root!("control_z_stops_the_whole_job_and_fg_continues_it");
+    let mut running = Ebb::new().run_script("echo ready; read -r line; echo got $line; exit 4");
+    running.send_to_group(Signal::SIGTSTP);
+    until("the job is stopped", || is_stopped(running.pid()));
+    running.send_to_group(Signal::SIGCONT);
+    running
+        .child
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(b"it\n")
+        .unwrap();
+    assert_eq!(running.line(), "got it");
+    assert_eq!(running.status(), Some(4));
+}
+
+#[test]
+fn stopping_ebb_alone_stops_its_command_and_continuing_it_continues_both() {
+    needs_root!("stopping_ebb_alone_stops_its_command_and_continuing_it_continues_both");
+    let mut running = Ebb::new().run_script("echo ready; read -r line; echo got $line; exit 4");
+    running.send(Signal::SIGTSTP);
+    until("the job is stopped", || is_stopped(running.pid()));
+    running.send(Signal::SIGCONT);
+    running
+        .child
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(b"it\n")
+        .unwrap();
+    assert_eq!(running.line(), "got it");
+    assert_eq!(running.status(), Some(4));
+}
+
+#[test]
+fn a_killed_ebb_leaves_the_command_running_and_nothing_attached() {
+    needs_root!("a_killed_ebb_leaves_the_command_running_and_nothing_attached");
+    let ebb = Ebb::new();
+    let mut running = ebb.run_script("echo ready; read -r line; echo got $line");
+    assert!(ebb.says(["status"]).starts_with("ebb run -- sh -c"));
+    let mut input = running.child.stdin.take().unwrap();
+    running.send(Signal::SIGKILL);
+    running.child.wait().unwrap();
+    until("nothing is attached", || {
+        ebb.says(["status"]) == "nothing is attached\n"
+    });
+    input.write_all(b"it\n").unwrap();
+    assert_eq!(running.line(), "got it");
+}
+
+#[test]
+fn a_killed_keeper_leaves_the_command_and_its_status_alone() {
+    needs_root!("a_killed_keeper_leaves_the_command_and_its_status_alone");
+    let ebb = Ebb::new();
+    let mut running = ebb.run_script("echo ready; read -r line; exit 6");
+    let status: serde_json::Value = serde_json::from_str(&ebb.says(["status", "--json"])).unwrap();
+    let keeper = i32::try_from(status[0]["keeper_pid"].as_i64().unwrap()).unwrap();
+    kill(Pid::from_raw(keeper), Signal::SIGKILL).unwrap();
+    until("nothing is attached", || {
+        ebb.says(["status"]) == "nothing is attached\n"
+    });
+    running
+        .child
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(b"it\n")
+        .unwrap();
+    assert_eq!(running.status(), Some(6));
+}
+
+#[test]
+fn processes_that_outlive_the_command_keep_yielding_until_they_end() {
+    needs_root!("processes_that_outlive_the_command_keep_yielding_until_they_end");
+    let ebb = Ebb::new();
+    let began = Instant::now();
+    let script = "sleep 60 >/dev/null 2>&1 & echo $!";
+    let pid: u32 = ebb
+        .says(["run", "--", "sh", "-c", script])
+        .trim()
+        .parse()
+        .unwrap();
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "ebb run waited for the grandchild"
+    );
+    assert!(ebb.says(["status"]).starts_with("ebb run -- sh -c"));
+    let cgroup = cgroup_of(pid).unwrap();
+    kill(Pid::from_raw(pid.cast_signed()), Signal::SIGTERM).unwrap();
+    until("nothing is attached", || {
+        ebb.says(["status"]) == "nothing is attached\n"
+    });
+    until("the cgroup is removed", || Cgroup::at(&cgroup).is_err());
+}
+
+#[test]
+fn nobody_waits_for_the_keeper_at_the_end_of_a_pipe() {
+    needs_root!("nobody_waits_for_the_keeper_at_the_end_of_a_pipe");
+    let ebb = Ebb::new();
+    let began = Instant::now();
+    // The grandchild has closed its streams; output() reads until everybody has.
+    let output = ebb.output([
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "sleep 30 >/dev/null 2>&1 <&1 & echo out",
+    ]);
+    assert_eq!(stdout(&output), "out\n");
+    assert!(began.elapsed() < Duration::from_secs(20));
+    ebb.says(["detach", "--all"]);
+}
+
+#[test]
+fn a_command_can_be_run_as_somebody_else() {
+    needs_root!("a_command_can_be_run_as_somebody_else");
+    let ebb = Ebb::new();
+    let script = "id -un; id -Gn; echo $USER; touch /root/x 2>/dev/null || echo no";
+    let said = ebb.says(["run", "--user", "nobody", "--", "sh", "-c", script]);
+    assert_eq!(said, "nobody\nnogroup\nnobody\nno\n");
+    let output = ebb.output(["run", "--user", "nobody-at-all", "true"]);
+    assert_eq!(output.status.code(), Some(125));
+    assert!(stderr(&output).contains("--user nobody-at-all: there is no such user"));
+}
+
+#[test]
+fn ebb_run_within_ebb_run_runs_under_the_outer_one() {
+    needs_root!("ebb_run_within_ebb_run_runs_under_the_outer_one");
+    let ebb = Ebb::new();
+    let inner = env!("CARGO_BIN_EXE_ebb");
+    let output = ebb.output([
+        "run",
+        "--",
+        inner,
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "echo in; exit 5",
+    ]);
+    let said = (output.status.code(), stdout(&output), stderr(&output));
+    assert_eq!(said, (Some(5), "in\n".to_owned(), String::new()));
+}
+
+#[test]
+fn the_summary_says_what_arrived_only_if_asked_for() {
+    needs_root!("the_summary_says_what_arrived_only_if_asked_for");
+    let ebb = Ebb::new();
+    assert_eq!(stderr(&ebb.output(["run", "true"])), "");
+    let complaint = stderr(&ebb.output(["run", "--summary", "--policy", "vulture", "true"]));
+    assert!(
+        complaint.contains("0 connections, policy vulture"),
+        "{complaint}"
+    );
+}

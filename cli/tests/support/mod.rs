@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Starting `ebb` in tests: each with a runtime directory of its own.
+
+// Each test program uses its own part of this.
+#![allow(dead_code)]
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// A machine may be busy with other tests: patience costs nothing where all is well.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// `ebb` with a runtime directory that no other test sees.
+pub struct Ebb {
+    runtime: tempfile::TempDir,
+}
+
+/// A command under `ebb run` that has said that it is ready.
+pub struct Running {
+    pub child: Child,
+    pub output: BufReader<ChildStdout>,
+}
+
+impl Ebb {
+    pub fn new() -> Self {
+        Self {
+            runtime: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub fn command<const N: usize>(&self, arguments: [&str; N]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ebb"));
+        command
+            .args(arguments)
+            .env("EBB_RUNTIME_DIR", self.runtime.path())
+            .env_remove("EBB_LOG");
+        command
+    }
+
+    pub fn output<const N: usize>(&self, arguments: [&str; N]) -> Output {
+        self.command(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    /// What it prints; it must succeed.
+    pub fn says<const N: usize>(&self, arguments: [&str; N]) -> String {
+        let output = self.output(arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        stdout(&output)
+    }
+
+    /// Starts `sh -c script` under `ebb run`, in a process group of its own, as shells do;
+    /// returns when the script has printed `ready`.
+    pub fn run_script(&self, script: &str) -> Running {
+        use std::os::unix::process::CommandExt;
+        let mut command = self.command(["run", "--", "sh", "-c", script]);
+        Running::start(command.process_group(0))
+    }
+}
+
+impl Running {
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut running = Self { child, output };
+        assert_eq!(running.line(), "ready");
+        running
+    }
+
+    pub fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+
+    /// Sends a signal to `ebb` alone.
+    pub fn send(&self, signal: Signal) {
+        kill(self.pid(), signal).unwrap();
+    }
+
+    /// Sends a signal to `ebb` and its command, as the terminal does.
+    pub fn send_to_group(&self, signal: Signal) {
+        kill(Pid::from_raw(-self.pid().as_raw()), signal).unwrap();
+    }
+
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    pub fn status(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Waits until it is so.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The cgroup of a process, from the root of the version 2 hierarchy; none if it has ended.
+pub fn cgroup_of(pid: u32) -> Option<PathBuf> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    text.lines()
+        .find_map(|line| line.strip_prefix("0::"))
+        .map(PathBuf::from)
+}
