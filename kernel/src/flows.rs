@@ -3,10 +3,11 @@
 
 use crate::layout::FlowRecord;
 use ebb_algorithms::Policy;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// One governed connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Flow {
     /// The kernel's number for the socket, never used twice.
     pub cookie: u64,
@@ -36,6 +37,24 @@ pub struct Flow {
     pub law: &'static str,
     /// The law's state, byte by byte.
     pub state: Vec<u8>,
+}
+
+/// Without the state, which nobody can read.
+impl fmt::Debug for Flow {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Flow")
+            .field("local", &self.local)
+            .field("peer", &self.peer)
+            .field("law", &self.law)
+            .field("law_window_bytes", &self.law_window_bytes)
+            .field("window_bytes", &self.window_bytes)
+            .field("mss_bytes", &self.mss_bytes)
+            .field("rtt_us", &self.rtt_us)
+            .field("payload_bytes", &self.payload_bytes)
+            .field("is_clamped", &self.is_clamped)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Reads what the iterator wrote: records, each followed by the law's state.

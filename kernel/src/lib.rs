@@ -29,6 +29,7 @@ pub mod features;
 pub mod trace;
 
 mod attachment;
+mod control;
 mod error;
 mod flows;
 mod layout;

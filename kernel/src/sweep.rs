@@ -2,12 +2,11 @@
 //! Attachments of others: who holds a cgroup, and clearing up after the dead.
 
 use crate::cgroup::Cgroup;
+use crate::control::{CONTROL_MAP, ControlMapping};
 use crate::error::{Error, Result};
 use crate::layout::{Config, Control};
 use crate::processes::Namespaces;
-use crate::programs::{
-    CONTROL_MAP, ControlMapping, FLOWS_MAP, LoadOptions, PROGRAM_PREFIX, Programs,
-};
+use crate::programs::{FLOWS_MAP, LoadOptions, PROGRAM_PREFIX, Programs};
 use crate::sys::{self, Hook};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
