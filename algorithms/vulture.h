@@ -214,13 +214,16 @@ EBB_INLINE u8 ebb_vulture_shows_loss(struct ebb_vulture_state *state,
 	u32 end_seq = segment->seq + segment->payload_bytes;
 	u8 is_new = ebb_before32(segment->rcv_nxt, end_seq);
 	u8 is_hole = ebb_before32(state->highest_seq, segment->seq);
-	u8 is_out_of_order = segment->seq != state->highest_seq && is_new;
+	u8 is_late = is_new && ebb_before32(segment->seq, state->highest_seq);
+	u8 is_out_of_order = is_new && segment->seq != segment->rcv_nxt;
 
 	if (ebb_before32(state->highest_seq, end_seq))
 		state->highest_seq = end_seq;
 	if (segment->is_ce && params->ce_is_loss)
 		return 1;
-	return params->loss_rule == EBB_VULTURE_LOSS_ANY ? is_out_of_order : is_hole;
+	if (params->loss_rule == EBB_VULTURE_LOSS_ANY)
+		return is_out_of_order || is_late;
+	return is_hole || (is_late && params->loss_rule == EBB_VULTURE_LOSS_LATE);
 }
 
 EBB_INLINE void ebb_vulture_take_loss(struct ebb_vulture_state *state,

@@ -64,7 +64,8 @@
 
 /* loss_rule: what counts as out of order or lost. */
 #define EBB_VULTURE_LOSS_HOLE 0u      /* a segment that opens a hole */
-#define EBB_VULTURE_LOSS_ANY 1u       /* any new data that does not start at rcv_nxt */
+#define EBB_VULTURE_LOSS_LATE 1u      /* and one that fills a hole */
+#define EBB_VULTURE_LOSS_ANY 2u       /* any new data that does not start at rcv_nxt */
 
 /* loss_guard: how often losses may halve. */
 #define EBB_VULTURE_GUARD_NONE 0u     /* each time */
@@ -121,8 +122,8 @@
 	  "rwndThresh: window 0 before each decrease, 1 before the first in a row, 2 after")\
 	P(thresh_on_loss, 1, 0, 1, "flag", "[VULTURE §0.3.3]",                              \
 	  "a decrease because of loss sets rwndThresh as well")                             \
-	P(loss_rule, EBB_VULTURE_LOSS_HOLE, 0, 1, "choice", "[VULTURE §0.3.3]",             \
-	  "lost or out of order: 0 a segment that opens a hole, 1 any not at rcv_nxt")      \
+	P(loss_rule, EBB_VULTURE_LOSS_HOLE, 0, 2, "choice", "[VULTURE §0.3.3]",             \
+	  "lost or out of order: 0 what opens a hole, 1 or fills one, 2 any not in order")  \
 	P(loss_guard, EBB_VULTURE_GUARD_RTT, 0, 2, "choice", "[VULTURE §0.3.3]",            \
 	  "loss halves 0 each time, 1 once per round trip, 2 once per recovery")            \
 	P(ce_is_loss, 1, 0, 1, "flag", "[VULTURE §0.3.3]",                                  \
