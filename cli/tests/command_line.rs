@@ -142,7 +142,7 @@ fn every_command_has_a_help_text_with_examples_and_a_manual_page() {
             "{command}"
         );
         let page = std::fs::read_to_string(directory.path().join(format!("ebb-{command}.1")));
-        assert!(page.unwrap().contains("Examples:"), "{command}");
+        assert!(page.unwrap().contains(".SH EXAMPLES"), "{command}");
     }
     assert!(directory.path().join("ebb.1").exists());
 }
