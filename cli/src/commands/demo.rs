@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb demo`: shows on an emulated home link what Ebb is for.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use ebb_algorithms::Policy;
+use ebb_lab::demo::{self, PartKind, Plan, Status};
+use ebb_report::{image, units};
+
+use crate::output;
+
+/// Show on an emulated home link what a download does to a person's traffic
+#[derive(Debug, Args)]
+#[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+pub struct Demo {
+    /// Directory for the plot; it is made if need be
+    #[arg(short, long, value_name = "DIR", default_value = "ebb-demo")]
+    output: PathBuf,
+
+    /// Law that the download yields by; see `ebb policies`
+    #[arg(short, long, value_name = "POLICY", default_value = "ebb")]
+    policy: Policy,
+
+    /// Length of each of the three parts
+    #[arg(long, value_name = "N", default_value_t = 22,
+          value_parser = clap::value_parser!(u64).range(4..=600))]
+    seconds: u64,
+}
+
+const LONG_ABOUT: &str = "\
+Show on an emulated home link what a download does to a person's traffic.
+
+Everything is real but the link: nginx, curl and the kernel's TCP, in network namespaces that go \
+away with the demo; the Internet is not needed. The link has 10 Mbit/s, a round trip of 100 ms and \
+a queue of 86 packets. A person opens a page every other second and is on a call: with nobody \
+else, beside a download by plain curl, and beside the same download under `ebb run`.
+
+Prints a table and writes a plot, demo.png and demo.svg. Takes about 75 seconds.";
+
+const AFTER_HELP: &str = "\
+Examples:
+  sudo ebb demo                      table, and the plot in ./ebb-demo
+  sudo ebb demo --policy vulture     the same with another law
+  sudo ebb demo --output /tmp/plot   the plot elsewhere";
+
+/// From click to click.
+const PAGE_INTERVAL: Duration = Duration::from_secs(2);
+
+impl Demo {
+    /// Runs the demo, prints the table, writes the plot.
+    pub fn execute(self) -> Result<()> {
+        if !nix::unistd::geteuid().is_root() {
+            bail!("the demo needs root for its network namespaces: sudo make demo, sudo ebb demo");
+        }
+        let ebb = std::env::current_exe().context("where is this program?")?;
+        let policy = self.policy.to_string();
+        let yielding = [&ebb.display().to_string(), "run", "--policy", &policy, "--"];
+        let plan = Plan {
+            part: Duration::from_secs(self.seconds),
+            page_interval: PAGE_INTERVAL,
+            yielding: yielding.map(str::to_owned).to_vec(),
+        };
+        let mut progress = Progress::new(self.seconds);
+        let outcome = demo::run(&plan, |status| progress.tell(status));
+        progress.end();
+        let outcome = outcome?;
+
+        let notes = notes(&outcome);
+        output::print(&format!("{}\n", ebb_report::demo::table(&outcome, &notes)))?;
+        let files = image::write(&ebb_report::demo::figure(&outcome), &self.output, "demo")?;
+        give_to_sudoer(&self.output, &files);
+        output::print(&format!(
+            "Plot: {} and {}\n",
+            files[1].display(),
+            files[0].display()
+        ))
+    }
+}
+
+fn notes(outcome: &demo::Outcome) -> Vec<String> {
+    let mut notes = vec![outcome.emulator.summary()];
+    if outcome.emulator.is_disturbed() {
+        notes.push(
+            "This run was DISTURBED: the machine was too busy to emulate the link exactly, so do \
+             not trust its numbers. Run it again when the machine is idle."
+                .into(),
+        );
+    }
+    notes
+}
+
+/// Under sudo, the plot belongs to the person who asked for it.
+fn give_to_sudoer(folder: &Path, files: &[PathBuf]) {
+    let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
+    if let (Some(user), Some(group)) = (number("SUDO_UID"), number("SUDO_GID")) {
+        let paths = files.iter().map(PathBuf::as_path).chain([folder]);
+        // A plot that stays root's can be read all the same.
+        paths.for_each(|path| drop(std::os::unix::fs::chown(path, Some(user), Some(group))));
+    }
+}
+
+/// How far the demo is, on standard error: one line kept up to date on a terminal, else a
+/// line when a part begins.
+struct Progress {
+    is_terminal: bool,
+    seconds: u64,
+    current: Option<PartKind>,
+}
+
+impl Progress {
+    fn new(seconds: u64) -> Self {
+        Self {
+            is_terminal: std::io::stderr().is_terminal(),
+            seconds,
+            current: None,
+        }
+    }
+
+    fn tell(&mut self, status: Status) {
+        let is_new = self.current.replace(status.kind) != Some(status.kind);
+        let mut stderr = std::io::stderr();
+        // The demo goes on where nobody watches.
+        let _ = match (self.is_terminal, is_new) {
+            (true, _) => write!(stderr, "\r\x1b[K{}", self.line(status)),
+            (false, true) => writeln!(stderr, "{}", heading(status.kind)),
+            (false, false) => Ok(()),
+        };
+    }
+
+    fn end(&self) {
+        if self.is_terminal {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+
+    fn line(&self, status: Status) -> String {
+        let elapsed = status.elapsed_s.min(self.seconds as f64);
+        let mut line = format!(
+            "{}: {elapsed:.0} of {} s",
+            heading(status.kind),
+            self.seconds
+        );
+        if let Some(page) = status.last_page_s {
+            line += &format!("  page {}", units::seconds(page));
+        }
+        line += &format!("  call {:.0} ms", status.call_ms);
+        if let Some(rate) = status.download_bits_per_s {
+            line += &format!("  curl {}", units::rate(rate));
+        }
+        // A line that wraps could not be replaced.
+        line.chars().take(79).collect()
+    }
+}
+
+fn heading(kind: PartKind) -> &'static str {
+    match kind {
+        PartKind::Quiet => "1/3 nobody else",
+        PartKind::Plain => "2/3 plain curl",
+        PartKind::Ebb => "3/3 ebb run -- curl",
+    }
+}

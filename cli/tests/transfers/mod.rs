@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Real transfers by real programs over emulated links: what the tests of them share.
+
+// Each test program uses its own part of this.
+#![allow(dead_code)]
+
+use ebb_lab::emulator::{CLIENT_IPV4, PathSpec, SERVER_IPV4};
+use ebb_lab::namespace::NamespaceHandle;
+use ebb_link::{LinkSpec, Nanos, QueueLimit, Rate};
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where the program under test gets its files: less than best effort.
+pub const OURS: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER_IPV4), 8081);
+/// Where everybody else gets theirs: best effort.
+pub const OTHERS: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER_IPV4), 8080);
+/// Where the program under test accepts uploads: less than best effort.
+pub const UPLOADS: SocketAddr = SocketAddr::new(IpAddr::V4(CLIENT_IPV4), 8082);
+
+/// The link of the figures, 10 Mbit/s with a queue of 86 packets and RTT 100 ms, both ways.
+pub fn home_link() -> LinkSpec {
+    let (rate, delay) = (Rate::from_mbit_per_s(10), Nanos::from_millis(50));
+    LinkSpec::drop_tail(rate, delay, QueueLimit::Packets(86))
+}
+
+/// A path with CUBIC senders.
+pub fn path_with(forward: LinkSpec) -> PathSpec {
+    PathSpec {
+        congestion_control: Some("cubic".into()),
+        ..PathSpec::new(forward, home_link())
+    }
+}
+
+/// Bytes that do not compress, the same for the same seed.
+pub fn content(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut content = vec![0; bytes];
+    Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(&mut content);
+    content
+}
+
+/// Builds `fetch.c` without any shared library and answers where it is.
+pub fn build_fetch(folder: &Path) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transfers/fetch.c");
+    let program = folder.join("fetch");
+    let mut cc = Command::new("cc");
+    cc.args(["-static", "-O1", "-Wall", "-Werror", "-o"])
+        .arg(&program)
+        .arg(source);
+    run(&mut cc);
+    let elf = std::fs::read(&program).unwrap();
+    let names_a_loader = elf.windows(9).any(|window| window == b"/ld-linux");
+    assert!(!names_a_loader, "fetch is not statically linked");
+    program
+}
+
+/// Runs a command to its end; it must succeed.
+pub fn run(command: &mut Command) -> String {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{command:?}: {}: {complaint}",
+        output.status
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A program and its arguments in a namespace, with no proxy in its way.
+pub fn program(namespace: &NamespaceHandle, words: &[String]) -> Command {
+    let mut command = namespace.command(&words[0]);
+    command.args(&words[1..]);
+    for name in [
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "ALL_PROXY",
+        "HTTP_PROXY",
+    ] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// The same words under `ebb run`.
+pub fn yielding(words: &[String]) -> Vec<String> {
+    let ebb = [env!("CARGO_BIN_EXE_ebb"), "run", "--"].map(str::to_owned);
+    ebb.into_iter().chain(words.iter().cloned()).collect()
+}
+
+/// Ebb itself, with these arguments.
+pub fn ebb<const N: usize>(arguments: [&str; N]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ebb"));
+    command.args(arguments);
+    command
+}
+
+/// Words as a command line takes them.
+pub fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).to_vec()
+}
