@@ -91,10 +91,6 @@ impl Sender {
         }
     }
 
-    pub fn mean_rtt_ns(&self) -> u64 {
-        self.smoothed_rtt_ns
-    }
-
     /// The application's clock: writes, starts or stops; returns when to call again.
     pub fn on_application(&mut self, now_ns: u64, start_ns: u64) -> Option<u64> {
         match self.application {
@@ -109,7 +105,7 @@ impl Sender {
                 Some(now_ns + every_ns)
             }
             Application::OnOff { period_ns } => {
-                let is_on = (now_ns - start_ns) / period_ns % 2 == 0;
+                let is_on = ((now_ns - start_ns) / period_ns).is_multiple_of(2);
                 self.written_bytes = if is_on { u64::MAX } else { self.next_seq };
                 Some(now_ns + period_ns)
             }
