@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::header::{self, Citation};
+use crate::header::{self, Citation, Parameter};
 
 /// Headers that hold no law: their numbers are the interface's own.
 const INTERFACE_HEADERS: [&str; 4] = ["contract.h", "laws.h", "math.h", "types.h"];
@@ -75,8 +75,10 @@ impl HeaderCheck<'_> {
     }
 
     fn constants(&mut self, text: &str) {
+        let parameters = header::parameters(text);
         for constant in header::constants(text) {
-            if header::citations(&constant.comment).is_empty() {
+            let has_source = !header::citations(&constant.comment).is_empty();
+            if !has_source && !is_alternative(&constant.comment, &parameters) {
                 let problem = format!(
                     "{} has no source: put [KEY §section] above it",
                     constant.name
@@ -104,6 +106,21 @@ impl HeaderCheck<'_> {
             .problems
             .push(format!("{}:{line}: {what}", self.path.display()));
     }
+}
+
+/// One of the numbered alternatives of a parameter, whose source is the parameter's: the
+/// comment above them starts with its name (`loss_rule: …`), or with `*_rule` for several.
+fn is_alternative(comment: &str, parameters: &[Parameter]) -> bool {
+    let first_word = comment.trim_start_matches(['/', '*', ' ']);
+    let starred = comment.starts_with("/* *");
+    let first_word = first_word
+        .split([':', ' ', '\n'])
+        .next()
+        .unwrap_or_default();
+    parameters.iter().any(|parameter| match starred {
+        true => !first_word.is_empty() && parameter.name.ends_with(first_word),
+        false => parameter.name == first_word,
+    })
 }
 
 fn has_section(headings: &[String], citation: &Citation) -> bool {
@@ -196,6 +213,29 @@ mod tests {
             problems,
             ["2: EBB_A has no source: put [KEY §section] above it"]
         );
+    }
+
+    #[test]
+    fn alternatives_have_the_source_of_their_parameter() {
+        let list =
+            "#define EBB_P_PARAMS(P) \\\n\tP(x_rule, 0, 0, 2, \"choice\", \"[A1]\", \"what\")\n";
+        for comment in ["/* x_rule: how */", "/* x_rule */", "/* *_rule: how */"] {
+            assert_eq!(
+                problems_of(&format!("{comment}\n#define EBB_A 0u\n\n{list}")),
+                [""; 0]
+            );
+        }
+        for comment in [
+            "/* y_rule: how */",
+            "/* how */",
+            "/* *_stop: how */",
+            "/* * */",
+        ] {
+            assert_eq!(
+                problems_of(&format!("{comment}\n#define EBB_A 0u\n\n{list}")).len(),
+                1
+            );
+        }
     }
 
     #[test]
