@@ -105,7 +105,7 @@
 	  "pause: 0 none, 1 one round trip, 2 to the right edge, 3 two round trips")        \
 	P(pause_scope, EBB_VULTURE_SCOPE_ALL, 0, 2, "choice", "[VULTURE §0.3.3]",           \
 	  "pause after 0 every decision, 1 all but fix, 2 a change of policy")              \
-	P(pause_packets, EBB_VULTURE_PAUSE_DISCARD, 0, 4, "choice", "[VULTURE §0.3.3]",     \
+	P(pause_packets, EBB_VULTURE_PAUSE_QUEUE, 0, 4, "choice", "[VULTURE §0.3.3]",     \
 	  "packets in the pause: 0 paired in vain, 1 ignored, 2 and queue emptied, "        \
 	  "3 queued, 4 paired and counted")                                                 \
 	P(double_stop, EBB_VULTURE_STOP_AT_TARGET, 0, 1, "choice", "[VULTURE §0.3.4]",      \
@@ -116,7 +116,7 @@
 	  "halve acts 0 down to half, 1 until the next decision, 2 by half of each ACK")    \
 	P(increase_rule, EBB_VULTURE_INCREASE_PER_RTT, 0, 1, "choice", "[VULTURE §0.3.4]",  \
 	  "increase adds an MSS 0 each round trip, 1 once per decision")                    \
-	P(first_thresh_x1024, 0, 0, 65536, "1/1024", "[VULTURE §0.3.3]",                    \
+	P(first_thresh_x1024, 1024, 0, 65536, "1/1024", "[VULTURE §0.3.3]",                    \
 	  "rwndThresh at the start, in first windows; 0: none, so that doubling comes first")\
 	P(thresh_rule, EBB_VULTURE_THRESH_BEFORE, 0, 2, "choice", "[VULTURE §0.3.3]",       \
 	  "rwndThresh: window 0 before each decrease, 1 before the first in a row, 2 after")\
