@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Real transfers over a cable between two namespaces, with and without a policy.
+//! Real transfers under a policy: which connections it reaches, and which not.
 
 mod support;
 
-use ebb_kernel::{AttachOptions, Attachment, requires_root};
-use std::time::Duration;
+use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::trace::{Input, Trace};
+use ebb_kernel::{AttachOptions, Attachment, Error, Flow, Selection, requires_root};
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
 use support::process::{Actor, Role, role};
 use support::transfer::Sender;
 use support::{Cable, Side};
+
+const PATIENCE: Duration = Duration::from_secs(5);
 
 #[test]
 fn play_a_role() {
@@ -15,29 +20,274 @@ fn play_a_role() {
 }
 
 #[test]
-fn a_connection_made_after_attaching_is_governed() {
-    if !requires_root("a_connection_made_after_attaching_is_governed") {
+fn downloads_made_after_attaching_are_governed_over_ipv4_and_ipv6() {
+    if !requires_root("downloads_made_after_attaching_are_governed_over_ipv4_and_ipv6") {
         return;
     }
-    let cable = Cable::with_bottleneck(50, 100 * 1514);
+    let cable = cable();
+    let attachment = attach(&cable.cgroup, AttachOptions::default());
     for address in [cable.ipv4(Side::Left), cable.ipv6(Side::Left)] {
-        let policy = "ebb".parse().unwrap();
-        let attachment =
-            Attachment::attach(&cable.cgroup, &policy, AttachOptions::default()).unwrap();
-        let (sender, address) = Sender::listen(&cable, address);
-        let _receiver = Actor::start(
+        let _transfer = download(&cable, Some(&cable.cgroup), address);
+        let flow = wait_for_flow(&attachment);
+        assert_eq!(flow.peer.ip(), address);
+        assert!(flow.is_clamped && flow.segments >= 100, "{flow:?}");
+        assert!(flow.window_bytes < 1 << 20, "{flow:?}");
+    }
+    let counters = attachment.counters().unwrap();
+    assert_eq!((counters.adopted_new, counters.adopted_established), (2, 0));
+    assert_eq!(counters.skipped_malformed, 0);
+}
+
+#[test]
+fn downloads_made_before_attaching_are_taken_over_over_ipv4_and_ipv6() {
+    if !requires_root("downloads_made_before_attaching_are_taken_over_over_ipv4_and_ipv6") {
+        return;
+    }
+    let cable = cable();
+    for address in [cable.ipv4(Side::Left), cable.ipv6(Side::Left)] {
+        let _transfer = download(&cable, Some(&cable.cgroup), address);
+        let attachment = attach(&cable.cgroup, AttachOptions::default());
+        let flow = wait_for_flow(&attachment);
+        assert_eq!(flow.peer.ip(), address);
+        assert!(flow.is_clamped, "{flow:?}");
+        let counters = attachment.counters().unwrap();
+        assert_eq!((counters.adopted_new, counters.adopted_established), (0, 1));
+        attachment.detach().unwrap();
+    }
+}
+
+#[test]
+fn a_server_that_receives_uploads_is_governed() {
+    if !requires_root("a_server_that_receives_uploads_is_governed") {
+        return;
+    }
+    let cable = cable();
+    for address in [cable.ipv4(Side::Right), cable.ipv6(Side::Right)] {
+        let mut server = Actor::start(
             &cable,
             Some(&cable.cgroup),
-            Role::Download,
+            Role::Upload,
             &address.to_string(),
         );
-        let rate = sender.measure_mbit_per_s(Duration::from_secs(1));
-        let counters = attachment.counters().unwrap();
-        let flows = attachment.flows().unwrap();
-        eprintln!("{rate:.1} Mbit/s {counters:?} {flows:?}");
-        assert_eq!(counters.adopted_new, 1);
-        assert!(counters.payload_bytes + 1_000_000 > sender.bytes());
-        assert_eq!(flows.len(), 1);
-        attachment.detach().unwrap();
+        let address = server.told("LISTENING").parse().unwrap();
+        let attachment = attach(&cable.cgroup, AttachOptions::default());
+        let _sender = Sender::connect(&cable, address);
+        let flow = wait_for_flow(&attachment);
+        assert_eq!(flow.local, address);
+        assert_eq!(attachment.counters().unwrap().adopted_new, 1);
+    }
+}
+
+#[test]
+fn processes_in_groups_below_are_governed_and_others_are_not() {
+    if !requires_root("processes_in_groups_below_are_governed_and_others_are_not") {
+        return;
+    }
+    let cable = cable();
+    let below = cable.cgroup.create_child("below").unwrap();
+    let _early = download(&cable, Some(&below), cable.ipv4(Side::Left));
+    let attachment = attach(&cable.cgroup, AttachOptions::default());
+    let _late = download(&cable, Some(&below), cable.ipv4(Side::Left));
+    let _other = download(&cable, None, cable.ipv4(Side::Left));
+    wait_until(|| attachment.flows().unwrap().len() == 2);
+    let counters = attachment.counters().unwrap();
+    assert_eq!((counters.adopted_new, counters.adopted_established), (1, 1));
+}
+
+#[test]
+fn only_chosen_processes_are_governed_with_all_their_connections() {
+    if !requires_root("only_chosen_processes_are_governed_with_all_their_connections") {
+        return;
+    }
+    let cable = cable();
+    let left = cable.ipv4(Side::Left);
+    let (_other_sender, other) = download(&cable, Some(&cable.cgroup), left);
+    let (_early_sender, early) = download(&cable, Some(&cable.cgroup), left);
+    let (late_sender, late_address) = Sender::listen(&cable, left);
+    let late = Actor::start_held(&cable, Some(&cable.cgroup), Role::Download, late_address);
+    let right = cable.ipv4(Side::Right).to_string();
+    let mut server = Actor::start(&cable, Some(&cable.cgroup), Role::Upload, &right);
+    let server_address = server.told("LISTENING").parse().unwrap();
+    let pids = vec![early.id(), late.id(), server.id()];
+    let options = AttachOptions {
+        selection: Selection::Processes(pids),
+        ..Default::default()
+    };
+    let attachment = attach(&cable.cgroup, options);
+    let mut late = late;
+    late.go();
+    let _upload = Sender::connect(&cable, server_address);
+    wait_until(|| attachment.flows().unwrap().len() == 3);
+    wait_until(|| late_sender.bytes() > 0);
+    let counters = attachment.counters().unwrap();
+    assert_eq!((counters.adopted_new, counters.adopted_established), (2, 1));
+    assert!(
+        counters.skipped_unmarked >= 1,
+        "{} is not chosen",
+        other.id()
+    );
+}
+
+#[test]
+fn connections_within_the_machine_are_left_alone() {
+    if !requires_root("connections_within_the_machine_are_left_alone") {
+        return;
+    }
+    let cable = cable();
+    let attachment = attach(&cable.cgroup, AttachOptions::default());
+    for address in ["127.0.0.1", "::1", "10.77.2.1"] {
+        let mut server = Actor::start(&cable, Some(&cable.cgroup), Role::Upload, address);
+        let listening = server.told("LISTENING");
+        let mut client = Actor::start(&cable, Some(&cable.cgroup), Role::SendMegabyte, &listening);
+        client.told("SENT");
+        assert_eq!(server.told("RECEIVED"), "1048576");
+    }
+    let counters = attachment.counters().unwrap();
+    assert_eq!((counters.adopted_new, counters.clamps), (0, 0));
+    assert_eq!(counters.skipped_loopback, 6);
+}
+
+#[test]
+fn observing_sets_no_window_and_can_be_switched_at_any_time() {
+    if !requires_root("observing_sets_no_window_and_can_be_switched_at_any_time") {
+        return;
+    }
+    let cable = cable();
+    let options = AttachOptions {
+        observing: true,
+        ..Default::default()
+    };
+    let mut attachment = attach(&cable.cgroup, options);
+    let _transfer = download(&cable, Some(&cable.cgroup), cable.ipv4(Side::Left));
+    assert!(!wait_for_flow(&attachment).is_clamped);
+    assert_eq!(attachment.counters().unwrap().clamps, 0);
+    attachment.set_observing(false).unwrap();
+    wait_until(|| attachment.flows().unwrap()[0].is_clamped);
+    attachment.set_observing(true).unwrap();
+    wait_until(|| !attachment.flows().unwrap()[0].is_clamped);
+}
+
+#[test]
+fn the_policy_can_be_changed_while_a_transfer_runs() {
+    if !requires_root("the_policy_can_be_changed_while_a_transfer_runs") {
+        return;
+    }
+    let cable = cable();
+    let mut attachment = attach(&cable.cgroup, AttachOptions::default());
+    let _transfer = download(&cable, Some(&cable.cgroup), cable.ipv4(Side::Left));
+    let before = wait_for_flow(&attachment);
+    attachment
+        .set_policy(&"ebb:target_us=9000".parse().unwrap())
+        .unwrap();
+    let after = wait_for_flow(&attachment);
+    assert_eq!(after.adopted_ns, before.adopted_ns, "the same law goes on");
+    attachment.set_policy(&"vulture".parse().unwrap()).unwrap();
+    wait_until(|| {
+        attachment
+            .flows()
+            .unwrap()
+            .iter()
+            .any(|flow| flow.segments >= 100)
+    });
+    let flow = wait_for_flow(&attachment);
+    assert_eq!((flow.law, flow.cookie), ("vulture", before.cookie));
+    assert!(
+        flow.adopted_ns > before.adopted_ns,
+        "another law starts afresh"
+    );
+    assert_eq!(attachment.policy().law().name, "vulture");
+}
+
+#[test]
+fn a_second_policy_on_the_same_connections_is_refused() {
+    if !requires_root("a_second_policy_on_the_same_connections_is_refused") {
+        return;
+    }
+    let cable = cable();
+    let below = cable.cgroup.create_child("below").unwrap();
+    let attachment = attach(&cable.cgroup, AttachOptions::default());
+    for cgroup in [&cable.cgroup, &below] {
+        let refused = Attachment::attach(cgroup, &policy(), AttachOptions::default());
+        let error = refused.unwrap_err();
+        assert!(matches!(error, Error::AlreadyAttached { .. }), "{error}");
+        assert!(
+            error.to_string().contains(&std::process::id().to_string()),
+            "{error}"
+        );
+    }
+    drop(attachment);
+    attach(&below, AttachOptions::default());
+}
+
+#[test]
+fn a_trace_holds_every_call_of_the_law() {
+    if !requires_root("a_trace_holds_every_call_of_the_law") {
+        return;
+    }
+    let cable = cable();
+    let path = std::env::temp_dir().join(format!("ebb-trace-test-{}", std::process::id()));
+    let options = AttachOptions {
+        trace: Some(path.clone()),
+        ..Default::default()
+    };
+    let attachment = attach(&cable.cgroup, options);
+    let transfer = download(&cable, Some(&cable.cgroup), cable.ipv4(Side::Left));
+    wait_for_flow(&attachment);
+    drop(transfer);
+    std::thread::sleep(Duration::from_millis(200));
+    let counters = attachment.counters().unwrap();
+    attachment.detach().unwrap();
+    let trace = Trace::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let count = |wanted: fn(&Input) -> bool| {
+        trace
+            .records
+            .iter()
+            .filter(|record| wanted(&record.input))
+            .count() as u64
+    };
+    assert_eq!(count(|input| matches!(input, Input::Start(_))), 1);
+    assert_eq!(
+        count(|input| matches!(input, Input::Segment(_))),
+        counters.aggregates
+    );
+    assert_eq!(count(|input| matches!(input, Input::Ack(_))), counters.acks);
+    assert_eq!(counters.trace_lost, 0);
+    let connections = trace.by_connection();
+    assert_eq!(connections.len(), 1);
+    let orders = connections[0].1.iter().map(|record| record.order);
+    assert!(orders.eq(0..trace.records.len() as u32), "none is missing");
+}
+
+fn cable() -> Cable {
+    Cable::with_bottleneck(20, 60 * 1514)
+}
+
+fn policy() -> ebb_algorithms::Policy {
+    "ebb".parse().unwrap()
+}
+
+fn attach(cgroup: &Cgroup, options: AttachOptions) -> Attachment {
+    Attachment::attach(cgroup, &policy(), options).unwrap()
+}
+
+fn download(cable: &Cable, cgroup: Option<&Cgroup>, address: IpAddr) -> (Sender, Actor) {
+    let (sender, address) = Sender::listen(cable, address);
+    let mut receiver = Actor::start(cable, cgroup, Role::Download, &address.to_string());
+    receiver.told("CONNECTED");
+    (sender, receiver)
+}
+
+/// The only connection, after some hundred segments.
+fn wait_for_flow(attachment: &Attachment) -> Flow {
+    wait_until(|| matches!(&attachment.flows().unwrap()[..], [flow] if flow.segments >= 100));
+    attachment.flows().unwrap().remove(0)
+}
+
+fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }

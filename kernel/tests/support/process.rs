@@ -18,6 +18,8 @@ pub enum Role {
     Download,
     /// Listens on an address, tells its port, reads what the first peer sends.
     Upload,
+    /// Connects to an address and sends a megabyte.
+    SendMegabyte,
     /// Holds an attachment on a cgroup: `path policy`.
     Owner,
 }
@@ -31,10 +33,22 @@ pub struct Actor {
 impl Actor {
     /// Starts a process on the right side of the cable, in the cgroup if one is given.
     pub fn start(cable: &Cable, cgroup: Option<&Cgroup>, role: Role, arguments: &str) -> Self {
+        let mut actor = Self::start_held(cable, cgroup, role, arguments);
+        actor.go();
+        actor
+    }
+
+    /// As [`Self::start`], but the process does nothing before [`Self::go`].
+    pub fn start_held(
+        cable: &Cable,
+        cgroup: Option<&Cgroup>,
+        role: Role,
+        arguments: impl ToString,
+    ) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["play_a_role", "--exact", "--nocapture", "--test-threads=1"])
             .env("EBB_TEST_ROLE", format!("{role:?}"))
-            .env("EBB_TEST_ARGUMENTS", arguments)
+            .env("EBB_TEST_ARGUMENTS", arguments.to_string())
             .env("EBB_TEST_NAMESPACE", cable.namespace(Side::Right))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -44,9 +58,17 @@ impl Actor {
             cgroup.add_process(child.id()).unwrap();
         }
         let output = BufReader::new(child.stdout.take().unwrap());
-        // It waits for this word, so that its sockets are made in the cgroup.
-        child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
         Self { child, output }
+    }
+
+    /// Lets a process begin: its sockets are made in its cgroup.
+    pub fn go(&mut self) {
+        self.child
+            .stdin
+            .as_mut()
+            .unwrap()
+            .write_all(b"go\n")
+            .unwrap();
     }
 
     /// The next line that begins with the word, without it.
@@ -133,6 +155,11 @@ pub fn role() {
             say(&format!("LISTENING {}", listener.local_addr().unwrap()));
             let (stream, _) = listener.accept().unwrap();
             say(&format!("RECEIVED {}", drain(stream)));
+        }
+        "SendMegabyte" => {
+            let mut stream = TcpStream::connect(&arguments).unwrap();
+            stream.write_all(&vec![0; 1 << 20]).unwrap();
+            say("SENT");
         }
         "Owner" => own(&arguments),
         other => panic!("no role {other}"),
