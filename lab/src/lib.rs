@@ -4,6 +4,7 @@
 //! * [`namespace`]: network namespaces without names, gone with the process;
 //! * [`tun`]: the devices between the kernel and the emulator;
 //! * [`emulator`]: [`emulator::Testbed`], any number of paths in one thread;
+//! * [`shell`]: a shell behind an emulated link;
 //! * [`demo`]: what a download does to a person's pages and call.
 
 pub mod clock;
@@ -13,6 +14,7 @@ pub mod endpoint;
 pub mod error;
 pub mod figures;
 pub mod namespace;
+pub mod shell;
 pub mod stats;
 pub mod traffic;
 pub mod tun;

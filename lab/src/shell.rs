@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A shell behind an emulated link, for anyone to try things.
+//!
+//! Only the network of the shell is another one; files, processes, cgroups and `/sys`
+//! are the machine's, so that `ebb run` works in it.
+mod args;
+mod programs;
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use ebb_link::{Capacity, LinkSpec};
+
+pub use args::ShellArgs;
+
+use crate::LabError;
+use crate::emulator::{
+    CLIENT_IPV4, CLIENT_IPV6, DirectionReport, EmulatorReport, PathSpec, SERVER_IPV4, SERVER_IPV6,
+    Testbed,
+};
+use programs::{Background, run_in_foreground};
+
+/// Runs a shell or a command behind the link; answers its exit status, 128 and the
+/// number for one that a signal ended.
+///
+/// Commands find the addresses of both ends in `EBB_LAB_SERVER`, `EBB_LAB_SERVER6`,
+/// `EBB_LAB_CLIENT` and `EBB_LAB_CLIENT6`.
+///
+/// *Errors:* those of [`ShellArgs::path_spec`] and [`Testbed::start`], and
+/// [`LabError::System`] for a command that cannot be started.
+pub fn run(args: &ShellArgs) -> Result<u8, LabError> {
+    let spec = args.path_spec()?;
+    let is_shell = args.command.is_empty();
+    let banner = banner(&spec, args.server.as_deref());
+    let testbed = Testbed::start(vec![spec])?;
+    let path = testbed.path(0);
+    let server = match &args.server {
+        Some(line) => {
+            let mut command = Command::new("sh");
+            command.arg("-c").arg(line);
+            path.server().move_child(&mut command);
+            Some(Background::start(with_addresses(command), line)?)
+        }
+        None => None,
+    };
+    if is_shell {
+        eprintln!("{banner}");
+    }
+    let words = if is_shell {
+        vec![shell()]
+    } else {
+        args.command.clone()
+    };
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    path.client().move_child(&mut command);
+    let status = run_in_foreground(with_addresses(command));
+    if let Some(server) = server {
+        server.end();
+    }
+    let report = testbed.stop()?;
+    eprintln!("{}", summary(&report));
+    status
+}
+
+fn shell() -> OsString {
+    std::env::var_os("SHELL")
+        .filter(|shell| !shell.is_empty())
+        .unwrap_or("/bin/sh".into())
+}
+
+fn with_addresses(mut command: Command) -> Command {
+    command
+        .env("EBB_LAB_SERVER", SERVER_IPV4.to_string())
+        .env("EBB_LAB_SERVER6", SERVER_IPV6.to_string())
+        .env("EBB_LAB_CLIENT", CLIENT_IPV4.to_string())
+        .env("EBB_LAB_CLIENT6", CLIENT_IPV6.to_string());
+    command
+}
+
+fn banner(spec: &PathSpec, server: Option<&str>) -> String {
+    let talk = match server {
+        Some(line) => format!("Behind it runs: {line}"),
+        None => "Nothing listens there; `--server COMMAND` starts something, like\n  \
+                 ebb lab shell --rate 10mbit --delay 50ms --server 'python3 -m http.server 80'"
+            .to_owned(),
+    };
+    format!(
+        "This shell is behind an emulated link.\n\
+         to you:    {}\n\
+         from you:  {}\n\
+         The other end is {SERVER_IPV4} and {SERVER_IPV6} ($EBB_LAB_SERVER); you are \
+         {CLIENT_IPV4}.\n\
+         {talk}\n\
+         Leave with `exit`.",
+        describe(&spec.forward),
+        describe(&spec.reverse)
+    )
+}
+
+fn describe(link: &LinkSpec) -> String {
+    let rate = match &link.capacity {
+        Capacity::Unlimited => "no bottleneck".to_owned(),
+        Capacity::Rate(rate) => format!("{rate}/s"),
+        Capacity::Trace(trace) => {
+            format!(
+                "a trace of {:.2} Mbit/s on average",
+                trace.mean_bits_per_s() / 1e6
+            )
+        }
+    };
+    format!("{rate}, {} one way", link.delay)
+}
+
+fn summary(report: &EmulatorReport) -> String {
+    let path = &report.paths[0];
+    let lines = [
+        describe_traffic("to the client:", &path.forward),
+        describe_traffic("to the server:", &path.reverse),
+        report.summary(),
+    ];
+    lines.join("\n")
+}
+
+fn describe_traffic(direction: &str, report: &DirectionReport) -> String {
+    let total = report.statistics.total();
+    format!(
+        "{direction} {} packets, {:.1} MB; {} dropped by the queue, {} lost on the way; waited \
+         {:.1} ms on average, {:.1} ms at most",
+        total.delivered_pkts,
+        total.delivered_bytes as f64 / 1e6,
+        total.dropped_pkts,
+        total.lost_pkts,
+        total.waiting.mean_ns().unwrap_or(0.0) / 1e6,
+        total.waiting.max_ns as f64 / 1e6,
+    )
+}

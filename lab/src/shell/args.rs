@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use ebb_link::{Capacity, LinkSpec, Nanos, Probability, QueueLimit, QueueSpec, Rate, Trace};
+
+use crate::LabError;
+use crate::emulator::{Classifier, PathSpec};
+
+/// DSCP of the lower-effort service. [RFC8622]
+const DSCP_LOWER_EFFORT: u8 = 1;
+
+/// A link, and what runs at its two ends.
+///
+/// Both directions have the same values, but for the rate of `--up-rate`.
+#[derive(Clone, Debug, Args)]
+pub struct ShellArgs {
+    /// Rate of the link, in bits per second of whole IP packets, like 10mbit; without it
+    /// and --trace there is no bottleneck
+    #[arg(long, value_name = "RATE", help_heading = "Link")]
+    pub rate: Option<Rate>,
+
+    /// Rate from the client to the server, where it differs
+    #[arg(long, value_name = "RATE", requires = "rate", help_heading = "Link")]
+    pub up_rate: Option<Rate>,
+
+    /// File of delivery times: one time in milliseconds per line, each for one packet of
+    /// 1500 bytes, repeated after the last
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "rate",
+        help_heading = "Link"
+    )]
+    pub trace: Option<PathBuf>,
+
+    /// One-way delay: half of the round trip, like 50ms
+    #[arg(long, value_name = "TIME", default_value = "0", help_heading = "Link")]
+    pub delay: Nanos,
+
+    /// Queue in front of the link: packets, like 86, or bytes, like 128kb
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "100",
+        help_heading = "Link"
+    )]
+    pub queue: QueueLimit,
+
+    /// Two queues of that size: packets marked as lower effort (DSCP 1) are sent only while
+    /// no others wait
+    #[arg(long, help_heading = "Link")]
+    pub priority: bool,
+
+    /// Use ECN, and mark packets that find more than this in the queue
+    #[arg(long, value_name = "SIZE", help_heading = "Link")]
+    pub ecn_threshold: Option<QueueLimit>,
+
+    /// Random loss, like 2% or 0.02
+    #[arg(long, value_name = "SHARE", default_value = "0", help_heading = "Link")]
+    pub loss: Probability,
+
+    /// Additional delay of each packet, uniform up to this; the order is kept
+    #[arg(long, value_name = "TIME", default_value = "0", help_heading = "Link")]
+    pub jitter: Nanos,
+
+    /// Let packets overtake each other by jitter
+    #[arg(long, requires = "jitter", help_heading = "Link")]
+    pub jitter_reorders: bool,
+
+    /// Share of packets that arrive late by --reorder-delay, so that others overtake
+    #[arg(long, value_name = "SHARE", default_value = "0", help_heading = "Link")]
+    pub reorder: Probability,
+
+    /// How late these packets are
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "5ms",
+        help_heading = "Link"
+    )]
+    pub reorder_delay: Nanos,
+
+    /// Share of packets that arrive twice
+    #[arg(long, value_name = "SHARE", default_value = "0", help_heading = "Link")]
+    pub duplicate: Probability,
+
+    /// Seed of all of the link's random numbers
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1,
+        help_heading = "Link"
+    )]
+    pub seed: u64,
+
+    /// Congestion control of both ends, as in
+    /// /proc/sys/net/ipv4/tcp_available_congestion_control
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "cubic",
+        help_heading = "Ends"
+    )]
+    pub congestion: String,
+
+    /// Largest TCP payload of a segment that both ends announce
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(256..=1460),
+          help_heading = "Ends")]
+    pub mss: Option<u16>,
+
+    /// Command line that runs at the server's end, by sh, until the shell ends
+    #[arg(long, value_name = "COMMAND", help_heading = "Ends")]
+    pub server: Option<String>,
+
+    /// Command to run at the client's end in place of a shell
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+impl ShellArgs {
+    /// The path that is asked for.
+    ///
+    /// *Errors:* [`LabError::System`] for a trace that cannot be read,
+    /// [`LabError::Trace`] for one that is wrong, and [`LabError::System`] for an unknown
+    /// congestion control.
+    pub fn path_spec(&self) -> Result<PathSpec, LabError> {
+        self.check_congestion()?;
+        let down = self.capacity(self.rate)?;
+        let up = self.capacity(self.up_rate.or(self.rate))?;
+        let mut spec = PathSpec::new(self.link(down), self.link(up));
+        spec.seed = self.seed;
+        spec.route_mss = self.mss;
+        spec.congestion_control = Some(self.congestion.clone());
+        if self.priority {
+            spec.classifier = Classifier::Dscp(DSCP_LOWER_EFFORT);
+        }
+        if self.ecn_threshold.is_some() {
+            let name = "net.ipv4.tcp_ecn";
+            spec = spec
+                .with_server_sysctl(name, "1")
+                .with_client_sysctl(name, "1");
+        }
+        Ok(spec)
+    }
+
+    fn capacity(&self, rate: Option<Rate>) -> Result<Capacity, LabError> {
+        match (&self.trace, rate) {
+            (Some(file), _) => read_trace(file).map(Capacity::Trace),
+            (None, Some(rate)) => Ok(Capacity::Rate(rate)),
+            (None, None) => Ok(Capacity::Unlimited),
+        }
+    }
+
+    fn link(&self, capacity: Capacity) -> LinkSpec {
+        let queue = match self.priority {
+            false => QueueSpec::DropTail(self.queue),
+            true => QueueSpec::StrictPriority {
+                best_effort: self.queue,
+                less_than_best_effort: self.queue,
+            },
+        };
+        LinkSpec {
+            capacity,
+            queue,
+            ecn_threshold: self.ecn_threshold,
+            delay: self.delay,
+            jitter: self.jitter,
+            jitter_reorders: self.jitter_reorders,
+            loss: self.loss,
+            reorder: self.reorder,
+            reorder_delay: self.reorder_delay,
+            duplicate: self.duplicate,
+        }
+    }
+
+    /// `ip` would say no more than "Invalid argument".
+    fn check_congestion(&self) -> Result<(), LabError> {
+        let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+        let available = std::fs::read_to_string(file)
+            .map_err(|error| LabError::system(file, error, "is /proc mounted?"))?;
+        if available
+            .split_whitespace()
+            .any(|name| name == self.congestion)
+        {
+            return Ok(());
+        }
+        let (name, available) = (&self.congestion, available.trim());
+        Err(LabError::Argument(format!(
+            "--congestion {name}: this kernel does not have it; it has {available}"
+        )))
+    }
+}
+
+fn read_trace(file: &Path) -> Result<Trace, LabError> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        let hint = "--trace wants a text file, one time in milliseconds per line";
+        LabError::system(name.clone(), error, hint)
+    })?;
+    Ok(Trace::parse(&name, &text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use std::io::Write;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ShellArgs,
+    }
+
+    fn parse(line: &str) -> Result<ShellArgs, clap::Error> {
+        let words = std::iter::once("shell").chain(line.split_whitespace());
+        Line::try_parse_from(words).map(|line| line.args)
+    }
+
+    #[test]
+    fn makes_the_link_that_the_flags_describe() {
+        let args =
+            parse("--rate 10mbit --up-rate 1mbit --delay 50ms --queue 86 --loss 2%").unwrap();
+        let spec = args.path_spec().unwrap();
+        let (rate, delay) = (Rate::from_mbit_per_s(10), Nanos::from_millis(50));
+        let link = LinkSpec::drop_tail(rate, delay, QueueLimit::Packets(86));
+        let loss = Probability::new(0.02).unwrap();
+        let reorder_delay = Nanos::from_millis(5);
+        let forward = LinkSpec {
+            loss,
+            reorder_delay,
+            ..link
+        };
+        assert_eq!(spec.forward, forward);
+        let capacity = Capacity::Rate(Rate::from_mbit_per_s(1));
+        assert_eq!(
+            spec.reverse,
+            LinkSpec {
+                capacity,
+                ..forward
+            }
+        );
+    }
+
+    #[test]
+    fn keeps_the_command_after_the_dashes_as_it_is() {
+        let args = parse("--rate 1mbit -- curl --rate 5").unwrap();
+        assert_eq!(args.command, ["curl", "--rate", "5"]);
+    }
+
+    #[test]
+    fn refuses_wrong_values_by_naming_flag_and_remedy() {
+        for (line, flag, remedy) in [
+            ("--rate 10", "--rate", "10mbit"),
+            ("--rate 1mbit --delay 50", "--delay", "50ms"),
+            ("--queue 0", "--queue", "at least one packet"),
+            ("--loss 200%", "--loss", "from 0 to 1"),
+            ("--rate 1mbit --trace f", "--trace", "cannot be used with"),
+            ("--mss 20", "--mss", "256..=1460"),
+        ] {
+            let message = parse(line).unwrap_err().to_string();
+            assert!(
+                message.contains(flag) && message.contains(remedy),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn refuses_a_congestion_control_that_the_kernel_does_not_have() {
+        let message = parse("--congestion fast")
+            .unwrap()
+            .path_spec()
+            .unwrap_err()
+            .to_string();
+        assert!(message.starts_with("--congestion fast"), "{message}");
+        assert!(message.contains("reno"), "{message}");
+    }
+
+    #[test]
+    fn names_file_and_line_of_a_wrong_trace() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(file, "1\n2\nthree").unwrap();
+        let path = file.path().display().to_string();
+        let error = parse(&format!("--trace {path}"))
+            .unwrap()
+            .path_spec()
+            .unwrap_err();
+        assert!(
+            error.to_string().contains(&format!("{path}:3: `three`")),
+            "{error}"
+        );
+        let error = parse("--trace /nowhere/t")
+            .unwrap()
+            .path_spec()
+            .unwrap_err();
+        assert!(error.to_string().contains("/nowhere/t"), "{error}");
+    }
+}

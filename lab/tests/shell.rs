@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The shell behind an emulated link, with real programs in it.
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use clap::Parser;
+use ebb_lab::shell::{self, ShellArgs};
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    args: ShellArgs,
+}
+
+/// Runs the flags, then `sh -c script`; answers the exit status.
+fn run(flags: &[&str], script: &str) -> u8 {
+    let command = ["--", "sh", "-c", script];
+    let words = ["shell"].iter().chain(flags).chain(&command);
+    shell::run(&Line::parse_from(words).args).unwrap()
+}
+
+fn read(directory: &Path, file: &str) -> String {
+    fs::read_to_string(directory.join(file))
+        .unwrap()
+        .trim()
+        .to_owned()
+}
+
+#[test]
+fn answers_the_exit_status_of_its_command() {
+    if !common::is_root("answers_the_exit_status_of_its_command") {
+        return;
+    }
+    assert_eq!(run(&[], "exit 0"), 0);
+    assert_eq!(run(&[], "exit 7"), 7);
+    assert_eq!(run(&[], "kill -TERM $$"), 128 + 15);
+}
+
+/// Fetches a page when the server is there; prints its length and the seconds that
+/// the connection took.
+const CLIENT: &str = r#"
+import os, socket, sys, time, urllib.request
+host = os.environ["EBB_LAB_SERVER"]
+for attempt in range(100):
+    try:
+        begin = time.monotonic()
+        socket.create_connection((host, 80), timeout=3).close()
+        break
+    except ConnectionRefusedError:
+        time.sleep(0.1)
+took = time.monotonic() - begin
+print(len(urllib.request.urlopen(f"http://{host}/page").read()), took)
+"#;
+
+#[test]
+fn fetches_from_the_server_through_the_link() {
+    if !common::is_root("fetches_from_the_server_through_the_link") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    fs::write(path.join("page"), vec![b'x'; 50_000]).unwrap();
+    fs::write(path.join("client.py"), CLIENT).unwrap();
+    let here = path.display();
+    let server = format!("echo $$ > {here}/pid; cd {here}; python3 -m http.server 80 2>{here}/log");
+    let flags = [
+        "--rate", "10mbit", "--delay", "50ms", "--queue", "86", "--server", &server,
+    ];
+    assert_eq!(
+        run(&flags, &format!("python3 {here}/client.py > {here}/result")),
+        0
+    );
+
+    let result = read(path, "result");
+    let (length, took_s) = result.split_once(' ').unwrap();
+    assert_eq!(length, "50000");
+    // A round trip of 100 ms; its upper bound is loose for busy machines.
+    let took_s: f64 = took_s.parse().unwrap();
+    assert!((0.100..0.150).contains(&took_s), "{took_s}");
+    let pid = read(path, "pid");
+    assert!(
+        !Path::new("/proc").join(&pid).exists(),
+        "the server has ended"
+    );
+}
+
+#[test]
+fn changes_nothing_but_the_network() {
+    if !common::is_root("changes_nothing_but_the_network") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path().display();
+    let script = format!("cat /proc/self/mountinfo > {here}/mounts");
+    assert_eq!(run(&["--rate", "1mbit"], &script), 0);
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert_eq!(read(directory.path(), "mounts"), mounts.trim());
+    let own = fs::read_link("/proc/thread-self/ns/net").unwrap();
+    assert_eq!(
+        run(
+            &[],
+            &format!("readlink /proc/self/ns/net > {here}/namespace")
+        ),
+        0
+    );
+    assert_ne!(Path::new(&read(directory.path(), "namespace")), own);
+}
