@@ -42,27 +42,29 @@ pub(crate) struct Frame {
     pub height: f64,
 }
 
-/// How a backend's labels differ from what was asked for, found by looking.
+/// How what a backend draws differs from what was asked for, found by looking.
 ///
 /// The backends disagree on what a font's size is and where a label's middle is.
 #[derive(Clone, Copy)]
-pub(crate) struct TextFit {
-    /// Factor on the size.
+pub(crate) struct Fit {
+    /// Factor on the size of labels.
     pub size: f64,
-    /// Shift downwards, as a share of the size.
+    /// Shift of labels downwards, as a share of the size.
     pub drop: f64,
+    /// Joins of lines are drawn as spikes, so lines are drawn piece by piece.
+    pub has_spiky_joins: bool,
 }
 
 pub(crate) struct Canvas<'a, B: DrawingBackend> {
     area: &'a DrawingArea<B, Shift>,
-    fit: TextFit,
+    fit: Fit,
 }
 
 /// What drawing returns: nothing, or the backend's own words.
 pub(crate) type Drawn = Result<(), String>;
 
 impl<'a, B: DrawingBackend> Canvas<'a, B> {
-    pub fn new(area: &'a DrawingArea<B, Shift>, fit: TextFit) -> Self {
+    pub fn new(area: &'a DrawingArea<B, Shift>, fit: Fit) -> Self {
         Self { area, fit }
     }
 
@@ -82,7 +84,14 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
             stroke_width: width,
         };
         let points: Vec<_> = points.iter().map(|&point| device(point)).collect();
-        self.put(self.area.draw(&PathElement::new(points, style)))
+        let piece = if self.fit.has_spiky_joins {
+            2
+        } else {
+            points.len().max(2)
+        };
+        points.windows(piece).try_for_each(|piece| {
+            self.put(self.area.draw(&PathElement::new(piece.to_vec(), style)))
+        })
     }
 
     pub fn dashes(&self, from: (f64, f64), to: (f64, f64), colour: Colour) -> Drawn {

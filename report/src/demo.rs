@@ -5,8 +5,8 @@ use crate::figure::{Colour, Column, Figure, Mark, Panel, Row, colours};
 use crate::table::{Align, Table};
 use crate::units;
 use ebb_lab::demo::{
-    ONE_WAY_DELAY, Outcome, PAGE_BYTES, PAGE_OBJECTS, Part, PartKind, QUEUE_PKTS, RATE, Share,
-    Summary,
+    ONE_WAY_DELAY, Outcome, PAGE_BYTES, PAGE_INTERVAL, PAGE_OBJECTS, Part, PartKind, QUEUE_PKTS,
+    RATE, Share, Summary,
 };
 
 /// The table of all parts; `notes` come below it.
@@ -59,9 +59,10 @@ pub fn figure(outcome: &Outcome) -> Figure {
         title: title(&summaries),
         subtitle: vec![
             format!(
-                "A person opens a page ({PAGE_OBJECTS} files, {}) every other second and is on a \
-                 call, alone and beside a large download.",
-                units::bytes(PAGE_BYTES)
+                "A person opens a page ({PAGE_OBJECTS} files, {}) every {} s and is on a call, \
+                 alone and beside a large download.",
+                units::bytes(PAGE_BYTES),
+                PAGE_INTERVAL.as_secs()
             ),
             format!(
                 "nginx, curl and Linux TCP (CUBIC), all real; emulated link: {}.",
@@ -221,13 +222,14 @@ fn pages_row(parts: &[Part], summaries: &[Summary]) -> Row {
             (Some(median), Some(p95)) => format!("median {median:.2} s, p95 {p95:.2} s"),
             _ => "no page".into(),
         };
-        Panel {
-            headline,
-            marks: vec![Mark::Stems {
-                points,
-                colour: colour(part.kind),
-            }],
-        }
+        let stems = Mark::Stems {
+            points,
+            colour: colour(part.kind),
+        };
+        let marks = alone(part, summaries[0].page_median_s)
+            .chain([stems])
+            .collect();
+        Panel { headline, marks }
     };
     Row {
         title: "Time until a page is there".into(),
@@ -236,6 +238,21 @@ fn pages_row(parts: &[Part], summaries: &[Summary]) -> Row {
         height_px: 130,
         panels: parts.iter().zip(summaries).map(panel).collect(),
     }
+}
+
+/// The height that the person alone has, to compare with.
+fn alone(part: &Part, quiet: Option<f64>) -> impl Iterator<Item = Mark> {
+    let label = if part.kind == PartKind::Quiet {
+        ""
+    } else {
+        "alone"
+    };
+    quiet
+        .map(|y| Mark::Level {
+            y,
+            label: label.into(),
+        })
+        .into_iter()
 }
 
 fn call_row(parts: &[Part], summaries: &[Summary]) -> Row {
@@ -257,10 +274,10 @@ fn call_row(parts: &[Part], summaries: &[Summary]) -> Row {
             (Some(mean), Some(loss)) => format!("mean {mean:.0} ms, {} lost", units::percent(loss)),
             _ => "no call".into(),
         };
-        Panel {
-            headline,
-            marks: vec![line],
-        }
+        let marks = alone(part, summaries[0].call_mean_ms)
+            .chain([line])
+            .collect();
+        Panel { headline, marks }
     };
     Row {
         title: "Delay of the call, one way".into(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The drawing of a figure: heads, panels, axes, marks and the legend.
 
-use crate::canvas::{Anchor, Canvas, Drawn, Frame, Ink, TextFit};
+use crate::canvas::{Anchor, Canvas, Drawn, Fit, Frame, Ink};
 use crate::figure::{Colour, Column, Figure, Mark, Panel, Row};
 use plotters::coord::Shift;
 use plotters::prelude::{DrawingArea, DrawingBackend};
@@ -53,7 +53,7 @@ pub(crate) fn height_px(figure: &Figure) -> u32 {
 pub(crate) fn draw<B: DrawingBackend>(
     figure: &Figure,
     area: &DrawingArea<B, Shift>,
-    fit: TextFit,
+    fit: Fit,
 ) -> Drawn {
     area.fill(&WHITE).map_err(|error| error.to_string())?;
     let canvas = Canvas::new(area, fit);

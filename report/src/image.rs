@@ -2,7 +2,7 @@
 //! From a [`Figure`] to its SVG and PNG files: one drawing, two backends.
 
 use crate::Error;
-use crate::canvas::{FONT_FAMILY, OVERSAMPLING, TextFit};
+use crate::canvas::{FONT_FAMILY, Fit, OVERSAMPLING};
 use crate::draw::{draw, height_px};
 use crate::figure::Figure;
 use plotters::prelude::{BitMapBackend, IntoDrawingArea, SVGBackend};
@@ -13,13 +13,15 @@ use std::sync::OnceLock;
 /// PNG pixels per figure pixel: sharp on today's screens.
 const PNG_SCALE: u32 = 2;
 
-const SVG_FIT: TextFit = TextFit {
+const SVG_FIT: Fit = Fit {
     size: 1.065,
     drop: 0.08,
+    has_spiky_joins: false,
 };
-const PNG_FIT: TextFit = TextFit {
+const PNG_FIT: Fit = Fit {
     size: 1.0,
     drop: 0.2,
+    has_spiky_joins: true,
 };
 
 /// Where Debian, Fedora and Arch keep DejaVu Sans.

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use ebb_algorithms::Policy;
 use ebb_lab::demo::{self, PartKind, Plan, Status};
+use ebb_lab::emulator::EmulatorReport;
 use ebb_report::{image, units};
 
 use crate::output;
@@ -47,9 +48,6 @@ Examples:
   sudo ebb demo --policy vulture     the same with another law
   sudo ebb demo --output /tmp/plot   the plot elsewhere";
 
-/// From click to click.
-const PAGE_INTERVAL: Duration = Duration::from_secs(2);
-
 impl Demo {
     /// Runs the demo, prints the table, writes the plot.
     pub fn execute(self) -> Result<()> {
@@ -61,15 +59,14 @@ impl Demo {
         let yielding = [&ebb.display().to_string(), "run", "--policy", &policy, "--"];
         let plan = Plan {
             part: Duration::from_secs(self.seconds),
-            page_interval: PAGE_INTERVAL,
             yielding: yielding.map(str::to_owned).to_vec(),
         };
         let mut progress = Progress::new(self.seconds);
         let outcome = demo::run(&plan, |status| progress.tell(status));
         progress.end();
-        let outcome = outcome?;
+        let (outcome, emulator) = outcome?;
 
-        let notes = notes(&outcome);
+        let notes = notes(&emulator);
         output::print(&format!("{}\n", ebb_report::demo::table(&outcome, &notes)))?;
         let files = image::write(&ebb_report::demo::figure(&outcome), &self.output, "demo")?;
         give_to_sudoer(&self.output, &files);
@@ -81,9 +78,9 @@ impl Demo {
     }
 }
 
-fn notes(outcome: &demo::Outcome) -> Vec<String> {
-    let mut notes = vec![outcome.emulator.summary()];
-    if outcome.emulator.is_disturbed() {
+fn notes(emulator: &EmulatorReport) -> Vec<String> {
+    let mut notes = vec![emulator.summary()];
+    if emulator.is_disturbed() {
         notes.push(
             "This run was DISTURBED: the machine was too busy to emulate the link exactly, so do \
              not trust its numbers. Run it again when the machine is idle."

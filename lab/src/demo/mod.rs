@@ -14,12 +14,11 @@ mod summary;
 pub use call::{Call, INTERVAL as CALL_INTERVAL, PAYLOAD_BYTES as CALL_PAYLOAD_BYTES, Spoken};
 pub use download::{Download, Received};
 pub use nginx::Nginx;
-pub use pages::{PAGE_BYTES, PAGE_OBJECTS, Page, Reader, write_page};
+pub use pages::{PAGE_BYTES, PAGE_INTERVAL, PAGE_OBJECTS, Page, Reader, write_page};
 pub use session::{ONE_WAY_DELAY, Plan, QUEUE_PKTS, RATE, Status, run};
-pub use summary::{Summary, mean, percentile};
+pub use summary::Summary;
 
 use crate::LabError;
-use crate::emulator::EmulatorReport;
 use std::fmt::Display;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -134,6 +133,4 @@ pub struct Outcome {
     pub alone_plain_bits_per_s: f64,
     /// Rate in bits per second of curl under `ebb run` on a link of its own.
     pub alone_ebb_bits_per_s: f64,
-    /// What the emulator says of itself.
-    pub emulator: EmulatorReport,
 }

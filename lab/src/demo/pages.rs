@@ -37,6 +37,9 @@ pub const PAGE_BYTES: u64 = {
 /// Files of one page: the HTML and what it names.
 pub const PAGE_OBJECTS: usize = 1 + OBJECTS.len();
 
+/// From click to click, if pages load faster than that.
+pub const PAGE_INTERVAL: Duration = Duration::from_secs(2);
+
 /// A page gives up after this long.
 const PAGE_LIMIT_S: u32 = 30;
 
@@ -65,15 +68,13 @@ pub fn write_page(www: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// A person who opens a page every `interval`, or as soon as the last one is there.
+/// A person who opens a page every [`PAGE_INTERVAL`], or as soon as the last one is there.
 #[derive(Clone, Debug)]
 pub struct Reader {
     /// Where the person sits.
     pub namespace: NamespaceHandle,
     /// The server.
     pub server: SocketAddr,
-    /// From click to click, if pages load faster than that.
-    pub interval: Duration,
 }
 
 impl Reader {
@@ -97,7 +98,7 @@ impl Reader {
                 start_s: (clicked - start).as_secs_f64(),
                 load_s: clicked.elapsed().as_secs_f64(),
             });
-            click = (click + self.interval).max(Instant::now());
+            click = (click + PAGE_INTERVAL).max(Instant::now());
         }
         Ok(())
     }

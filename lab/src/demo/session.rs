@@ -5,7 +5,9 @@ use super::{
     Call, Download, Error, Nginx, Outcome, Page, Part, PartKind, Reader, Share, download,
     write_page,
 };
-use crate::emulator::{CLIENT_IPV4, Path, PathSpec, QueueSeries, SERVER_IPV4, Testbed};
+use crate::emulator::{
+    CLIENT_IPV4, EmulatorReport, Path, PathSpec, QueueSeries, SERVER_IPV4, Testbed,
+};
 use ebb_link::{Class, LinkSpec, Nanos, QueueLimit, Rate};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -36,8 +38,6 @@ const STATUS_INTERVAL: Duration = Duration::from_millis(200);
 pub struct Plan {
     /// Length of each part.
     pub part: Duration,
-    /// From click to click.
-    pub page_interval: Duration,
     /// What stands before `curl` to make it yield: `ebb run … --`.
     pub yielding: Vec<String>,
 }
@@ -59,10 +59,12 @@ pub struct Status {
     pub download_bits_per_s: Option<f64>,
 }
 
-/// Runs the demo; its server's files are in a temporary folder that goes with it.
+/// Runs the demo; answers what was measured, and what the emulator says of itself.
+///
+/// The server's files are in a temporary folder that goes with it.
 ///
 /// *Errors:* the links cannot be set up, a program is missing or fails, with its own words.
-pub fn run(plan: &Plan, mut tell: impl FnMut(Status)) -> Result<Outcome, Error> {
+pub fn run(plan: &Plan, mut tell: impl FnMut(Status)) -> Result<(Outcome, EmulatorReport), Error> {
     let folder = tempfile::tempdir().map_err(Error::io("a temporary folder"))?;
     let folder = folder.path();
     let link = LinkSpec::drop_tail(RATE, ONE_WAY_DELAY, QueueLimit::Packets(QUEUE_PKTS));
@@ -99,12 +101,12 @@ pub fn run(plan: &Plan, mut tell: impl FnMut(Status)) -> Result<Outcome, Error> 
         let shares = shares(&emulator.paths[0].forward.series, start_s, part.duration_s);
         parts.push(Part { shares, ..part });
     }
-    Ok(Outcome {
+    let outcome = Outcome {
         parts,
         alone_plain_bits_per_s,
         alone_ebb_bits_per_s,
-        emulator,
-    })
+    };
+    Ok((outcome, emulator))
 }
 
 fn write_files(www: &std::path::Path) -> Result<(), Error> {
@@ -174,7 +176,6 @@ fn part(
     let reader = Reader {
         namespace: home.client().clone(),
         server: PAGES,
-        interval: plan.page_interval,
     };
     let (sender, seen) = channel();
     let duration = plan.part;
