@@ -8,15 +8,17 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 
+use super::PolicyChoice;
+use super::catalogue::{CATALOGUE, Entry, all_scenarios};
 use super::figure::{Figure, figures};
+use super::presentation::{comparison, figure_table, misses};
 use super::run::{Run, RunError, RunOptions, RunResult, run_many};
-use super::scenario::{Scenario, ebb_scenarios};
-use super::{PolicyChoice, table};
+use super::scenario::Scenario;
 
 /// Arguments of `ebb lab compare`.
 #[derive(Args, Clone, Debug)]
 pub struct CompareArguments {
-    /// Scenarios, separated by commas; `all` for all of them
+    /// Scenarios, separated by commas; `all` for s1 to s7
     #[arg(long, value_delimiter = ',', default_value = "all")]
     scenario: Vec<String>,
     /// A policy for the LBE flows, `none` (plain TCP) or `priority` (two queues);
@@ -26,6 +28,32 @@ pub struct CompareArguments {
     /// How often each is run
     #[arg(long, default_value_t = 1)]
     runs: u32,
+    /// Measures for so many seconds in place of a scenario's own
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<f64>,
+    #[command(flatten)]
+    common: CommonArguments,
+}
+
+/// Arguments of `ebb lab figures`.
+#[derive(Args, Clone, Debug)]
+pub struct FiguresArguments {
+    /// Figures, like `ebb/share` or `vulture/table-1`, or all of a set: `ebb`,
+    /// `vulture`; both sets if none is named
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// A policy in place of the figures' own; may be given several times
+    #[arg(long)]
+    policy: Vec<PolicyChoice>,
+    /// How often each is run
+    #[arg(long, default_value_t = 5)]
+    runs: u32,
+    /// Short runs: shows that everything works, and roughly where the figures are
+    #[arg(long)]
+    quick: bool,
+    /// Fails when a figure misses its bound
+    #[arg(long)]
+    check: bool,
     #[command(flatten)]
     common: CommonArguments,
 }
@@ -34,11 +62,8 @@ pub struct CompareArguments {
 #[derive(Args, Clone, Debug)]
 struct CommonArguments {
     /// Runs at the same time, each on a link of its own
-    #[arg(long, default_value_t = 16)]
-    parallel: usize,
-    /// Measures for so many seconds in place of 60
-    #[arg(long, value_name = "SECONDS")]
-    seconds: Option<f64>,
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=64))]
+    parallel: u64,
     /// Records what the laws are told and answer, one file per run
     #[arg(long, value_name = "DIR")]
     trace: Option<PathBuf>,
@@ -47,35 +72,62 @@ struct CommonArguments {
     json: Option<PathBuf>,
 }
 
-/// Arguments of `ebb lab figures`.
-#[derive(Args, Clone, Debug)]
-pub struct FiguresArguments {
-    #[command(flatten)]
-    common: CommonArguments,
-}
-
 impl CompareArguments {
-    /// Runs the scenarios and prints one row per policy.
+    /// Runs the scenarios and prints, for each, one row per policy.
     ///
     /// *Errors:* an unknown scenario, or what the system refuses.
     pub fn run(self) -> Result<ExitCode, RunError> {
-        let scenarios = self.common.shortened(chosen(&self.scenario)?);
+        let scenarios = chosen_scenarios(&self.scenario)?.into_iter();
+        let scenarios: Vec<Scenario> = match self.seconds {
+            Some(seconds) => scenarios.map(|it| it.measured_for(seconds)).collect(),
+            None => scenarios.collect(),
+        };
         let runs = plan(&scenarios, &self.policy, self.runs);
         let results = self.common.carry_out(&runs)?;
         let figures = figures(&results);
-        print!("{}", comparison(&figures, &self.policy));
+        print!("{}", comparison(&figures));
         self.common.write_json(&figures, &results)?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 impl FiguresArguments {
-    /// Runs the figures' scenarios and prints each figure with its target.
+    /// Runs the figures' scenarios and prints each figure with what is expected.
     ///
     /// *Errors:* an unknown figure, or what the system refuses.
     pub fn run(self) -> Result<ExitCode, RunError> {
-        let _ = &self.common;
+        let entries = chosen_entries(&self.names)?;
+        let mut runs = Vec::new();
+        for scenario in all_scenarios(self.quick) {
+            let entry = entries.iter().find(|entry| entry.scenario == scenario.name);
+            if let Some(entry) = entry {
+                runs.extend(plan(&[scenario], &self.policies(entry)?, self.runs));
+            }
+        }
+        let results = self.common.carry_out(&runs)?;
+        let figures = figures(&results);
+        let mut missed = 0;
+        for entry in &entries {
+            for policy in self.policies(entry)? {
+                missed += misses(entry, &figures, &policy.to_string());
+            }
+        }
+        print!("{}", figure_table(&entries, &figures));
+        self.common.write_json(&figures, &results)?;
+        if missed > 0 && self.check {
+            println!("{missed} figures miss their bound");
+            return Ok(ExitCode::FAILURE);
+        }
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn policies(&self, entry: &Entry) -> Result<Vec<PolicyChoice>, RunError> {
+        if !self.policy.is_empty() {
+            return Ok(self.policy.clone());
+        }
+        let own = entry.set().parse();
+        own.map(|policy| vec![policy])
+            .map_err(|error| RunError::Unknown(format!("{}: {error}", entry.name)))
     }
 }
 
@@ -87,21 +139,12 @@ impl CommonArguments {
         run_many(
             runs,
             &RunOptions {
-                parallel: self.parallel,
+                parallel: usize::try_from(self.parallel).expect("at most 64"),
                 trace_directory: self.trace.clone(),
                 is_verbose: true,
                 ..RunOptions::default()
             },
         )
-    }
-
-    fn shortened(&self, mut scenarios: Vec<Scenario>) -> Vec<Scenario> {
-        if let Some(seconds) = self.seconds {
-            for scenario in &mut scenarios {
-                scenario.duration_s = scenario.measure_from_s + seconds;
-            }
-        }
-        scenarios
     }
 
     fn write_json(&self, figures: &[Figure], results: &[RunResult]) -> Result<(), RunError> {
@@ -110,6 +153,7 @@ impl CommonArguments {
         };
         let report = JsonReport {
             command: std::env::args().collect(),
+            expectations: CATALOGUE,
             figures,
             runs: results,
         };
@@ -121,6 +165,7 @@ impl CommonArguments {
 #[derive(Serialize)]
 struct JsonReport<'a> {
     command: Vec<String>,
+    expectations: &'a [Entry],
     figures: &'a [Figure],
     runs: &'a [RunResult],
 }
@@ -130,25 +175,41 @@ fn file_error(path: &Path) -> impl FnOnce(std::io::Error) -> RunError {
     |source| RunError::File { path, source }
 }
 
-fn chosen(names: &[String]) -> Result<Vec<Scenario>, RunError> {
-    let known = ebb_scenarios();
-    if names.iter().any(|name| name == "all") {
-        return Ok(known);
-    }
-    let find = |name: &String| {
-        let found = known
-            .iter()
-            .find(|scenario| scenario.name == *name)
-            .cloned();
-        found.ok_or_else(|| {
+fn chosen_scenarios(names: &[String]) -> Result<Vec<Scenario>, RunError> {
+    let known = all_scenarios(false);
+    let mut chosen: Vec<Scenario> = Vec::new();
+    for name in names {
+        let is_meant = |scenario: &&Scenario| match name.as_str() {
+            "all" => scenario.name.starts_with('s'),
+            name => scenario.name == name,
+        };
+        let found: Vec<Scenario> = known.iter().filter(is_meant).cloned().collect();
+        if found.is_empty() {
             let names: Vec<&str> = known.iter().map(|it| it.name.as_str()).collect();
-            let names = names.join(", ");
-            RunError::Unknown(format!(
-                "--scenario: no scenario is called `{name}`; there are: {names}"
-            ))
-        })
-    };
-    names.iter().map(find).collect()
+            return Err(RunError::Unknown(format!(
+                "--scenario: no scenario is called `{name}`; there are: {}",
+                names.join(", ")
+            )));
+        }
+        chosen.extend(found);
+    }
+    Ok(chosen)
+}
+
+fn chosen_entries(names: &[String]) -> Result<Vec<Entry>, RunError> {
+    for name in names {
+        if !CATALOGUE.iter().any(|entry| entry.is_called(name)) {
+            let mut known: Vec<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
+            known.dedup();
+            return Err(RunError::Unknown(format!(
+                "no figure is called `{name}`; there are: ebb, vulture, {}",
+                known.join(", ")
+            )));
+        }
+    }
+    let is_chosen =
+        |entry: &&Entry| names.is_empty() || names.iter().any(|name| entry.is_called(name));
+    Ok(CATALOGUE.iter().filter(is_chosen).copied().collect())
 }
 
 /// Each scenario under each policy, and once per repetition without LBE flows.
@@ -175,52 +236,33 @@ fn plan(scenarios: &[Scenario], policies: &[PolicyChoice], repetitions: u32) -> 
     runs
 }
 
-/// One block per scenario, one row per policy: mean, and least and greatest value.
-fn comparison(figures: &[Figure], policies: &[PolicyChoice]) -> String {
-    let mut scenarios: Vec<&str> = figures.iter().map(|it| it.scenario.as_str()).collect();
-    scenarios.dedup();
-    scenarios.sort_unstable();
-    scenarios.dedup();
-    let mut text = String::new();
-    for scenario in scenarios {
-        let of_scenario: Vec<&Figure> = figures
-            .iter()
-            .filter(|it| it.scenario == scenario)
-            .collect();
-        let mut metrics: Vec<&str> = of_scenario.iter().map(|it| it.metric).collect();
-        metrics.sort_unstable();
-        metrics.dedup();
-        let mut header = vec![scenario.to_owned()];
-        header.extend(metrics.iter().map(|metric| metric.to_string()));
-        let mut rows = vec![header];
-        for policy in policies {
-            let policy = policy.to_string();
-            let mut row = vec![policy.clone()];
-            row.extend(metrics.iter().map(|metric| {
-                let figure = of_scenario
-                    .iter()
-                    .find(|it| it.policy == policy && it.metric == *metric);
-                figure.map_or("-".into(), |figure| cell(figure))
-            }));
-            rows.push(row);
-        }
-        text += &table::render(&rows);
-        text.push('\n');
-    }
-    text
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn cell(figure: &Figure) -> String {
-    let number = |value| table::number(figure.metric, value);
-    let summary = &figure.summary;
-    let mark = if figure.disturbed_runs > 0 { "!" } else { "" };
-    if summary.runs == 1 {
-        return format!("{}{mark}", number(summary.mean));
+    #[test]
+    fn names_choose_single_figures_and_sets() {
+        let names = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+            chosen_entries(&names).map(|entries| entries.len())
+        };
+        assert_eq!(names(&["ebb/alone"]).unwrap(), 2);
+        let (ebb, vulture) = (names(&["ebb"]).unwrap(), names(&["vulture"]).unwrap());
+        assert_eq!(ebb + vulture, names(&[]).unwrap());
+        let error = names(&["ebb/alon"]).unwrap_err().to_string();
+        assert!(
+            error.contains("`ebb/alon`") && error.contains("ebb/alone"),
+            "{error}"
+        );
     }
-    let (mean, min, max) = (
-        number(summary.mean),
-        number(summary.min),
-        number(summary.max),
-    );
-    format!("{mean}{mark} [{min}-{max}]")
+
+    #[test]
+    fn a_batch_has_the_best_effort_flow_alone_once_per_repetition() {
+        let scenarios = chosen_scenarios(&["s1".into(), "s2".into()]).unwrap();
+        let policies = ["none".parse().unwrap(), "priority".parse().unwrap()];
+        let runs = plan(&scenarios, &policies, 3);
+        let alone = runs.iter().filter(|run| run.scenario.name == "s2-alone");
+        assert_eq!(alone.count(), 3);
+        assert_eq!(runs.len(), 3 * (2 + 2 + 1));
+    }
 }

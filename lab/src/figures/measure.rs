@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::{Question, RunResult};
 use crate::stats::jain_index;
-use crate::traffic::{Burst, FlowResult, Role};
+use crate::traffic::{Burst, FlowResult, Role, TcpSample};
 
 /// The values that answer a run's question, by name; `alone` is the same scenario
 /// without LBE flows. What cannot be computed is left out.
@@ -11,7 +11,7 @@ pub fn measure(run: &RunResult, alone: Option<&RunResult>) -> Vec<(&'static str,
     match run.scenario.question {
         Question::Alone { settled_from_s } => measure_alone(run, settled_from_s),
         Question::Constant => measure_constant(run, alone),
-        Question::Share => measure_share(run, alone),
+        Question::Share => measure_share(run),
         Question::OnOff => measure_on_off(run, alone),
         Question::Fairness => measure_fairness(run),
         Question::Periods { from_s, to_s } => measure_periods(run, from_s, to_s),
@@ -64,17 +64,14 @@ fn measure_constant(run: &RunResult, alone: Option<&RunResult>) -> Values {
     values
 }
 
-fn measure_share(run: &RunResult, alone: Option<&RunResult>) -> Values {
+fn measure_share(run: &RunResult) -> Values {
     let be = measured(run, Role::BestEffort);
     let lbe = measured(run, Role::LessThanBestEffort);
-    let mut values = vec![
+    vec![
         ("be_share", be / (be + lbe)),
         ("utilisation", (be + lbe) / max_goodput(run)),
-    ];
-    if let Some(alone) = alone {
-        values.push(("be_kept", be / measured(alone, Role::BestEffort)));
-    }
-    values
+        ("queue_ms", run.queue.waiting_ms),
+    ]
 }
 
 /// As the paper has it: the mean over the periods of each period's goodput.
@@ -148,25 +145,18 @@ fn measure_periods(run: &RunResult, from_s: f64, to_s: f64) -> Values {
     let end_s = run.scenario.duration_s;
     let be = |from_s, to_s| goodput(run, Role::BestEffort, from_s, to_s);
     let lbe = |from_s, to_s| goodput(run, Role::LessThanBestEffort, from_s, to_s);
-    let (be_during, lbe_during) = (be(from_s, to_s), lbe(from_s, to_s));
-    let settled_s = from_s + 20.0;
-    let mut values = vec![
-        ("lbe_mbit_per_s", lbe_during / 1e6),
-        ("utilisation", (be_during + lbe_during) / max_goodput(run)),
-        (
-            "settled",
-            (be(settled_s, to_s) + lbe(settled_s, to_s)) / max_goodput(run),
-        ),
-    ];
+    let both = |from_s, to_s| (be(from_s, to_s) + lbe(from_s, to_s)) / max_goodput(run);
+    let mut values = vec![("lbe_mbit_per_s", lbe(from_s, to_s) / 1e6)];
     let be_flow = run
         .flows_of(Role::BestEffort)
         .find(|flow| !flow.samples.is_empty());
     if let Some(be_flow) = be_flow {
+        let spare = max_goodput(run) - be(from_s, to_s);
         values.extend([
             ("be_before_mbit_per_s", be(0.0, from_s) / 1e6),
-            ("be_during_mbit_per_s", be_during / 1e6),
+            ("be_during_mbit_per_s", be(from_s, to_s) / 1e6),
             ("be_after_mbit_per_s", be(to_s, end_s) / 1e6),
-            ("spare_used", lbe_during / (max_goodput(run) - be_during)),
+            ("spare_used", lbe(from_s, to_s) / spare),
         ]);
         let rtts = [
             ("rtt_before_ms", 0.0, from_s),
@@ -174,18 +164,61 @@ fn measure_periods(run: &RunResult, from_s: f64, to_s: f64) -> Values {
             ("rtt_after_ms", to_s, end_s),
         ];
         values.extend(rtts.into_iter().filter_map(|(name, from_s, to_s)| {
-            mean_rtt_ms(be_flow, from_s, to_s).map(|rtt_ms| (name, rtt_ms))
+            let rtt_us = mean_sample(be_flow, from_s, to_s, |sample| sample.rtt_us.into());
+            rtt_us.map(|rtt_us| (name, rtt_us / 1e3))
         }));
+    } else {
+        let settled_s = (from_s + SETTLING_S).min(to_s - 1.0);
+        values.push(("utilisation", both(from_s, to_s)));
+        values.push(("settled", both(settled_s, to_s)));
+        let recovered_s = recovered_s(run, from_s, to_s);
+        values.extend(recovered_s.map(|at_s| ("recovery_s", at_s - from_s)));
     }
+    let lbe_flow = run.flows_of(Role::LessThanBestEffort).next();
+    values.extend(
+        lbe_flow
+            .and_then(|flow| window_of_cwnd(flow, from_s))
+            .map(|share| ("window_of_cwnd", share)),
+    );
     values
 }
 
-fn mean_rtt_ms(flow: &FlowResult, from_s: f64, to_s: f64) -> Option<f64> {
+/// The paper has its flow recovered after about so long.
+const SETTLING_S: f64 = 20.0;
+
+/// When the link is first used to 0.95 for 2 s in the period.
+fn recovered_s(run: &RunResult, from_s: f64, to_s: f64) -> Option<f64> {
+    let steps = ((to_s - from_s - 2.0) / 0.1).max(0.0) as u32;
+    (0..steps)
+        .map(|step| from_s + f64::from(step) * 0.1)
+        .find(|at_s| {
+            let used = goodput(run, Role::LessThanBestEffort, *at_s, at_s + 2.0);
+            used >= 0.95 * max_goodput(run)
+        })
+}
+
+/// The window that the sender sees 0.2 to 0.5 s after the switch in relation to its
+/// congestion window in the second before; `None` for a flow that starts later.
+fn window_of_cwnd(flow: &FlowResult, from_s: f64) -> Option<f64> {
+    let cwnd_bytes = |sample: &TcpSample| f64::from(sample.cwnd_segments * sample.mss_bytes);
+    let cwnd = mean_sample(flow, from_s - 1.0, from_s, cwnd_bytes)?;
+    let window = mean_sample(flow, from_s + 0.2, from_s + 0.5, |sample| {
+        f64::from(sample.peer_window_bytes)
+    })?;
+    Some(window / cwnd)
+}
+
+fn mean_sample(
+    flow: &FlowResult,
+    from_s: f64,
+    to_s: f64,
+    value: impl Fn(&TcpSample) -> f64,
+) -> Option<f64> {
     let samples = flow.samples.iter();
     mean(
         samples
             .filter(|sample| (from_s..to_s).contains(&sample.time_s))
-            .map(|sample| f64::from(sample.rtt_us) / 1e3),
+            .map(value),
     )
 }
 

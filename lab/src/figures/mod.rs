@@ -5,14 +5,18 @@
 //! path of its own under a policy; [`Figure`]s are computed from the results.
 
 mod batch;
+mod catalogue;
 mod choice;
 mod command;
 mod figure;
 mod measure;
+mod paper;
+mod presentation;
 mod run;
 mod scenario;
 mod table;
 
+pub use catalogue::{Entry, Target};
 pub use choice::PolicyChoice;
 pub use command::{CompareArguments, FiguresArguments};
 pub use figure::Figure;

@@ -109,7 +109,10 @@ impl Scenario {
     pub fn alone(&self) -> Option<Self> {
         let is_asked = !matches!(
             self.question,
-            Question::Alone { .. } | Question::Fairness | Question::Periods { .. }
+            Question::Alone { .. }
+                | Question::Share
+                | Question::Fairness
+                | Question::Periods { .. }
         );
         is_asked.then(|| {
             let mut alone = self.clone();
@@ -118,20 +121,43 @@ impl Scenario {
             alone
         })
     }
+
+    /// The same, measured for so long in place of 60 s; on-off flows keep whole cycles,
+    /// two at the least.
+    pub(super) fn measured_for(mut self, measured_s: f64) -> Self {
+        let period_s = self.flows.iter().find_map(|flow| match flow.kind {
+            FlowKind::OnOff { period_s } => Some((period_s, flow.start_s)),
+            _ => None,
+        });
+        self.duration_s = match period_s {
+            Some((period_s, start_s)) => {
+                let cycles = (measured_s / (2.0 * period_s)).round().max(2.0);
+                start_s + cycles * 2.0 * period_s
+            }
+            None => self.measure_from_s + measured_s,
+        };
+        self
+    }
 }
 
 /// How long flows are measured after all of them have started.
-const MEASURED_S: f64 = 60.0;
+pub(super) const MEASURED_S: f64 = 60.0;
 
-fn best_effort(kind: FlowKind) -> FlowSpec {
+pub(super) fn best_effort(kind: FlowKind) -> FlowSpec {
     FlowSpec::new("be", Role::BestEffort, kind)
 }
 
-fn yielding() -> FlowSpec {
+pub(super) fn yielding() -> FlowSpec {
     FlowSpec::new("lbe", Role::LessThanBestEffort, FlowKind::Greedy)
 }
 
-fn scenario(name: &str, title: &str, flows: Vec<FlowSpec>, question: Question) -> Scenario {
+/// A scenario on the home link, measured from the last start on for 60 s.
+pub(super) fn scenario(
+    name: &str,
+    title: &str,
+    flows: Vec<FlowSpec>,
+    question: Question,
+) -> Scenario {
     let measure_from_s = flows.iter().map(|flow| flow.start_s).fold(0.0, f64::max);
     Scenario {
         name: name.into(),
@@ -191,10 +217,8 @@ fn on_off(period_s: f64) -> Scenario {
     let name = format!("s4t{period_s}");
     let title = format!("greedy BE, {period_s} s on, {period_s} s off");
     let mut scenario = scenario(&name, &title, flows, Question::OnOff);
-    let cycles = (MEASURED_S / (2.0 * period_s)).round();
-    scenario.duration_s = 5.0 + cycles * 2.0 * period_s;
     scenario.measure_from_s = 0.0;
-    scenario
+    scenario.measured_for(MEASURED_S)
 }
 
 fn several(count: u8) -> Scenario {

@@ -120,6 +120,10 @@ pub struct TcpSample {
     pub time_s: f64,
     /// Congestion window.
     pub cwnd_segments: u32,
+    /// Payload of a full segment.
+    pub mss_bytes: u32,
+    /// The window that the receiver advertised last.
+    pub peer_window_bytes: u32,
     /// Smoothed round-trip time.
     pub rtt_us: u32,
     /// Segments sent again, from the beginning.

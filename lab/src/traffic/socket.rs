@@ -213,11 +213,42 @@ fn none_if_would_block<T>() -> io::Result<Option<T>> {
     }
 }
 
+/// The part of the kernel's `struct tcp_info` up to what is used here, which is more
+/// than libc knows.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct TcpInfo {
+    state_and_options: [u8; 8],
+    rto_ato: [u32; 2],
+    /// Payload of a full segment.
+    pub(super) snd_mss: u32,
+    rcv_mss_to_rcv_ssthresh: [u32; 12],
+    /// Smoothed round-trip time. *Units:* µs.
+    pub(super) rtt: u32,
+    rttvar_and_ssthresh: [u32; 2],
+    /// Congestion window. *Units:* segments.
+    pub(super) snd_cwnd: u32,
+    advmss_to_rcv_space: [u32; 4],
+    /// Segments sent again.
+    pub(super) total_retrans: u32,
+    pacing_rate_to_bytes_retrans: [u64; 14],
+    dsack_dups_to_rcv_ooopack: [u32; 3],
+    /// The window that the peer advertised last. *Units:* bytes.
+    pub(super) snd_wnd: u32,
+}
+
+// From <linux/tcp.h>, which never moves a field.
+const _: () = assert!(std::mem::offset_of!(TcpInfo, snd_mss) == 16);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, rtt) == 68);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, snd_cwnd) == 80);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, total_retrans) == 100);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, snd_wnd) == 228);
+
 /// The sender's `TCP_INFO`.
-pub(super) fn tcp_info(fd: BorrowedFd) -> io::Result<libc::tcp_info> {
-    // SAFETY: tcp_info consists of integers, for which zero is a value.
-    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
-    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+pub(super) fn tcp_info(fd: BorrowedFd) -> io::Result<TcpInfo> {
+    // SAFETY: TcpInfo consists of integers, for which zero is a value.
+    let mut info: TcpInfo = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<TcpInfo>() as libc::socklen_t;
     // SAFETY: the pointers describe `info` and `length`, which outlive the call.
     let result = unsafe {
         libc::getsockopt(

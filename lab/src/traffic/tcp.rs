@@ -161,9 +161,11 @@ impl TcpFlow {
         if let Some(info) = self.sending_end().and_then(|fd| socket::tcp_info(fd).ok()) {
             self.result.samples.push(TcpSample {
                 time_s: now_s,
-                cwnd_segments: info.tcpi_snd_cwnd,
-                rtt_us: info.tcpi_rtt,
-                retransmitted_segments: info.tcpi_total_retrans,
+                cwnd_segments: info.snd_cwnd,
+                mss_bytes: info.snd_mss,
+                peer_window_bytes: info.snd_wnd,
+                rtt_us: info.rtt,
+                retransmitted_segments: info.total_retrans,
             });
         }
         Some(after(epoch_ns, now_s + f64::from(every_ms) / 1e3))
@@ -171,7 +173,7 @@ impl TcpFlow {
 
     pub(super) fn finish(mut self) -> FlowResult {
         if let Some(info) = self.sending_end().and_then(|fd| socket::tcp_info(fd).ok()) {
-            self.result.retransmitted_segments = info.tcpi_total_retrans;
+            self.result.retransmitted_segments = info.total_retrans;
         }
         self.result
     }
