@@ -5,11 +5,14 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::stat::fstat;
+use nix::unistd::Pid;
 
 use crate::LabError;
 
@@ -83,6 +86,29 @@ impl NamespaceHandle {
         // SAFETY: between fork and exec the closure only calls setns(2), which is
         // async-signal-safe; the descriptor lives in the closure.
         unsafe { command.pre_exec(enter) };
+    }
+
+    /// The processes in the namespace, by their main threads.
+    ///
+    /// *Errors:* [`LabError::System`] when `/proc` is not mounted.
+    pub fn processes(&self) -> Result<Vec<Pid>, LabError> {
+        let failed = |error| LabError::system("list /proc", error, "is /proc mounted?");
+        let own = fstat(self.fd.as_fd())
+            .map_err(|errno| failed(errno.into()))?
+            .st_ino;
+        let mut processes = Vec::new();
+        for entry in fs::read_dir("/proc").map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let Ok(number) = entry.file_name().to_string_lossy().parse() else {
+                continue;
+            };
+            // Processes come and go, and those that have ended are in no namespace.
+            let namespace = fs::metadata(entry.path().join("ns/net"));
+            if namespace.is_ok_and(|namespace| namespace.ino() == own) {
+                processes.push(Pid::from_raw(number));
+            }
+        }
+        Ok(processes)
     }
 
     /// Sets sysctls of the namespace, by dotted name: `net.ipv4.tcp_timestamps`.

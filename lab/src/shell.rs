@@ -15,10 +15,10 @@ pub use args::ShellArgs;
 
 use crate::LabError;
 use crate::emulator::{
-    CLIENT_IPV4, CLIENT_IPV6, DirectionReport, EmulatorReport, PathSpec, SERVER_IPV4, SERVER_IPV6,
-    Testbed,
+    CLIENT_IPV4, CLIENT_IPV6, DirectionReport, EmulatorReport, Path, PathSpec, SERVER_IPV4,
+    SERVER_IPV6, Testbed,
 };
-use programs::{Background, run_in_foreground};
+use programs::{end_all, run_in_background, run_in_foreground};
 
 /// Runs a shell or a command behind the link; answers its exit status, 128 and the
 /// number for one that a signal ended.
@@ -30,36 +30,38 @@ use programs::{Background, run_in_foreground};
 /// [`LabError::System`] for a command that cannot be started.
 pub fn run(args: &ShellArgs) -> Result<u8, LabError> {
     let spec = args.path_spec()?;
-    let is_shell = args.command.is_empty();
     let banner = banner(&spec, args.server.as_deref());
     let testbed = Testbed::start(vec![spec])?;
     let path = testbed.path(0);
-    let server = match &args.server {
-        Some(line) => {
-            let mut command = Command::new("sh");
-            command.arg("-c").arg(line);
-            path.server().move_child(&mut command);
-            Some(Background::start(with_addresses(command), line)?)
-        }
-        None => None,
-    };
-    if is_shell {
+    if args.command.is_empty() {
         eprintln!("{banner}");
     }
-    let words = if is_shell {
-        vec![shell()]
-    } else {
-        args.command.clone()
-    };
-    let mut command = Command::new(&words[0]);
-    command.args(&words[1..]);
-    path.client().move_child(&mut command);
-    let status = run_in_foreground(with_addresses(command));
-    if let Some(server) = server {
-        server.end();
-    }
+    let status = run_both_ends(args, path);
+    end_all(path.client())?;
+    end_all(path.server())?;
     let report = testbed.stop()?;
     eprintln!("{}", summary(&report));
+    status
+}
+
+fn run_both_ends(args: &ShellArgs, path: &Path) -> Result<u8, LabError> {
+    let mut server = None;
+    if let Some(line) = &args.server {
+        let mut command = path.server().command("sh");
+        command.arg("-c").arg(line);
+        server = Some((run_in_background(with_addresses(command))?, line));
+    }
+    let shell = shell();
+    let (program, arguments) = args.command.split_first().unwrap_or((&shell, &[]));
+    let mut command = path.client().command(program);
+    command.args(arguments);
+    let status = run_in_foreground(with_addresses(command));
+    if let Some((mut server, line)) = server
+        && let Ok(Some(failure)) = server.try_wait()
+        && !failure.success()
+    {
+        eprintln!("--server `{line}` had ended by itself: {failure}");
+    }
     status
 }
 

@@ -4,12 +4,12 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SigHandler, Signal, killpg, signal};
-use nix::unistd::Pid;
+use nix::sys::signal::{SigHandler, Signal, kill, signal};
 
 use crate::LabError;
+use crate::namespace::NamespaceHandle;
 
-/// How long the server's command may take to end before it is killed.
+/// How long programs may take to end before they are killed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs the command with the terminal, as a shell would, and answers its status.
@@ -26,39 +26,33 @@ pub(super) fn run_in_foreground(mut command: Command) -> Result<u8, LabError> {
     Ok(exit_status(status))
 }
 
-/// A command that runs until it is told to end, with all that it started.
-pub(super) struct Background {
-    child: Child,
-    line: String,
+/// Starts a command in a process group of its own, away from the terminal's input.
+pub(super) fn run_in_background(mut command: Command) -> Result<Child, LabError> {
+    command.process_group(0).stdin(Stdio::null());
+    die_with_parent(&mut command, Signal::SIGTERM);
+    spawn(&mut command)
 }
 
-impl Background {
-    /// Starts the command in a process group of its own, away from the terminal's input.
-    pub(super) fn start(mut command: Command, line: &str) -> Result<Self, LabError> {
-        command.process_group(0).stdin(Stdio::null());
-        die_with_parent(&mut command, Signal::SIGTERM);
-        Ok(Self {
-            child: spawn(&mut command)?,
-            line: line.to_owned(),
-        })
-    }
-
-    /// Asks the group to end, and kills it when it does not.
-    pub(super) fn end(mut self) {
-        if let Ok(Some(status)) = self.child.try_wait() {
-            eprintln!("--server `{}` had ended by itself: {status}", self.line);
+/// Asks every process in the namespace to end, daemons too, and kills those that do not.
+pub(super) fn end_all(namespace: &NamespaceHandle) -> Result<(), LabError> {
+    let tell_all = |signal| -> Result<bool, LabError> {
+        let processes = namespace.processes()?;
+        for process in &processes {
+            // One that has ended by now is what is wanted.
+            let _ = kill(*process, signal);
         }
-        let group = Pid::from_raw(self.child.id().cast_signed());
-        // A group without processes is what is wanted.
-        let _ = killpg(group, Signal::SIGTERM);
-        let deadline = Instant::now() + PATIENCE;
-        while killpg(group, None).is_ok() && Instant::now() < deadline {
-            let _ = self.child.try_wait();
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let _ = killpg(group, Signal::SIGKILL);
-        let _ = self.child.wait();
+        Ok(!processes.is_empty())
+    };
+    let deadline = Instant::now() + PATIENCE;
+    let mut are_some_left = tell_all(Some(Signal::SIGTERM))?;
+    while are_some_left && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+        are_some_left = tell_all(None)?;
     }
+    if are_some_left {
+        tell_all(Some(Signal::SIGKILL))?;
+    }
+    Ok(())
 }
 
 fn spawn(command: &mut Command) -> Result<Child, LabError> {
