@@ -130,7 +130,7 @@ fn keep(line: UnixStream, duty: Duty, policy: &Policy) -> Result<()> {
             let word = if already {
                 Start::AlreadyAttached(cause)
             } else {
-                Start::Refused(cause)
+                Start::Refused(explain(&cause))
             };
             return say(&line, &word);
         }
@@ -378,8 +378,8 @@ pub fn cgroup_id(cgroup: &Cgroup) -> String {
     format!("cgroup-{}", cgroup.id())
 }
 
-/// A new cgroup below our own, or where that cannot be, below the root.
-fn make_cgroup() -> Result<Cgroup> {
+/// A new cgroup for this process to use, below its own, or where that cannot be, below the root.
+pub fn make_cgroup() -> Result<Cgroup> {
     let name = format!("ebb-run-{}", std::process::id());
     let own = Cgroup::of_process(std::process::id());
     let below_own = own
@@ -414,6 +414,17 @@ fn remove_left_over(parent: &Cgroup) {
             // Fails, as it should, while processes live there.
             let _ = std::fs::remove_dir(entry.path());
         }
+    }
+}
+
+/// Why something did not work: what this machine lacks, where it lacks something.
+fn explain(cause: &str) -> String {
+    match ebb_kernel::features::probe().missing().next() {
+        Some(missing) => format!(
+            "{}: {}; {} (the system said: {cause}; 'ebb doctor' tells more)",
+            missing.name, missing.detail, missing.remedy
+        ),
+        None => cause.to_owned(),
     }
 }
 

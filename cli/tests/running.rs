@@ -101,16 +101,8 @@ fn the_command_starts_with_the_signal_mask_and_the_ignored_signals_of_its_caller
         .output()
         .unwrap();
     let run = [env!("CARGO_BIN_EXE_ebb"), "run", "--"];
-    let mut nohup = ebb.command([]);
-    nohup = {
-        let mut command = std::process::Command::new("nohup");
-        command.envs(
-            nohup
-                .get_envs()
-                .filter_map(|(name, value)| Some((name, value?))),
-        );
-        command
-    };
+    let mut nohup = std::process::Command::new("nohup");
+    nohup.envs(ebb.environment());
     let under_ebb = nohup.args(run).args(grep).output().unwrap();
     assert!(
         stdout(&plain).contains("SigBlk:\t0000000000000000"),
@@ -172,13 +164,8 @@ fn control_c_reaches_the_command_once_and_its_handling_counts() {
         env!("CARGO_BIN_EXE_ebb")
     );
     let ebb = Ebb::new();
-    let runtime = ebb.command([]);
     let mut script = std::process::Command::new("script");
-    script.envs(
-        runtime
-            .get_envs()
-            .filter_map(|(name, value)| Some((name, value?))),
-    );
+    script.envs(ebb.environment());
     script.args(["--quiet", "--return", "--command", &command, "/dev/null"]);
     let mut running = Running::start(&mut script);
     running

@@ -4,6 +4,8 @@
 pub mod attach;
 pub mod demo;
 pub mod detach;
+pub mod doctor;
+pub mod lab;
 pub mod man;
 pub mod policies;
 pub mod run;
@@ -20,7 +22,9 @@ pub enum Command {
     Detach(detach::Detach),
     Status(status::Status),
     Policies(policies::Policies),
+    Doctor(doctor::Doctor),
     Demo(demo::Demo),
+    Lab(lab::Lab),
     Man(man::Man),
 }
 
@@ -29,10 +33,12 @@ impl Command {
     pub fn execute(self) -> Result<u8> {
         match self {
             Self::Run(command) => command.execute(),
+            Self::Doctor(command) => command.execute(),
             Self::Attach(command) => command.execute().map(|()| 0),
             Self::Detach(command) => command.execute().map(|()| 0),
             Self::Status(command) => command.execute().map(|()| 0),
             Self::Policies(command) => command.execute().map(|()| 0),
+            Self::Lab(command) => command.execute(),
             Self::Demo(command) => command.execute().map(|()| 0),
             Self::Man(command) => command.execute().map(|()| 0),
         }

@@ -42,6 +42,11 @@ impl Ebb {
         command
     }
 
+    /// What makes any `ebb` use this one's runtime directory.
+    pub fn environment(&self) -> [(&'static str, PathBuf); 1] {
+        [("EBB_RUNTIME_DIR", self.runtime.path().to_path_buf())]
+    }
+
     pub fn output<const N: usize>(&self, arguments: [&str; N]) -> Output {
         self.command(arguments)
             .stdin(Stdio::null())

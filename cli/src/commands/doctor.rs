@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb doctor`: what this machine offers, and what to do about the rest.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+use clap::Args;
+use ebb_algorithms::Policy;
+use ebb_kernel::features::{self, Feature, Presence};
+use ebb_kernel::{AttachOptions, Attachment};
+use serde::Serialize;
+
+use crate::keeper;
+use crate::output;
+use crate::scope;
+
+/// Tell what this machine offers, and what to do about what is missing
+#[derive(Debug, Args)]
+#[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+pub struct Doctor {
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+const LONG_ABOUT: &str = "\
+Tell what this machine offers, and what to do about what is missing.
+
+Looks at everything that Ebb uses, says which backend `ebb run` will use, and gives a remedy \
+for each thing that is missing. As root it also tries: it attaches a policy to an empty cgroup \
+of its own and takes it off again. Nothing else is changed.";
+
+const AFTER_HELP: &str = "\
+Exit status: 0 Ebb can be used here, 1 it cannot.
+
+Examples:
+  sudo ebb doctor
+  sudo ebb doctor --json | jq -r '.checks[] | select(.presence == \"missing\") | .remedy'";
+
+#[derive(Serialize)]
+struct Diagnosis {
+    kernel_release: String,
+    is_usable: bool,
+    /// The backend that `ebb run` will use, if any.
+    backend: Option<&'static str>,
+    checks: Vec<Check>,
+}
+
+#[derive(Serialize)]
+struct Check {
+    key: &'static str,
+    name: &'static str,
+    presence: &'static str,
+    is_required: bool,
+    detail: String,
+    /// Only if it is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+impl Doctor {
+    /// Prints the diagnosis; answers the exit status.
+    pub fn execute(self) -> Result<u8> {
+        let diagnosis = examine();
+        if self.json {
+            output::print_json(&diagnosis)?;
+        } else {
+            output::print(&describe(&diagnosis))?;
+        }
+        Ok(u8::from(!diagnosis.is_usable))
+    }
+}
+
+fn examine() -> Diagnosis {
+    let features = features::probe();
+    let mut checks: Vec<Check> = features.features.iter().map(Check::from).collect();
+    checks.push(place());
+    if features.is_usable() {
+        checks.push(trial());
+    }
+    let is_usable = checks
+        .iter()
+        .all(|check| !check.is_required || check.presence != "missing");
+    let kernel_release = features.kernel_release;
+    Diagnosis {
+        kernel_release,
+        is_usable,
+        backend: is_usable.then_some("kernel"),
+        checks,
+    }
+}
+
+impl From<&Feature> for Check {
+    fn from(feature: &Feature) -> Self {
+        let is_missing = feature.presence == Presence::Missing;
+        Self {
+            key: feature.key,
+            name: feature.name,
+            presence: match feature.presence {
+                Presence::Present => "present",
+                Presence::Missing => "missing",
+                Presence::Unknown => "unknown",
+            },
+            is_required: feature.is_required,
+            detail: feature.detail.clone(),
+            remedy: is_missing.then(|| feature.remedy.to_owned()),
+        }
+    }
+}
+
+/// Where `ebb run` puts its commands.
+fn place() -> Check {
+    let detail = if scope::is_available() {
+        "a transient scope of systemd".to_owned()
+    } else {
+        match ebb_kernel::cgroup::Cgroup::of_process(std::process::id()) {
+            Ok(own) => format!("a cgroup below {}", own.path().display()),
+            Err(_) => "a cgroup below the root".to_owned(),
+        }
+    };
+    Check {
+        key: "place",
+        name: "place for commands",
+        presence: "present",
+        is_required: false,
+        detail,
+        remedy: None,
+    }
+}
+
+/// The proof of the pudding.
+fn trial() -> Check {
+    let error = try_out().err().map(|error| output::describe(&error));
+    Check {
+        key: "trial",
+        name: "trial",
+        presence: if error.is_none() {
+            "present"
+        } else {
+            "missing"
+        },
+        is_required: true,
+        detail: match &error {
+            None => "a policy was attached to an empty cgroup and taken off again".to_owned(),
+            Some(error) => error.clone(),
+        },
+        remedy: error.map(|_| "look up the reason above; with -vv Ebb tells more".to_owned()),
+    }
+}
+
+fn try_out() -> Result<()> {
+    let cgroup = keeper::make_cgroup()?;
+    let tried = Attachment::attach(&cgroup, &Policy::default(), AttachOptions::default())
+        .and_then(Attachment::detach);
+    cgroup.remove()?;
+    match tried {
+        // Under a policy already: then it works.
+        Err(ebb_kernel::Error::AlreadyAttached { .. }) => Ok(()),
+        tried => Ok(tried?),
+    }
+}
+
+fn describe(diagnosis: &Diagnosis) -> String {
+    let mut text = format!("Linux {}\n\n", diagnosis.kernel_release);
+    for check in &diagnosis.checks {
+        let mark = match (check.presence, check.is_required) {
+            ("present", _) => "ok",
+            ("missing", true) => "MISSING",
+            ("missing", false) => "absent",
+            _ => "unknown",
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {mark:8} {}: {}", check.name, check.detail);
+        if let (Some(remedy), true) = (&check.remedy, check.is_required) {
+            let _ = writeln!(text, "  {:8} -> {remedy}", "");
+        }
+    }
+    text.push_str(match diagnosis.backend {
+        Some(_) => "\n`ebb run` uses the kernel backend here.\n",
+        None => "\nEbb cannot be used here, as this user: see what is missing above.\n",
+    });
+    text
+}
