@@ -32,7 +32,7 @@ const SHELL_AFTER_HELP: &str = "\
 Examples:
   sudo ebb lab shell --rate 10mbit --delay 50ms --queue 86
   sudo ebb lab shell --rate 10mbit --delay 50ms --server 'python3 -m http.server 80'
-  sudo ebb lab shell --trace cell.txt --loss 1% --server 'nginx -g "daemon off;"' -- curl http://10.77.0.1/
+  sudo ebb lab shell --trace cell.txt --loss 1% --server 'nginx -g \"daemon off;\"' -- curl http://10.77.0.1/
 
 Exit status: that of the shell or command, 128 and the number of the signal that ended it; 1 when \
 Ebb failed.";
