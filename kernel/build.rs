@@ -12,6 +12,7 @@ fn main() {
     rerun_on_change_of_headers(&kernel.join("bpf"));
     rerun_on_change_of_headers(&algorithms);
     compile(&kernel, &algorithms, &out, "receiver");
+    compile(&kernel, &algorithms, &out, "replay");
 }
 
 fn compile(kernel: &Path, algorithms: &Path, out: &Path, name: &str) {

@@ -195,21 +195,6 @@ pub(crate) fn iterate(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     own(unsafe { raw::bpf_iter_create(link.as_raw_fd()) })
 }
 
-/// Runs a program of type "syscall" once on `context`, which it may change.
-pub(crate) fn run(program: BorrowedFd<'_>, context: &mut [u8]) -> io::Result<u32> {
-    let mut options = raw::bpf_test_run_opts {
-        sz: size_of::<raw::bpf_test_run_opts>() as _,
-        ctx_in: context.as_ptr().cast(),
-        ctx_size_in: context.len() as u32,
-        ctx_out: context.as_mut_ptr().cast(),
-        ctx_size_out: context.len() as u32,
-        ..Default::default()
-    };
-    // SAFETY: the context's lengths are right; the kernel copies in before it copies out.
-    check(unsafe { raw::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) })?;
-    Ok(options.retval)
-}
-
 /// The clock of leases: that of `bpf_ktime_get_ns`.
 pub(crate) fn monotonic_ns() -> u64 {
     let mut now = libc::timespec {

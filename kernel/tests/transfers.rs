@@ -3,6 +3,7 @@
 
 mod support;
 
+use ebb_algorithms::ReceiverFlow;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::trace::{Input, Trace};
 use ebb_kernel::{AttachOptions, Attachment, Error, Flow, Selection, requires_root};
@@ -220,8 +221,8 @@ fn a_second_policy_on_the_same_connections_is_refused() {
 }
 
 #[test]
-fn a_trace_holds_every_call_of_the_law() {
-    if !requires_root("a_trace_holds_every_call_of_the_law") {
+fn a_trace_holds_every_call_and_gives_the_same_windows_natively() {
+    if !requires_root("a_trace_holds_every_call_and_gives_the_same_windows_natively") {
         return;
     }
     let cable = cable();
@@ -255,8 +256,26 @@ fn a_trace_holds_every_call_of_the_law() {
     assert_eq!(counters.trace_lost, 0);
     let connections = trace.by_connection();
     assert_eq!(connections.len(), 1);
-    let orders = connections[0].1.iter().map(|record| record.order);
-    assert!(orders.eq(0..trace.records.len() as u32), "none is missing");
+    let records = &connections[0].1;
+    let orders = records.iter().map(|record| record.order);
+    assert!(orders.eq(0..records.len() as u32), "none is missing");
+    let Input::Start(start) = records[0].input else {
+        panic!("begins with {:?}", records[0].input);
+    };
+    let mut flow = ReceiverFlow::new(policy(), &start);
+    for record in &records[1..] {
+        match &record.input {
+            Input::Start(_) => panic!("a second start"),
+            Input::Segment(segment) => flow.on_segment(segment),
+            Input::Ack(ack) => flow.on_ack(ack),
+        }
+        assert_eq!(
+            flow.window_bytes(),
+            record.rwnd_bytes,
+            "call {}",
+            record.order
+        );
+    }
 }
 
 fn cable() -> Cable {

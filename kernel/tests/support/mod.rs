@@ -67,9 +67,8 @@ impl Cable {
             }
         }
         let router = cable.namespace(Side::Router);
-        for switch in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
-            let command = format!("echo 1 > /proc/sys/net/{switch}");
-            ip(&["netns", "exec", &router, "sh", "-c", &command]);
+        for switch in ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"] {
+            cable.set(Side::Router, switch, "1");
         }
         // Packets arrive at the bottleneck one by one, as on a real link.
         let left = cable.namespace(Side::Left);
@@ -96,6 +95,12 @@ impl Cable {
     /// Moves the calling thread to a side of the cable.
     pub fn enter(&self, side: Side) {
         enter_namespace(&self.namespace(side));
+    }
+
+    /// Sets a value below /proc/sys on one side.
+    pub fn set(&self, side: Side, name: &str, value: &str) {
+        let command = format!("echo {value} > /proc/sys/{name}");
+        ip(&["netns", "exec", &self.namespace(side), "sh", "-c", &command]);
     }
 
     fn bare(sides: &[Side]) -> Self {

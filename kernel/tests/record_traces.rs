@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Records the traces of `algorithms/traces` anew, from real transfers:
+//!
+//! ```text
+//! sudo -E cargo test -p ebb-kernel --test record_traces -- --ignored --test-threads=1
+//! ```
+
+mod support;
+
+use ebb_algorithms::{Policy, laws};
+use ebb_kernel::trace::{RECORD_BYTES, Trace, TraceWriter};
+use ebb_kernel::{AttachOptions, Attachment, requires_root};
+use std::path::Path;
+use std::time::Duration;
+use support::process::{Actor, Role, role};
+use support::transfer::Sender;
+use support::{Cable, Side};
+
+/// Keeps each file below 300 kB.
+const MAX_RECORDS: usize = 300_000 / RECORD_BYTES - 3;
+const TIME: Duration = Duration::from_secs(6);
+
+#[test]
+fn play_a_role() {
+    role();
+}
+
+#[test]
+#[ignore = "rewrites algorithms/traces; run it by hand"]
+fn record_all() {
+    if !requires_root("record_all") {
+        return;
+    }
+    for law in laws() {
+        let policy = Policy::with_defaults(law);
+        record(
+            &policy,
+            "alone",
+            &Cable::with_bottleneck(10, 40 * 1514),
+            alone,
+        );
+        record(
+            &policy,
+            "shared",
+            &Cable::with_bottleneck(10, 40 * 1514),
+            shared,
+        );
+        record(
+            &policy,
+            "upload-ipv6",
+            &Cable::with_bottleneck(10, 40 * 1514),
+            upload_ipv6,
+        );
+        record(
+            &policy,
+            "lossy",
+            &Cable::with_bottleneck(10, 5 * 1514),
+            alone,
+        );
+        record(&policy, "aggregated", &Cable::new(), alone);
+        let cable = Cable::with_bottleneck(10, 40 * 1514);
+        cable.set(Side::Left, "net/ipv4/tcp_timestamps", "0");
+        record(&policy, "no-timestamps", &cable, shared);
+    }
+}
+
+fn record(policy: &Policy, condition: &str, cable: &Cable, transfer: fn(&Cable)) {
+    let name = format!("{}-{condition}.trace", policy.law().name);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .with_file_name("algorithms")
+        .join("traces");
+    std::fs::create_dir_all(&folder).unwrap();
+    let whole = std::env::temp_dir().join(&name);
+    let options = AttachOptions {
+        trace: Some(whole.clone()),
+        ..Default::default()
+    };
+    let attachment = Attachment::attach(&cable.cgroup, policy, options).unwrap();
+    transfer(cable);
+    let counters = attachment.counters().unwrap();
+    attachment.detach().unwrap();
+    let trace = Trace::read(&whole).unwrap();
+    std::fs::remove_file(&whole).unwrap();
+    assert_eq!(counters.trace_lost, 0);
+    let (_, records) = trace.by_connection().remove(0);
+    let kept = records.len().min(MAX_RECORDS);
+    let mut writer = TraceWriter::create(folder.join(&name), policy).unwrap();
+    for record in &records[..kept] {
+        writer.write(record).unwrap();
+    }
+    writer.finish().unwrap();
+    println!("{name}: {kept} of {} calls, {counters:?}", records.len());
+}
+
+fn alone(cable: &Cable) {
+    let (sender, address) = Sender::listen(cable, cable.ipv4(Side::Left));
+    let _receiver = Actor::start(
+        cable,
+        Some(&cable.cgroup),
+        Role::Download,
+        &address.to_string(),
+    );
+    sender.measure_mbit_per_s(TIME / 2);
+}
+
+fn shared(cable: &Cable) {
+    let (sender, address) = Sender::listen(cable, cable.ipv4(Side::Left));
+    let _receiver = Actor::start(
+        cable,
+        Some(&cable.cgroup),
+        Role::Download,
+        &address.to_string(),
+    );
+    std::thread::sleep(TIME / 6);
+    {
+        let (_other, address) = Sender::listen(cable, cable.ipv4(Side::Left));
+        let _competitor = Actor::start(cable, None, Role::Download, &address.to_string());
+        std::thread::sleep(TIME / 2);
+    }
+    sender.measure_mbit_per_s(TIME / 3);
+}
+
+fn upload_ipv6(cable: &Cable) {
+    let address = cable.ipv6(Side::Right).to_string();
+    let mut server = Actor::start(cable, Some(&cable.cgroup), Role::Upload, &address);
+    let sender = Sender::connect(cable, server.told("LISTENING").parse().unwrap());
+    sender.measure_mbit_per_s(TIME / 2);
+}
