@@ -35,56 +35,9 @@
 #ifndef EBB_VULTURE_H
 #define EBB_VULTURE_H
 
-#include "vulture_cwnd.h"
-#include "vulture_piv.h"
-#include "vulture_round.h"
+#include "vulture_state.h"
 
-/* [READING §additions] Bounds of the window and of segments. */
-#define EBB_VULTURE_MAX_WINDOW_BYTES 0x3fffffffu
-#define EBB_VULTURE_MIN_MSS_BYTES 64u
-#define EBB_VULTURE_MAX_MSS_BYTES 65535u
-
-struct ebb_vulture_state {
-	u32 rwnd_bytes;        /* the answer */
-	u32 thresh_bytes;      /* rwndThresh */
-	u32 target_bytes;      /* where double or halve stops */
-	u32 mss_bytes;
-	u32 highest_seq;       /* end of the data seen */
-	u32 loss_seq;          /* the same when a loss halved last */
-	u32 round_bytes;       /* payload in this round trip */
-	u8 policy;             /* EBB_VULTURE_FIX ... */
-	u8 is_pausing;         /* until a segment reflects the policy */
-	u8 pauses_left;        /* further round trips of this pause */
-	u8 is_acting;          /* not observing: the window is applied */
-	u8 has_round;          /* round is set */
-	u8 has_increased;      /* within the round trip since increased */
-	u8 has_halved;         /* within the round trip since halved */
-	u8 is_recovering;      /* data before loss_seq is missing still */
-	struct ebb_vulture_mark round;      /* start of the round trip, or of the pause */
-	struct ebb_vulture_mark increased;
-	struct ebb_vulture_mark halved;
-	struct ebb_vulture_pairs pairs;
-	struct ebb_vulture_estimate estimate;
-};
-
-/* ---- helpers: the window ---- */
-
-EBB_INLINE void ebb_vulture_set_window(struct ebb_vulture_state *state, u64 bytes,
-				       const struct ebb_vulture_params *params)
-{
-	u64 floor_bytes = (u64)state->mss_bytes * params->min_window_mss;
-
-	state->rwnd_bytes = (u32)ebb_clamp(bytes, floor_bytes, EBB_VULTURE_MAX_WINDOW_BYTES);
-}
-
-EBB_INLINE void ebb_vulture_set_mss(struct ebb_vulture_state *state, u32 mss_bytes)
-{
-	if (mss_bytes)
-		state->mss_bytes = (u32)ebb_clamp(mss_bytes, EBB_VULTURE_MIN_MSS_BYTES,
-						  EBB_VULTURE_MAX_MSS_BYTES);
-	else if (!state->mss_bytes)
-		state->mss_bytes = 536; /* [RFC9293 §3.7.1] */
-}
+/* ---- helpers: the first window ---- */
 
 /* First window and first threshold of a flow that becomes less than best effort. */
 EBB_INLINE void ebb_vulture_set_first_window(struct ebb_vulture_state *state, u64 bytes,
@@ -93,9 +46,9 @@ EBB_INLINE void ebb_vulture_set_first_window(struct ebb_vulture_state *state, u6
 	ebb_vulture_set_window(state, bytes, params);
 	state->thresh_bytes = EBB_NO_LIMIT_BYTES;
 	if (params->first_thresh_x1024)
-		state->thresh_bytes = (u32)ebb_min((u64)state->rwnd_bytes *
-						   params->first_thresh_x1024 / 1024,
-						   EBB_NO_LIMIT_BYTES);
+		state->thresh_bytes =
+			(u32)ebb_min((u64)state->rwnd_bytes * params->first_thresh_x1024 / 1024,
+				     EBB_NO_LIMIT_BYTES);
 	state->policy = EBB_VULTURE_FIX;
 }
 
@@ -171,8 +124,8 @@ EBB_INLINE void ebb_vulture_set_policy(struct ebb_vulture_state *state, u8 polic
 		state->has_halved = 1;
 	} else if (policy == EBB_VULTURE_DOUBLE) {
 		state->target_bytes = (u32)ebb_min((u64)state->rwnd_bytes * 2,
-						   params->double_to_thresh ?
-						   state->thresh_bytes : EBB_NO_LIMIT_BYTES);
+						   params->double_to_thresh ? state->thresh_bytes
+									    : EBB_NO_LIMIT_BYTES);
 	} else if (policy == EBB_VULTURE_INCREASE) {
 		state->has_increased = 0;
 	}
@@ -182,8 +135,18 @@ EBB_INLINE void ebb_vulture_set_policy(struct ebb_vulture_state *state, u8 polic
 	    (params->pause_scope == EBB_VULTURE_SCOPE_CHANGED && !has_changed && !is_loss)) {
 		ebb_vulture_counts_clear(&state->pairs.counts);
 		ebb_vulture_begin_round(state, segment);
-	} else
+	} else {
 		ebb_vulture_begin_pause(state, segment, params);
+	}
+}
+
+/* A round trip is over: the flow that has no timestamps knows what came in it. */
+EBB_INLINE void ebb_vulture_end_round_bytes(struct ebb_vulture_state *state,
+					    const struct ebb_segment *segment)
+{
+	if (!segment->has_timestamps)
+		state->estimate.bytes = state->round_bytes;
+	state->round_bytes = 0;
 }
 
 /* At the end of a round trip. */
@@ -194,9 +157,9 @@ EBB_INLINE void ebb_vulture_decide(struct ebb_vulture_state *state,
 	u8 policy = ebb_vulture_choose(&state->pairs.counts,
 				       state->rwnd_bytes < state->thresh_bytes, params);
 
+	ebb_vulture_end_round_bytes(state, segment);
 	if (!segment->has_timestamps)
-		policy = params->no_timestamps_increases ? EBB_VULTURE_INCREASE :
-							   EBB_VULTURE_FIX;
+		policy = params->no_timestamps_increases ? EBB_VULTURE_INCREASE : EBB_VULTURE_FIX;
 	else if (!state->pairs.counts.all && params->no_piv_rule == EBB_VULTURE_NO_PIV_WAIT)
 		return;
 	else if (!state->pairs.counts.all && params->no_piv_rule == EBB_VULTURE_NO_PIV_KEEP)
@@ -239,6 +202,19 @@ EBB_INLINE void ebb_vulture_take_loss(struct ebb_vulture_state *state,
 	ebb_vulture_set_policy(state, EBB_VULTURE_HALVE, 1, segment, params);
 }
 
+/* Lets go what holds for a round trip, or until a loss is repaired. */
+EBB_INLINE void ebb_vulture_forget(struct ebb_vulture_state *state,
+				   const struct ebb_segment *segment,
+				   const struct ebb_vulture_params *params)
+{
+	if (ebb_vulture_mark_is_passed(&state->increased, segment, params))
+		state->has_increased &= params->increase_rule == EBB_VULTURE_INCREASE_PER_DECISION;
+	if (ebb_vulture_mark_is_passed(&state->halved, segment, params))
+		state->has_halved = 0;
+	if (!ebb_before32(segment->rcv_nxt, state->loss_seq))
+		state->is_recovering = 0;
+}
+
 /* ---- helpers: segments ---- */
 
 EBB_INLINE void ebb_vulture_take_packet(struct ebb_vulture_state *state,
@@ -248,19 +224,19 @@ EBB_INLINE void ebb_vulture_take_packet(struct ebb_vulture_state *state,
 	struct ebb_vulture_packet times;
 	u8 has_times;
 
-	has_times = ebb_vulture_pairs_clock(&state->pairs, segment->now_us, segment->tsval,
-					    params, &times);
+	has_times = ebb_vulture_pairs_clock(&state->pairs, segment->now_us, segment->tsval, params,
+					    &times);
 	if (!has_times || !state->is_acting)
 		return;
 	if (state->is_pausing && (params->pause_packets == EBB_VULTURE_PAUSE_STAND ||
 				  params->pause_packets == EBB_VULTURE_PAUSE_EMPTY))
 		return;
 	if (state->is_pausing && params->pause_packets == EBB_VULTURE_PAUSE_QUEUE)
-		ebb_vulture_packets_push(&state->pairs, segment->now_us, times.sent,
-					 times.arrived, params);
+		ebb_vulture_packets_push(&state->pairs, segment->now_us, times.sent, times.arrived,
+					 params);
 	else
-		ebb_vulture_pairs_take(&state->pairs, segment->now_us, times.sent,
-				       times.arrived, params);
+		ebb_vulture_pairs_take(&state->pairs, segment->now_us, times.sent, times.arrived,
+				       params);
 }
 
 /* Keeps the estimate of the congestion window, observing or not. */
@@ -272,15 +248,6 @@ EBB_INLINE void ebb_vulture_take_bytes(struct ebb_vulture_state *state,
 	if (segment->has_timestamps)
 		ebb_vulture_estimate_on_segment(&state->estimate, segment->tsecr,
 						segment->payload_bytes);
-}
-
-/* A round trip is over: the flow that has no timestamps knows what came in it. */
-EBB_INLINE void ebb_vulture_end_round_bytes(struct ebb_vulture_state *state,
-					    const struct ebb_segment *segment)
-{
-	if (!segment->has_timestamps)
-		state->estimate.bytes = state->round_bytes;
-	state->round_bytes = 0;
 }
 
 EBB_INLINE void ebb_vulture_observe(struct ebb_vulture_state *state,
@@ -299,12 +266,15 @@ EBB_INLINE void ebb_vulture_start_acting(struct ebb_vulture_state *state,
 					 const struct ebb_segment *segment,
 					 const struct ebb_vulture_params *params)
 {
+	u64 first_bytes = (u64)state->estimate.bytes * params->first_window_x1024 / 1024;
+
+	if (!first_bytes)
+		first_bytes = (u64)state->mss_bytes * params->first_window_mss;
 	state->is_acting = 1;
 	ebb_vulture_packets_clear(&state->pairs);
 	ebb_vulture_counts_clear(&state->pairs.counts);
 	if (state->rwnd_bytes == EBB_NO_LIMIT_BYTES)
-		ebb_vulture_set_first_window(state, (u64)state->estimate.bytes *
-						    params->first_window_x1024 / 1024, params);
+		ebb_vulture_set_first_window(state, first_bytes, params);
 	ebb_vulture_begin_round(state, segment);
 }
 
@@ -342,14 +312,9 @@ EBB_INLINE void ebb_vulture_on_segment(struct ebb_vulture_state *state,
 	else if (!state->is_acting)
 		ebb_vulture_start_acting(state, segment, params);
 
-	if (ebb_vulture_mark_is_passed(&state->increased, segment, params))
-		state->has_increased &= params->increase_rule == EBB_VULTURE_INCREASE_PER_DECISION;
-	if (ebb_vulture_mark_is_passed(&state->halved, segment, params))
-		state->has_halved = 0;
-	if (!ebb_before32(segment->rcv_nxt, state->loss_seq))
-		state->is_recovering = 0;
-
-	if (state->is_acting && state->is_pausing && ebb_vulture_is_pause_over(state, segment, params)) {
+	ebb_vulture_forget(state, segment, params);
+	if (state->is_acting && state->is_pausing &&
+	    ebb_vulture_is_pause_over(state, segment, params)) {
 		if (params->pause_packets != EBB_VULTURE_PAUSE_COUNT)
 			ebb_vulture_counts_clear(&state->pairs.counts);
 		ebb_vulture_begin_round(state, segment);
@@ -360,11 +325,8 @@ EBB_INLINE void ebb_vulture_on_segment(struct ebb_vulture_state *state,
 		return;
 	if (has_loss)
 		ebb_vulture_take_loss(state, segment, params);
-	else if (!state->is_pausing &&
-		 ebb_vulture_mark_is_passed(&state->round, segment, params)) {
-		ebb_vulture_end_round_bytes(state, segment);
+	else if (!state->is_pausing && ebb_vulture_mark_is_passed(&state->round, segment, params))
 		ebb_vulture_decide(state, segment, params);
-	}
 }
 
 /* Algorithm 5. */
@@ -372,8 +334,8 @@ EBB_INLINE void ebb_vulture_on_ack(struct ebb_vulture_state *state, const struct
 				   const struct ebb_vulture_params *params)
 {
 	u32 merge_ticks = (u32)ebb_div(params->jiffy_us, ack->local_tick_us, 1);
-	u32 acked_bytes = ebb_vulture_estimate_on_ack(&state->estimate, ack->ack_seq,
-						      ack->local_ts, merge_ticks);
+	u32 acked_bytes = ebb_vulture_estimate_on_ack(&state->estimate, ack->ack_seq, ack->local_ts,
+						      merge_ticks);
 	u64 rwnd_bytes = state->rwnd_bytes;
 
 	if (ack->is_observing || !state->is_acting)
@@ -394,8 +356,8 @@ EBB_INLINE void ebb_vulture_on_ack(struct ebb_vulture_state *state, const struct
 			acked_bytes /= 2;
 		rwnd_bytes = ebb_sub_floor(rwnd_bytes, acked_bytes);
 		if (params->halve_stop != EBB_VULTURE_STOP_NEVER)
-			rwnd_bytes = ebb_max(rwnd_bytes, ebb_min(state->rwnd_bytes,
-								 state->target_bytes));
+			rwnd_bytes = ebb_max(rwnd_bytes,
+					     ebb_min(state->rwnd_bytes, state->target_bytes));
 	}
 	ebb_vulture_set_window(state, rwnd_bytes, params);
 }

@@ -20,13 +20,13 @@
 
 /* Acknowledgements whose timestamps cannot, or need not, be told apart. */
 struct ebb_vulture_ack_group {
-	u32 first_ts;          /* our timestamp clock */
+	u32 first_ts; /* our timestamp clock */
 	u32 last_ts;
-	u32 bytes;             /* acknowledged by them, less what they have triggered */
+	u32 bytes; /* acknowledged by them, less what they have triggered */
 };
 
 struct ebb_vulture_estimate {
-	u32 bytes;             /* cwndEstimate */
+	u32 bytes; /* cwndEstimate */
 	u32 last_ack_seq;
 	u16 head;
 	u16 count;
@@ -37,8 +37,8 @@ struct ebb_vulture_estimate {
 
 EBB_INLINE void ebb_vulture_estimate_add(struct ebb_vulture_estimate *estimate, u32 bytes)
 {
-	estimate->bytes = (u32)ebb_min((u64)estimate->bytes + bytes,
-				       EBB_VULTURE_MAX_ESTIMATE_BYTES);
+	estimate->bytes =
+		(u32)ebb_min((u64)estimate->bytes + bytes, EBB_VULTURE_MAX_ESTIMATE_BYTES);
 }
 
 EBB_INLINE void ebb_vulture_estimate_pop(struct ebb_vulture_estimate *estimate)
@@ -48,8 +48,8 @@ EBB_INLINE void ebb_vulture_estimate_pop(struct ebb_vulture_estimate *estimate)
 }
 
 /* Counts a segment that echoes tsecr. */
-EBB_INLINE void ebb_vulture_estimate_on_segment(struct ebb_vulture_estimate *estimate,
-						u32 tsecr, u32 payload_bytes)
+EBB_INLINE void ebb_vulture_estimate_on_segment(struct ebb_vulture_estimate *estimate, u32 tsecr,
+						u32 payload_bytes)
 {
 	struct ebb_vulture_ack_group *group;
 	int step;
@@ -92,8 +92,8 @@ EBB_INLINE u32 ebb_vulture_estimate_on_ack(struct ebb_vulture_estimate *estimate
 	if (!acked_bytes)
 		return 0;
 	tail = &estimate->groups[(estimate->head + estimate->count - 1u) & EBB_VULTURE_ACK_MASK];
-	is_mergeable = estimate->count && (local_ts - tail->first_ts < merge_ticks ||
-					   local_ts == tail->last_ts);
+	is_mergeable = estimate->count &&
+		       (local_ts - tail->first_ts < merge_ticks || local_ts == tail->last_ts);
 	if (is_mergeable || estimate->count >= EBB_VULTURE_ACKS) {
 		tail->last_ts = local_ts;
 		tail->bytes = (u32)ebb_min((u64)tail->bytes + acked_bytes,

@@ -28,14 +28,14 @@
 #define EBB_VULTURE_HALVE 3u
 
 struct ebb_vulture_packet {
-	u32 sent;              /* in jiffies or in us: see piv_clock */
+	u32 sent; /* in jiffies or in us: see piv_clock */
 	u32 arrived;
 };
 
 /* What a round trip's variations amount to; middle is what neither high nor low is. */
 struct ebb_vulture_counts {
-	s64 sum_jiffies;       /* pivSum */
-	u32 all;               /* pivCount */
+	s64 sum_jiffies; /* pivSum */
+	u32 all;         /* pivCount */
 	u32 negative;
 	u32 positive;
 	u32 conservative_high;
@@ -46,9 +46,9 @@ struct ebb_vulture_counts {
 };
 
 struct ebb_vulture_pairs {
-	struct ebb_clock clock;                 /* the sender's, on our scale */
+	struct ebb_clock clock; /* the sender's, on our scale */
 	struct ebb_vulture_counts counts;
-	u64 queued_us;                          /* when a packet was queued last */
+	u64 queued_us; /* when a packet was queued last */
 	u16 head;
 	u16 count;
 	u32 reserved;
@@ -138,8 +138,8 @@ EBB_INLINE u64 ebb_vulture_unit_us(const struct ebb_vulture_params *params)
 /* A number of jiffies in the unit of the packets' times. */
 EBB_INLINE u64 ebb_vulture_span(const struct ebb_vulture_params *params, u32 jiffies)
 {
-	return params->piv_clock == EBB_VULTURE_CLOCK_JIFFIES ?
-		       jiffies : (u64)jiffies * params->jiffy_us;
+	return params->piv_clock == EBB_VULTURE_CLOCK_JIFFIES ? jiffies
+							      : (u64)jiffies * params->jiffy_us;
 }
 
 EBB_INLINE void ebb_vulture_packets_clear(struct ebb_vulture_pairs *pairs)
@@ -155,13 +155,11 @@ EBB_INLINE void ebb_vulture_packets_pop(struct ebb_vulture_pairs *pairs)
 }
 
 /* Queues a packet; thins out what comes faster than the ring could hold for a PSI. */
-EBB_INLINE void ebb_vulture_packets_push(struct ebb_vulture_pairs *pairs, u64 now_us,
-					 u32 sent, u32 arrived,
-					 const struct ebb_vulture_params *params)
+EBB_INLINE void ebb_vulture_packets_push(struct ebb_vulture_pairs *pairs, u64 now_us, u32 sent,
+					 u32 arrived, const struct ebb_vulture_params *params)
 {
 	struct ebb_vulture_packet *packet;
-	u64 spacing_us = (u64)params->psi_jiffies * params->jiffy_us /
-			 EBB_VULTURE_PACKETS_PER_PSI;
+	u64 spacing_us = (u64)params->psi_jiffies * params->jiffy_us / EBB_VULTURE_PACKETS_PER_PSI;
 
 	if (pairs->count >= EBB_VULTURE_PACKETS)
 		return;
@@ -188,8 +186,7 @@ EBB_INLINE void ebb_vulture_pair_count(struct ebb_vulture_pairs *pairs,
 		size += params->jiffy_us / 2;
 	if (params->piv_clock != EBB_VULTURE_CLOCK_JIFFIES)
 		size = ebb_div(size, params->jiffy_us, 0);
-	ebb_vulture_counts_add(&pairs->counts,
-			       (u32)ebb_min(size, EBB_VULTURE_MAX_PIV_JIFFIES),
+	ebb_vulture_counts_add(&pairs->counts, (u32)ebb_min(size, EBB_VULTURE_MAX_PIV_JIFFIES),
 			       is_negative, params);
 }
 

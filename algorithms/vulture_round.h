@@ -18,9 +18,9 @@
 
 /* A moment of which the first segment can be recognised that was sent knowing of it. */
 struct ebb_vulture_mark {
-	u64 at_us;             /* receiver's clock */
-	u32 local_ts;          /* our timestamp clock */
-	u32 edge_seq;          /* right edge of the window then */
+	u64 at_us;    /* receiver's clock */
+	u32 local_ts; /* our timestamp clock */
+	u32 edge_seq; /* right edge of the window then */
 };
 
 EBB_INLINE void ebb_vulture_mark_set(struct ebb_vulture_mark *mark,

@@ -146,3 +146,18 @@ fn a_connection_that_was_never_observed_has_a_first_window_of_its_own() {
     connection.segment(0, 40_000, OLD_ECHO);
     assert_eq!(connection.ack(41_000, MSS), 7 * MSS);
 }
+
+#[test]
+fn a_connection_of_which_nothing_was_seen_has_that_first_window_too() {
+    let mut connection = Connection::new(as_printed("first_window_mss=7"));
+    connection.ack(0, 0);
+    connection.ack(10_000, MSS);
+    connection.is_observing = true;
+    // All that came is what the acknowledgement triggered: the estimate stays at zero.
+    connection.segment(20, 60_000, ORIGIN_TS + 10);
+    assert_eq!(connection.estimate(), 0);
+    connection.ack(61_000, 2 * MSS);
+    connection.is_observing = false;
+    connection.segment(61, 101_000, ORIGIN_TS + 61);
+    assert_eq!(connection.window(), 7 * MSS);
+}
