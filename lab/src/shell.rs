@@ -9,7 +9,7 @@ mod programs;
 use std::ffi::OsString;
 use std::process::Command;
 
-use ebb_link::{Capacity, LinkSpec};
+use ebb_link::{Capacity, LinkSpec, QueueLimit, QueueSpec};
 
 pub use args::ShellArgs;
 
@@ -111,7 +111,15 @@ fn describe(link: &LinkSpec) -> String {
             )
         }
     };
-    format!("{rate}, {} one way", link.delay)
+    let limit = |limit| match limit {
+        QueueLimit::Packets(packets) => format!("{packets} packets"),
+        QueueLimit::Bytes(bytes) => format!("{bytes} bytes"),
+    };
+    let queue = match link.queue {
+        QueueSpec::DropTail(size) => limit(size),
+        QueueSpec::StrictPriority { best_effort, .. } => format!("twice {}", limit(best_effort)),
+    };
+    format!("{rate}, {} one way, queue of {queue}", link.delay)
 }
 
 fn summary(report: &EmulatorReport) -> String {

@@ -179,7 +179,8 @@ impl Side<'_> {
         let Self { ipv4, ipv6, .. } = self;
         let mut lines = format!(
             "link set lo up\n\
-             link set {DEVICE} mtu 1500 txqueuelen 10000 addrgenmode none up\n\
+             link set {DEVICE} mtu 1500 txqueuelen 10000 addrgenmode none\n\
+             link set {DEVICE} up\n\
              addr add {ipv4}/24 dev {DEVICE}\n"
         );
         if has_ipv6 {
