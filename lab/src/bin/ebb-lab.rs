@@ -31,8 +31,11 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => arguments.run(),
         Command::Figures(arguments) => arguments.run(),
     };
-    outcome.unwrap_or_else(|error| {
-        eprintln!("ebb-lab: {error}");
-        ExitCode::FAILURE
-    })
+    match outcome {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("ebb-lab: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -82,6 +82,7 @@ pub(super) const CATALOGUE: &[Entry] = &[
     entry("ebb/fairness", "s5", "jain", "four LBE flows: Jain's index", AtLeast(0.98)),
     entry("ebb/fairness", "s5", "utilisation", "four LBE flows: share of the link", AtLeast(0.92)),
     entry("vulture/fig-13", "fig-14", "window_of_cwnd", "window after the switch, of cwnd before", Paper(1.0)),
+    entry("vulture/fig-14", "fig-14", "yield_s", "BE has its 6 Mbit/s again after, s", Paper(0.0)),
     entry("vulture/fig-14", "fig-14", "be_during_mbit_per_s", "BE 6 Mbit/s beside LBE, Mbit/s", Paper(5.58)),
     entry("vulture/fig-14", "fig-14", "lbe_mbit_per_s", "LBE after the switch, Mbit/s", Paper(2.82)),
     entry("vulture/fig-15", "fig-15", "be_before_mbit_per_s", "BE before, Mbit/s", Paper(5.97)),

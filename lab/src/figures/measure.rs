@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::{Question, RunResult};
 use crate::stats::jain_index;
-use crate::traffic::{Burst, FlowResult, Role, TcpSample};
+use crate::traffic::{Burst, FlowKind, FlowResult, Role, TcpSample};
 
 /// The values that answer a run's question, by name; `alone` is the same scenario
 /// without LBE flows. What cannot be computed is left out.
@@ -167,12 +167,14 @@ fn measure_periods(run: &RunResult, from_s: f64, to_s: f64) -> Values {
             let rtt_us = mean_sample(be_flow, from_s, to_s, |sample| sample.rtt_us.into());
             rtt_us.map(|rtt_us| (name, rtt_us / 1e3))
         }));
+        let yield_s = yield_s(run, be_flow, from_s, to_s);
+        values.extend(yield_s.map(|yield_s| ("yield_s", yield_s)));
     } else {
         let settled_s = (from_s + SETTLING_S).min(to_s - 1.0);
         values.push(("utilisation", both(from_s, to_s)));
         values.push(("settled", both(settled_s, to_s)));
-        let recovered_s = recovered_s(run, from_s, to_s);
-        values.extend(recovered_s.map(|at_s| ("recovery_s", at_s - from_s)));
+        let recovery_s = recovery_s(run, from_s, to_s);
+        values.push(("recovery_s", recovery_s));
     }
     let lbe_flow = run.flows_of(Role::LessThanBestEffort).next();
     values.extend(
@@ -186,15 +188,35 @@ fn measure_periods(run: &RunResult, from_s: f64, to_s: f64) -> Values {
 /// The paper has its flow recovered after about so long.
 const SETTLING_S: f64 = 20.0;
 
-/// When the link is first used to 0.95 for 2 s in the period.
-fn recovered_s(run: &RunResult, from_s: f64, to_s: f64) -> Option<f64> {
-    let steps = ((to_s - from_s - 2.0) / 0.1).max(0.0) as u32;
-    (0..steps)
-        .map(|step| from_s + f64::from(step) * 0.1)
-        .find(|at_s| {
-            let used = goodput(run, Role::LessThanBestEffort, *at_s, at_s + 2.0);
-            used >= 0.95 * max_goodput(run)
-        })
+/// How long it takes from the switch until an LBE flow that is alone has 0.95 of the link
+/// for 2 s, after it had less: 0 if it never had less, the whole period if it never has it
+/// again.
+fn recovery_s(run: &RunResult, from_s: f64, to_s: f64) -> f64 {
+    let enough = 0.95 * max_goodput(run);
+    let has_it = |step: &u32| {
+        let at_s = from_s + f64::from(*step) * 0.1;
+        goodput(run, Role::LessThanBestEffort, at_s, at_s + 2.0) >= enough
+    };
+    let steps = 0..((to_s - from_s - 2.0) / 0.1).max(0.0) as u32;
+    let Some(lost) = steps.clone().find(|step| !has_it(step)) else {
+        return 0.0;
+    };
+    let regained = steps.skip(lost as usize).find(has_it);
+    regained.map_or(to_s - from_s, |step| f64::from(step) * 0.1)
+}
+
+/// How long it takes until a BE flow has 0.97 of its rate for 1 s: from the switch.
+fn yield_s(run: &RunResult, flow: &FlowResult, from_s: f64, to_s: f64) -> Option<f64> {
+    let FlowKind::ConstantRate { rate_bit_per_s } = flow.spec.kind else {
+        return None;
+    };
+    let end_s = to_s.min(run.scenario.duration_s) - 1.0;
+    let steps = 0..((end_s - from_s) / 0.1).max(0.0) as u32;
+    let enough = 0.97 * rate_bit_per_s as f64;
+    steps.map(|step| f64::from(step) * 0.1).find(|after_s| {
+        let at_s = from_s + after_s;
+        flow.goodput_bit_per_s(at_s, at_s + 1.0) >= enough
+    })
 }
 
 /// The window that the sender sees 0.2 to 0.5 s after the switch in relation to its

@@ -121,11 +121,17 @@ pub(super) fn accept(listener: BorrowedFd) -> io::Result<Option<OwnedFd>> {
 
 /// Names the congestion control, since the machine's default may be any.
 pub(super) fn name_congestion_control(fd: BorrowedFd, name: &str) -> io::Result<()> {
-    Ok(setsockopt(
-        &fd,
-        sockopt::TcpCongestion,
-        &std::ffi::OsString::from(name),
-    )?)
+    let option = std::ffi::OsString::from(name);
+    setsockopt(&fd, sockopt::TcpCongestion, &option).map_err(|errno| {
+        const KNOWN: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+        let known = fs::read_to_string(KNOWN).unwrap_or_default();
+        let problem = format!(
+            "congestion control `{name}`: {}; this kernel has: {}",
+            errno.desc(),
+            known.trim()
+        );
+        io::Error::other(problem)
+    })
 }
 
 /// Lets the kernel hold so much unsent data, and closes with a reset so that nothing

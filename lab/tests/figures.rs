@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Short runs on emulated links: what must hold with a margin. The figures themselves
+//! need longer runs and more of them: `ebb lab figures --check`.
+mod common;
+
+use ebb_lab::figures::{
+    LinkParameters, PolicyChoice, Question, Run, RunOptions, RunResult, Scenario, measure, run_many,
+};
+use ebb_lab::traffic::{Direction, FlowKind, FlowSpec, Role};
+
+const LBE: Role = Role::LessThanBestEffort;
+
+fn flow(name: &str, role: Role, kind: FlowKind) -> FlowSpec {
+    FlowSpec::new(name, role, kind)
+}
+
+/// A scenario on a link with RTT 40 ms, on which everything settles sooner.
+fn scenario(name: &str, question: Question, measure: (f64, f64), flows: Vec<FlowSpec>) -> Scenario {
+    Scenario {
+        name: name.into(),
+        title: name.into(),
+        link: LinkParameters {
+            rate_bit_per_s: 10_000_000,
+            delay_ms: 20,
+            queue_pkts: 40,
+        },
+        flows,
+        duration_s: measure.1,
+        measure_from_s: measure.0,
+        question,
+        starts_observing: false,
+        switches: Vec::new(),
+    }
+}
+
+fn run(scenario: Scenario, policy: &str) -> Run {
+    Run {
+        scenario,
+        policy: policy.parse().unwrap(),
+        repetition: 0,
+        seed: 1,
+    }
+}
+
+fn run_all(runs: &[Run]) -> Vec<RunResult> {
+    run_many(runs, &RunOptions::default()).unwrap()
+}
+
+fn value(values: &[(&'static str, f64)], name: &str) -> f64 {
+    let found = values.iter().find(|(own, _)| *own == name);
+    found.unwrap_or_else(|| panic!("no {name} in {values:?}")).1
+}
+
+#[test]
+fn plain_tcp_and_strict_priority_are_what_they_are_known_to_be() {
+    if !common::is_root("plain_tcp_and_strict_priority_are_what_they_are_known_to_be") {
+        return;
+    }
+    let constant = FlowKind::ConstantRate {
+        rate_bit_per_s: 6_000_000,
+    };
+    let shared = scenario(
+        "shared",
+        Question::Constant,
+        (3.0, 10.0),
+        vec![
+            flow("be", Role::BestEffort, constant),
+            flow("lbe", LBE, FlowKind::Greedy).starting_at(1.0),
+        ],
+    );
+    let alone = shared.alone().unwrap();
+    let results = run_all(&[
+        run(shared.clone(), "none"),
+        run(shared, "priority"),
+        run(alone, "none"),
+    ]);
+    let plain = measure(&results[0], Some(&results[2]));
+    let ideal = measure(&results[1], Some(&results[2]));
+    assert!(value(&plain, "be_kept") < 0.97, "{plain:?}");
+    assert!(value(&plain, "queue_added_ms") > 10.0, "{plain:?}");
+    assert!(value(&ideal, "be_kept") > 0.99, "{ideal:?}");
+    assert!(value(&ideal, "spare_used") > 0.95, "{ideal:?}");
+    // While one packet of LBE is being sent, at the most 1.2 ms, BE waits.
+    assert!(value(&ideal, "queue_added_ms") < 1.5, "{ideal:?}");
+}
+
+#[test]
+fn ebb_uses_an_idle_link_and_yields_to_a_greedy_flow() {
+    if !common::is_root("ebb_uses_an_idle_link_and_yields_to_a_greedy_flow") {
+        return;
+    }
+    let settled = Question::Alone {
+        settled_from_s: 5.0,
+    };
+    let alone = scenario(
+        "alone",
+        settled,
+        (0.0, 15.0),
+        vec![flow("lbe", LBE, FlowKind::Greedy)],
+    );
+    let shared = scenario(
+        "shared",
+        Question::Share,
+        (7.0, 20.0),
+        vec![
+            flow("be", Role::BestEffort, FlowKind::Greedy),
+            flow("lbe", LBE, FlowKind::Greedy).starting_at(2.0),
+        ],
+    );
+    let results = run_all(&[
+        run(alone, "ebb"),
+        run(shared.clone(), "ebb"),
+        run(shared, "none"),
+    ]);
+    let [alone, yielding, plain] = [0, 1, 2].map(|number| measure(&results[number], None));
+    assert!(value(&alone, "settled") > 0.95, "{alone:?}");
+    assert!(value(&yielding, "be_share") > 0.9, "{yielding:?}");
+    assert!(value(&plain, "be_share") < 0.85, "{plain:?}");
+}
+
+#[test]
+fn an_observing_policy_limits_nothing_until_it_is_switched() {
+    if !common::is_root("an_observing_policy_limits_nothing_until_it_is_switched") {
+        return;
+    }
+    let mut scenario = scenario(
+        "switched",
+        Question::Share,
+        (0.0, 24.0),
+        vec![
+            flow("be", Role::BestEffort, FlowKind::Greedy),
+            flow("lbe", LBE, FlowKind::Greedy),
+        ],
+    );
+    scenario.starts_observing = true;
+    scenario.switches = vec![ebb_lab::figures::Switch {
+        at_s: 8.0,
+        is_observing: false,
+    }];
+    let results = run_all(&[run(scenario, "ebb")]);
+    let lbe = results[0].flows_of(LBE).next().unwrap();
+    let (before, after) = (
+        lbe.goodput_bit_per_s(1.0, 8.0),
+        lbe.goodput_bit_per_s(16.0, 24.0),
+    );
+    assert!(before > 1e6, "{before}");
+    assert!(after < before / 2.0, "{before} before, {after} after");
+}
+
+#[test]
+fn every_kind_of_flow_arrives_whole_in_both_directions() {
+    if !common::is_root("every_kind_of_flow_arrives_whole_in_both_directions") {
+        return;
+    }
+    let datagrams = FlowKind::Udp {
+        rate_pkts_per_s: 50,
+        payload_bytes: 200,
+    };
+    let mut flows = vec![
+        flow("down", Role::BestEffort, FlowKind::Fixed { bytes: 300_000 }),
+        flow("up", Role::BestEffort, FlowKind::Fixed { bytes: 300_000 }),
+        flow(
+            "bursts",
+            Role::BestEffort,
+            FlowKind::OnOff { period_s: 0.5 },
+        )
+        .starting_at(1.0),
+        flow("call", Role::BestEffort, datagrams),
+        flow("call-up", Role::BestEffort, datagrams),
+    ];
+    flows[1].direction = Direction::Upload;
+    flows[4].direction = Direction::Upload;
+    flows[3].stop_s = Some(2.0);
+    let results = run_all(&[run(
+        scenario("kinds", Question::Share, (0.0, 3.2), flows),
+        "none",
+    )]);
+    let flows = &results[0].flows;
+    for fixed in &flows[..2] {
+        assert_eq!(fixed.total_bytes(), 300_000, "{:?}", fixed.spec);
+        assert!(fixed.completed_s.is_some(), "{:?}", fixed.spec);
+    }
+    // On from 1.06 s (connected) to 1.56, off to 2.06, on to 2.56.
+    assert_eq!(flows[2].bursts.len(), 2, "{:?}", flows[2].bursts);
+    for call in &flows[3..] {
+        let udp = call.udp.as_ref().unwrap();
+        let arrived = udp.delays_us.len() as u64;
+        assert!(arrived > 95 && arrived <= udp.sent_pkts, "{:?}", call.spec);
+        // 20 ms of delay and 0.18 ms of transmission, never less.
+        assert!(udp.delays_us.iter().all(|delay_us| *delay_us > 20_000));
+    }
+    assert_eq!(flows[3].udp.as_ref().unwrap().sent_pkts, 100);
+}
+
+#[test]
+fn a_congestion_control_that_does_not_exist_is_named() {
+    if !common::is_root("a_congestion_control_that_does_not_exist_is_named") {
+        return;
+    }
+    let flows = vec![flow("be", LBE, FlowKind::Greedy).with_congestion_control("rubic")];
+    let scenario = scenario("wrong", Question::Share, (0.0, 1.0), flows);
+    let error = run_many(&[run(scenario, "none")], &RunOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("`be`"), "{error}");
+    assert!(error.to_string().contains("rubic"), "{error}");
+}
+
+#[test]
+fn a_policy_that_does_not_exist_is_refused() {
+    assert!("ebbb".parse::<PolicyChoice>().is_err());
+    assert_eq!("none".parse(), Ok(PolicyChoice::None));
+}
