@@ -23,6 +23,9 @@ pub struct Record {
     pub rwnd_trace: Vec<(u64, u64)>,
 }
 
+/// Periods of time, each with begin and end in ns.
+pub type Spans = Vec<(u64, u64)>;
+
 pub const BIN_NS: u64 = 50 * MILLISECOND_NS;
 const BURST_GAP_NS: u64 = 300 * MILLISECOND_NS;
 
@@ -207,6 +210,17 @@ impl Record {
             Some((_, last_ns)) if now_ns - *last_ns < BURST_GAP_NS => *last_ns = now_ns,
             _ => self.bursts_ns.push((now_ns, now_ns)),
         }
+    }
+
+    /// Complete bursts and the pauses between them; `None` if there is no pause.
+    pub fn on_and_off(&self) -> Option<(Spans, Spans)> {
+        let (_, on) = self.bursts_ns.split_last()?;
+        let off: Spans = self
+            .bursts_ns
+            .windows(2)
+            .map(|pair| (pair[0].1, pair[1].0))
+            .collect();
+        (!off.is_empty()).then(|| (on.to_vec(), off))
     }
 
     /// Goodput in Mbit/s between two times.

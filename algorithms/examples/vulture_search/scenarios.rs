@@ -3,7 +3,7 @@
 
 use crate::network::{MILLISECOND_NS, SECOND_NS};
 use crate::receiver::Yielding;
-use crate::run::{Flow, Record, Setting, run};
+use crate::run::{Flow, Record, Setting, Spans, run};
 use crate::sender::Application;
 use ebb_algorithms::Policy;
 
@@ -165,12 +165,9 @@ pub fn on_off(
             .collect();
         rates.iter().sum::<f64>() / rates.len().max(1) as f64
     };
-    let on: Vec<_> = be.bursts_ns[..be.bursts_ns.len() - 1].to_vec();
-    let off_spans = be
-        .bursts_ns
-        .windows(2)
-        .map(|pair| (pair[0].1, pair[1].0))
-        .collect();
+    let (on, off_spans) = be
+        .on_and_off()
+        .unwrap_or_else(|| scheduled(&setting, period_s));
     let be_on = mean(on.clone(), be);
     let lbe_on = mean(on, lbe);
     let lbe_off = mean(off_spans, lbe);
@@ -178,6 +175,17 @@ pub fn on_off(
         Metric::new(format!("T{period_s} off"), lbe_off / LINK_MBIT, off),
         Metric::new(format!("T{period_s} BE"), be_on / (be_on + lbe_on), share),
     ]
+}
+
+/// On and off periods as the application meant them, for a flow that never came to rest.
+fn scheduled(setting: &Setting, period_s: u64) -> (Spans, Spans) {
+    let starts = (10..setting.duration_ns / SECOND_NS - period_s).step_by(period_s as usize);
+    let spans = starts.map(|from_s| (from_s * SECOND_NS, (from_s + period_s) * SECOND_NS));
+    let (on, off): (Vec<_>, Vec<_>) = spans
+        .enumerate()
+        .partition(|(number, _)| number.is_multiple_of(2));
+    let plain = |spans: Vec<(usize, (u64, u64))>| spans.into_iter().map(|it| it.1).collect();
+    (plain(on), plain(off))
 }
 
 /// table-2: Jain's index of flows that start 20 s apart.
