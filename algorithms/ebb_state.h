@@ -21,7 +21,7 @@
 	P(start_segments, 10, 1, 64, "segments", "[RFC6928 §2]", "first window")    \
 	P(hold_max_us, 1000000, 0, 10000000, "us", "[EBB §yield]",                  \
 	  "longest wait before probing again after yields in quick succession")     \
-	P(probe_segments, 4, 1, 64, "segments", "[EBB §yield]",                     \
+	P(probe_segments, 2, 1, 64, "segments", "[EBB §yield]",                     \
 	  "window while yielding, for the first 1.5 s; half of it to 4 s, then 1")  \
 	P(empty_within_us, 10000000, 1000000, 600000000, "us", "[EBB §base]",       \
 	  "drain once if the queue was not seen empty for so long")                 \
@@ -43,6 +43,10 @@ struct ebb_ebb_params {
 /* [EBB §yield] While yielding the window falls to a half and to one segment then. */
 #define EBB_EBB_PROBE_HALF_AFTER_US 1500000u
 #define EBB_EBB_PROBE_ONE_AFTER_US 4000000u
+/* [EBB §fairness] Our flows grow by the same share of the path, not of their window, ... */
+#define EBB_EBB_GROWTH_DIVISOR 32u
+/* [EBB §fairness] ... and shrink by a share of their window: so they converge. */
+#define EBB_EBB_SHRINK_DIVISOR 16u
 /* [EBB §base] Queueing delays below this count as an empty queue. */
 #define EBB_EBB_EMPTY_US 1000u
 /* [EBB §domain] Bounds that keep products within 64 bits. */

@@ -159,7 +159,8 @@ EBB_INLINE u64 ebb_ebb_growth_bytes(struct ebb_ebb_state *s, const struct ebb_eb
 		return ebb_min(window_bytes, ebb_sub_floor(cap_bytes, window_bytes));
 	if (s->is_reclaiming && is_fast && is_alone && window_bytes * 10 < bdp_bytes * 9)
 		return ebb_min(2 * window_bytes, bdp_bytes - window_bytes);
-	if (window_bytes < s->saturation_bytes)
+	/* Half-way to saturation again and again would never get there. */
+	if (window_bytes + ebb_ebb_segments(s, 2) < s->saturation_bytes)
 		return ebb_min(2 * window_bytes, (s->saturation_bytes - window_bytes) / 2);
 	if (window_bytes >= bdp_bytes)
 		return ebb_min(s->mss_bytes, ebb_sub_floor(cap_bytes, window_bytes));
@@ -167,7 +168,8 @@ EBB_INLINE u64 ebb_ebb_growth_bytes(struct ebb_ebb_state *s, const struct ebb_eb
 	growth_bytes = (u64)s->mss_bytes << (steps / 2);
 	if (steps & 1)
 		growth_bytes = growth_bytes * 181 / 128;
-	growth_bytes = ebb_min(growth_bytes, ebb_max(window_bytes / 8, s->mss_bytes));
+	growth_bytes =
+		ebb_min(growth_bytes, ebb_max(bdp_bytes / EBB_EBB_GROWTH_DIVISOR, s->mss_bytes));
 	return ebb_min(growth_bytes, ebb_sub_floor(cap_bytes, window_bytes));
 }
 
@@ -179,8 +181,8 @@ EBB_INLINE void ebb_ebb_shrink(struct ebb_ebb_state *s, const struct ebb_segment
 	u64 over_us = s->round_queue_us - ebb_ebb_target_us(s, p);
 	u64 step_bytes = ebb_div(window_bytes * ebb_min(over_us, 1 << 20) * 3 / 2, s->rtt_us, 0);
 
+	step_bytes = ebb_max(step_bytes, window_bytes / EBB_EBB_SHRINK_DIVISOR);
 	ebb_ebb_remember_saturation(s, s->rwnd_bytes);
-	step_bytes = ebb_max(step_bytes, s->mss_bytes / 2);
 	ebb_ebb_set_window(s, ebb_sub_floor(window_bytes, step_bytes));
 	s->is_starting = 0;
 	s->is_reclaiming = 0;

