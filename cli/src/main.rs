@@ -50,6 +50,7 @@ Examples:
 Exit status: 0 done, 1 failed, 2 wrong usage. `ebb run` exits as its command does; see there.";
 
 fn main() -> ExitCode {
+    ebb_lab::endpoint::become_worker_if_asked();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage_error(&error),

@@ -2,7 +2,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ebb_algorithms::{Policy, PolicyError};
+use ebb_algorithms::Policy;
 
 /// What holds the LBE flows of a run back.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,13 +16,16 @@ pub enum PolicyChoice {
 }
 
 impl FromStr for PolicyChoice {
-    type Err = PolicyError;
+    /// What is wrong with the policy, and what there is besides laws.
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, PolicyError> {
+    fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "none" => Ok(Self::None),
             "priority" => Ok(Self::Priority),
-            text => text.parse().map(Self::Law),
+            text => text.parse().map(Self::Law).map_err(|error| {
+                format!("{error}; without a law: none (plain TCP), priority (two queues)")
+            }),
         }
     }
 }

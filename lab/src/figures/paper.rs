@@ -61,11 +61,6 @@ fn reverse(kind: FlowKind) -> FlowSpec {
     flow
 }
 
-fn sampled(mut flow: FlowSpec) -> FlowSpec {
-    flow.sample_every_ms = Some(50);
-    flow
-}
-
 fn periods(name: &str, title: &str, flows: Vec<FlowSpec>, timing: Timing) -> Scenario {
     let (from_s, to_s) = (timing.before_s, timing.before_s + timing.during_s);
     let mut scenario = scenario(name, title, flows, Question::Periods { from_s, to_s });
@@ -90,29 +85,22 @@ fn switched(mut scenario: Scenario, timing: Timing) -> Scenario {
 }
 
 fn switched_beside_constant(timing: Timing) -> Scenario {
-    let flows = vec![
-        sampled(best_effort(SIX_MBIT)),
-        sampled(yielding()),
-        reverse(FlowKind::Greedy),
-    ];
+    let flows = vec![best_effort(SIX_MBIT), yielding(), reverse(FlowKind::Greedy)];
     let title = "BE at 6 Mbit/s, a flow that is LBE in between, reverse flow";
     switched(periods("fig-14", title, flows, timing), timing)
 }
 
 fn started_beside_constant(timing: Timing) -> Scenario {
-    let mut lbe = sampled(yielding()).starting_at(timing.before_s);
+    let mut lbe = yielding().starting_at(timing.before_s);
     lbe.stop_s = Some(timing.before_s + timing.during_s);
-    let flows = vec![sampled(best_effort(SIX_MBIT)), lbe, reverse(SIX_MBIT)];
+    let flows = vec![best_effort(SIX_MBIT), lbe, reverse(SIX_MBIT)];
     let title = "BE at 6 Mbit/s both ways, an LBE flow comes and goes";
     periods("fig-15", title, flows, timing)
 }
 
 fn switched_alone(timing: Timing) -> Scenario {
     let title = "one flow alone that is LBE in between";
-    switched(
-        periods("fig-17", title, vec![sampled(yielding())], timing),
-        timing,
-    )
+    switched(periods("fig-17", title, vec![yielding()], timing), timing)
 }
 
 fn on_off(period_s: f64, timing: Timing) -> Scenario {

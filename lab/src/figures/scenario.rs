@@ -144,11 +144,21 @@ impl Scenario {
 pub(super) const MEASURED_S: f64 = 60.0;
 
 pub(super) fn best_effort(kind: FlowKind) -> FlowSpec {
-    FlowSpec::new("be", Role::BestEffort, kind)
+    sampled(FlowSpec::new("be", Role::BestEffort, kind))
 }
 
 pub(super) fn yielding() -> FlowSpec {
-    FlowSpec::new("lbe", Role::LessThanBestEffort, FlowKind::Greedy)
+    sampled(FlowSpec::new(
+        "lbe",
+        Role::LessThanBestEffort,
+        FlowKind::Greedy,
+    ))
+}
+
+/// About twice per round trip.
+fn sampled(mut flow: FlowSpec) -> FlowSpec {
+    flow.sample_every_ms = Some(50);
+    flow
 }
 
 /// A scenario on the home link, measured from the last start on for 60 s.
