@@ -248,3 +248,102 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / f64::from(count))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::QueueResult;
+    use crate::figures::catalogue::all_scenarios;
+
+    /// A run of a known scenario in which each flow received so many Mbit/s in each
+    /// second.
+    fn run(name: &str, mbit_per_s: &[Vec<f64>]) -> RunResult {
+        let scenarios = all_scenarios(false);
+        let scenario = scenarios.into_iter().find(|it| it.name == name).unwrap();
+        let flows = scenario.flows.iter().zip(mbit_per_s).map(|(spec, rates)| {
+            let mut flow = FlowResult::new(spec.clone(), 1_000_000);
+            flow.received_bytes = rates.iter().map(|rate| (rate * 125_000.0) as u64).collect();
+            flow
+        });
+        RunResult {
+            flows: flows.collect(),
+            scenario,
+            policy: "none".into(),
+            repetition: 0,
+            seed: 1,
+            queue: QueueResult::default(),
+            link: Default::default(),
+            is_disturbed: false,
+            late_pkts_share: 0.0,
+            latest_packet_us: 0,
+            latest_endpoint_us: 0,
+        }
+    }
+
+    fn value(values: &Values, name: &str) -> f64 {
+        values.iter().find(|(own, _)| *own == name).unwrap().1
+    }
+
+    fn close(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-3, "{value}, not {expected}");
+    }
+
+    #[test]
+    fn a_constant_flow_is_compared_with_itself_alone() {
+        let mut shared = run("s2", &[vec![5.7; 63], vec![3.0; 63]]);
+        let mut alone = run("s2", &[vec![6.0; 63], vec![0.0; 63]]);
+        shared.queue.be_waiting_ms = 9.0;
+        alone.queue.be_waiting_ms = 0.5;
+        let values = measure(&shared, Some(&alone));
+        close(value(&values, "be_kept"), 0.95);
+        // 3 of 9.6533 - 6 Mbit/s.
+        close(value(&values, "spare_used"), 3.0 / 3.6533);
+        close(value(&values, "queue_added_ms"), 8.5);
+    }
+
+    #[test]
+    fn on_and_off_periods_are_those_that_the_receiver_saw() {
+        let lbe: Vec<f64> = (0..65).map(|second| f64::from(second % 10)).collect();
+        let mut shared = run("s4t10", &[vec![], lbe]);
+        shared.scenario.duration_s = 20.0;
+        let burst = |first_byte_s, last_byte_s, size_bytes| Burst {
+            first_byte_s,
+            last_byte_s,
+            size_bytes,
+        };
+        shared.flows[0].bursts = vec![burst(5.0, 8.0, 3_000_000), burst(15.0, 16.0, 1_500_000)];
+        let mut alone = shared.clone();
+        alone.flows[0].bursts = vec![burst(5.0, 7.0, 2_500_000)];
+        let values = measure(&shared, Some(&alone));
+        // On: BE 8 and 12 Mbit/s, alone 10; LBE (5 + 6 + 7) / 3 = 6 and 5.
+        close(value(&values, "be_on_kept"), 1.0);
+        close(value(&values, "be_on_share"), 10.0 / 15.5);
+        // Off: from 8 to 15 s (8 + 9 + 0 + 1 + 2 + 3 + 4) / 7, from 16 to 20 s 30 / 4.
+        let off = (27.0 / 7.0 + 30.0 / 4.0) / 2.0;
+        close(value(&values, "off_used"), off / 9.6533);
+    }
+
+    #[test]
+    fn recovery_counts_from_the_switch_until_the_link_is_full_again() {
+        let mut rates = vec![9.6; 180];
+        rates[46..60].fill(4.0);
+        let values = measure(&run("fig-17", &[rates]), None);
+        // From 59.9 s on: (0.1 * 4 + 1.9 * 9.6) / 2 = 9.32, which is more than 0.95.
+        close(value(&values, "recovery_s"), 14.9);
+        close(value(&values, "settled"), 9.6 / 9.6533);
+        let never_lost = measure(&run("fig-17", &[vec![9.6; 180]]), None);
+        close(value(&never_lost, "recovery_s"), 0.0);
+    }
+
+    #[test]
+    fn fairness_counts_from_the_last_start() {
+        // Seconds 0 to 5 do not count: the last of four flows starts at 6 s.
+        let early = |rate| [vec![9.0; 6], vec![rate; 60]].concat();
+        let values = measure(
+            &run("s5", &[early(2.0), early(2.0), early(2.0), early(2.0)]),
+            None,
+        );
+        close(value(&values, "jain"), 1.0);
+        close(value(&values, "utilisation"), 8.0 / 9.6533);
+    }
+}
