@@ -60,6 +60,7 @@ struct inet_connection_sock {
 struct tcp_options_received {
 	u32 rcv_tsval;
 	u16 tstamp_ok : 1;
+	u16 rcv_wscale : 4;
 };
 
 struct tcp_sock {

@@ -77,6 +77,15 @@ EBB_INLINE int ebb_is_mptcp(const struct tcp_sock *tp)
 	return bpf_core_field_exists(tp->is_mptcp) && tp->is_mptcp;
 }
 
+/* TCP rounds the window up to a multiple of its scale: less makes no difference. */
+EBB_INLINE int ebb_is_same_window(const struct tcp_sock *tp, u32 a_bytes, u32 b_bytes)
+{
+	u32 scale = BPF_CORE_READ_BITFIELD(tp, rx_opt.rcv_wscale) & 15;
+	u32 rest = (1u << scale) - 1;
+
+	return (a_bytes + rest) >> scale == (b_bytes + rest) >> scale;
+}
+
 /* The connection's new state, or none if it is to be left alone. */
 EBB_INLINE struct ebb_flow *ebb_take(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 				     struct tcp_sock *tp, u64 now_ns)
@@ -184,7 +193,7 @@ EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 	}
 	flow->is_clamped = !control.is_observing;
 	/* The kernel changes the clamp by itself (autotuning): compare with its own. */
-	if (tp->window_clamp == rwnd_bytes)
+	if (ebb_is_same_window(tp, tp->window_clamp, rwnd_bytes))
 		return;
 	ebb_set_clamp(ops, rwnd_bytes);
 	counters->clamps++;

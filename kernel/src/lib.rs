@@ -46,6 +46,6 @@ pub use attachment::{AttachOptions, Attachment, Ending, Selection};
 pub use error::{Error, Result};
 pub use flows::Flow;
 pub use layout::Counters;
-pub use programs::RunTime;
+pub use programs::{RunStatistics, RunTime};
 pub use sweep::{detach_all, owner_of, sweep};
 pub use testing::requires_root;

@@ -42,6 +42,26 @@ pub struct RunTime {
     pub calls: u64,
 }
 
+/// Has the kernel keep run statistics of all eBPF programs until it is dropped, which
+/// costs each of their calls some nanoseconds.
+#[derive(Debug)]
+pub struct RunStatistics(#[expect(dead_code, reason = "held open")] OwnedFd);
+
+impl RunStatistics {
+    /// Begins.
+    ///
+    /// *Errors*: [`Error::Program`] without CAP_SYS_ADMIN.
+    pub fn enable() -> Result<Self> {
+        sys::enable_run_statistics()
+            .map(Self)
+            .map_err(|source| Error::Program {
+                what: "run statistics".to_owned(),
+                action: "enable",
+                source,
+            })
+    }
+}
+
 /// The loaded programs; they vanish with this unless they are attached.
 pub(crate) struct Programs {
     ingress: OwnedFd,

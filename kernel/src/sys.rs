@@ -195,6 +195,12 @@ pub(crate) fn iterate(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     own(unsafe { raw::bpf_iter_create(link.as_raw_fd()) })
 }
 
+/// Run statistics of all programs, for as long as the descriptor is open.
+pub(crate) fn enable_run_statistics() -> io::Result<OwnedFd> {
+    // SAFETY: takes a number.
+    own(unsafe { raw::bpf_enable_stats(raw::BPF_STATS_RUN_TIME) })
+}
+
 /// The clock of leases: that of `bpf_ktime_get_ns`.
 pub(crate) fn monotonic_ns() -> u64 {
     let mut now = libc::timespec {

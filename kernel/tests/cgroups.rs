@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Control groups on this machine, and where /sys has none.
+
+mod support;
+
+use ebb_kernel::cgroup::{Cgroup, mount_point};
+use ebb_kernel::{AttachOptions, Attachment, Error, requires_root};
+use std::process::Command;
+use support::{Cable, Side};
+
+#[test]
+fn a_group_is_made_filled_emptied_and_removed() {
+    if !requires_root("a_group_is_made_filled_emptied_and_removed") {
+        return;
+    }
+    let cgroup = make_fill_and_remove("ebbk-group-test");
+    cgroup.remove().unwrap();
+}
+
+#[test]
+fn without_a_mount_groups_work_through_a_private_one() {
+    if !requires_root("without_a_mount_groups_work_through_a_private_one") {
+        return;
+    }
+    if std::env::var_os("EBB_TEST_WITHOUT_MOUNT").is_some() {
+        assert_eq!(mount_point(), None, "the namespace has no cgroup2 mount");
+        let cgroup = make_fill_and_remove("ebbk-private-test");
+        let policy = "ebb".parse().unwrap();
+        Attachment::attach(&cgroup, &policy, AttachOptions::default()).unwrap();
+        cgroup.remove().unwrap();
+        return;
+    }
+    let cable = Cable::new();
+    // `ip netns exec` gives its command a fresh /sys.
+    let output = Command::new("ip")
+        .args(["netns", "exec", &cable.namespace(Side::Left)])
+        .arg(std::env::current_exe().unwrap())
+        .args([
+            "without_a_mount_groups_work_through_a_private_one",
+            "--exact",
+        ])
+        .env("EBB_TEST_WITHOUT_MOUNT", "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_no_group_is_refused_by_name() {
+    if !requires_root("what_is_no_group_is_refused_by_name") {
+        return;
+    }
+    for path in [
+        "/etc",
+        "/no/such/group",
+        "/sys/fs/cgroup/unified/no-such-group",
+    ] {
+        let error = Cgroup::at(path).unwrap_err();
+        assert!(matches!(error, Error::NotACgroup { .. }), "{error}");
+        assert!(error.to_string().contains(path), "{error}");
+    }
+}
+
+#[test]
+fn a_group_is_found_by_either_form_of_its_path() {
+    if !requires_root("a_group_is_found_by_either_form_of_its_path") {
+        return;
+    }
+    let cgroup = Cgroup::root()
+        .unwrap()
+        .create_child("ebbk-path-test")
+        .unwrap();
+    let forms = [cgroup.path().to_path_buf(), cgroup.directory_path()];
+    let found = forms.map(|form| Cgroup::at(form).map(|found| found.id()));
+    cgroup.remove().unwrap();
+    for id in found {
+        assert_eq!(id.unwrap(), cgroup.id());
+    }
+}
+
+/// Gives the group, made once more, empty.
+fn make_fill_and_remove(name: &str) -> Cgroup {
+    let root = Cgroup::root().unwrap();
+    let cgroup = root.create_child(name).unwrap();
+    let below = cgroup.create_child("below").unwrap();
+    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+    below.add_process(child.id()).unwrap();
+    assert_eq!(cgroup.processes().unwrap(), [child.id()]);
+    assert_eq!(Cgroup::of_process(child.id()).unwrap().id(), below.id());
+    assert!(
+        matches!(cgroup.remove(), Err(Error::Cgroup { .. })),
+        "it is in use"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+    cgroup.remove().unwrap();
+    assert!(!cgroup.exists() && !below.exists());
+    root.create_child(name).unwrap()
+}
