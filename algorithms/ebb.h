@@ -147,6 +147,21 @@ EBB_INLINE void ebb_ebb_look(struct ebb_ebb_state *s, const struct ebb_segment *
 		ebb_ebb_begin_look(s, segment->now_us);
 }
 
+/*
+ * What was granted before this law came cannot be taken back, and its queue may stand at the
+ * bottleneck: until the sender has used it up, delays say nothing and growing is idle.
+ */
+EBB_INLINE void ebb_ebb_await_older_window(struct ebb_ebb_state *s,
+					   const struct ebb_segment *segment)
+{
+	s->is_begun = 1;
+	if (segment->is_observing ||
+	    segment->right_edge_seq - segment->rcv_nxt <= EBB_EBB_UNSCALED_WINDOW_BYTES)
+		return;
+	ebb_ebb_go_blind(s, segment);
+	s->blind_until_us = ~0ull;
+}
+
 /* ---- hooks ---- */
 
 EBB_INLINE void ebb_ebb_init(struct ebb_ebb_state *s, const struct ebb_start *start,
@@ -175,6 +190,8 @@ EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_seg
 		ebb_ebb_take_delay(s, segment, p);
 	s->round_bytes += segment->payload_bytes;
 
+	if (!s->is_begun)
+		ebb_ebb_await_older_window(s, segment);
 	if (s->is_blind) {
 		if (!ebb_before32(s->blind_edge_seq, end_seq) &&
 		    segment->now_us < s->blind_until_us)

@@ -55,6 +55,8 @@ struct ebb_ebb_params {
 #define EBB_EBB_MAX_WINDOW_BYTES 0x3fffffffu
 /* [EBB §domain] Stands for a delay that was not seen. */
 #define EBB_EBB_NO_DELAY 0xffffffffu
+/* [RFC7323 §2.2] The window of a handshake's segments is not scaled: at most this. */
+#define EBB_EBB_UNSCALED_WINDOW_BYTES 65535u
 
 struct ebb_ebb_arrival {
 	u32 at_us;          /* arrival time, low 32 bits */
@@ -123,7 +125,7 @@ struct ebb_ebb_state {
 	u8 has_yielded;   /* ever: yield_since_us is valid */
 	u8 is_starting;   /* doubling from the first window */
 	u8 is_reclaiming; /* just out of YIELD: the link may be ours */
-	u8 reserved;
+	u8 is_begun;      /* a segment has arrived */
 };
 
 #endif /* EBB_EBB_STATE_H */
