@@ -25,11 +25,12 @@ build: setup ## build target/release/ebb
 demo: build ## a download steps aside: everything emulated on this machine, 90 seconds
 	$(AS_ROOT) $(EBB) demo
 
-test: setup ## lints, then every test (those that need root are skipped unless you are root)
+test: setup ## lints, every test, benchmarks and figures (what needs root is skipped unless you are)
 	@scripts/lint
 	@scripts/test
+	@scripts/measure
 
-test-root: setup ## the tests alone, as root through sudo
+test-root: setup ## the tests, without lints and figures, as root through sudo
 	@scripts/test --as-root
 
 lint: setup ## formatting, clippy, licences, sources of constants
@@ -39,10 +40,10 @@ format: ## format Rust and C
 	$(CARGO) fmt --all
 	git ls-files -z '*.c' '*.h' | xargs -0 --no-run-if-empty clang-format -i
 
-bench: build ## costs of the kernel programs and of the emulated link (needs root)
-	$(AS_ROOT) $(EBB) lab bench
+bench: setup ## costs of the kernel programs and of the emulated link (as root through sudo)
+	@scripts/measure --as-root bench
 
-figures: build ## every figure of docs/, measured again in the lab (needs root, takes long)
+figures: build ## every figure of docs/figures.md, measured again (as root through sudo; 15 minutes)
 	$(AS_ROOT) $(EBB) lab figures
 
 man: build ## manual pages, into target/man
