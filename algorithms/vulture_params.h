@@ -111,7 +111,7 @@
 	P(double_stop, EBB_VULTURE_STOP_AT_TARGET, 0, 1, "choice", "[VULTURE §0.3.4]",         \
 	  "double acts 0 until the window is twice as large, 1 until the next decision")       \
 	P(double_to_thresh, 0, 0, 1, "flag", "[VULTURE §0.3.3]", "double stops at rwndThresh") \
-	P(halve_stop, EBB_VULTURE_STOP_AT_TARGET, 0, 2, "choice", "[VULTURE §0.3.4]",          \
+	P(halve_stop, EBB_VULTURE_STOP_SLOW, 0, 2, "choice", "[VULTURE §0.3.4]",               \
 	  "halve acts 0 down to half, 1 until the next decision, 2 by half of each ACK")       \
 	P(increase_rule, EBB_VULTURE_INCREASE_PER_RTT, 0, 1, "choice", "[VULTURE §0.3.4]",     \
 	  "increase adds an MSS 0 each round trip, 1 once per decision")                       \
