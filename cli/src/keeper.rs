@@ -188,7 +188,7 @@ impl Keeper {
             is_for_run,
             policy: policy.to_string(),
             attachment: Some(attachment),
-            registration: Some(registration),
+            registration,
             family,
             looked: Instant::now(),
         })
@@ -199,7 +199,7 @@ impl Keeper {
         duty: Duty,
         policy: &Policy,
         selection: Selection,
-    ) -> Result<(Attachment, Registration)> {
+    ) -> Result<(Attachment, Option<Registration>)> {
         let options = AttachOptions {
             selection,
             ..AttachOptions::default()
@@ -219,8 +219,14 @@ impl Keeper {
                 (cgroup_id(&cgroup), Target::Cgroup { cgroup: path })
             }
         };
-        let registration = Runtime::open()?.register(Record::new(target, id, policy))?;
-        Ok((attachment, registration))
+        let is_for_run = matches!(target, Target::Run { .. });
+        let record = Record::new(target, id, policy);
+        match Runtime::open().and_then(|runtime| runtime.register(record)) {
+            Ok(registration) => Ok((attachment, Some(registration))),
+            // A command can do without being listed; what was attached must be detachable.
+            Err(_) if is_for_run => Ok((attachment, None)),
+            Err(error) => Err(error),
+        }
     }
 
     /// Attends to `ebb run` until its command has ended, or until it died.

@@ -47,7 +47,10 @@ Examples:
   sudo ebb detach --pid 4242                               ... and give it back its share
   ebb doctor                                               what this machine offers
 
-Exit status: 0 done, 1 failed, 2 wrong usage. `ebb run` exits as its command does; see there.";
+Exit status: 0 done, 1 failed, 2 wrong usage. `ebb run` exits as its command does; see there.
+
+Environment: EBB_LOG sets what is logged, as in EBB_LOG=debug; EBB_RUNTIME_DIR is where Ebb notes \
+what is attached, /run/ebb if it is not set.";
 
 fn main() -> ExitCode {
     ebb_lab::endpoint::become_worker_if_asked();

@@ -7,8 +7,17 @@ use std::process::{Command, Stdio};
 
 use support::{Ebb, stderr, stdout};
 
-const COMMANDS: [&str; 7] = [
-    "run", "attach", "detach", "status", "policies", "doctor", "demo",
+const COMMANDS: [&str; 10] = [
+    "run",
+    "attach",
+    "detach",
+    "status",
+    "policies",
+    "doctor",
+    "demo",
+    "lab shell",
+    "lab figures",
+    "lab compare",
 ];
 
 #[test]
@@ -134,12 +143,16 @@ fn every_command_has_a_help_text_with_examples_and_a_manual_page() {
     let directory = tempfile::tempdir().unwrap();
     ebb.says(["man", directory.path().to_str().unwrap()]);
     for command in COMMANDS {
-        assert!(
-            ebb.says([command, "--help"]).contains("Examples:"),
-            "{command}"
-        );
-        let page = std::fs::read_to_string(directory.path().join(format!("ebb-{command}.1")));
-        assert!(page.unwrap().contains(".SH EXAMPLES"), "{command}");
+        let help = ebb
+            .command([])
+            .args(command.split(' '))
+            .arg("--help")
+            .output()
+            .unwrap();
+        assert!(stdout(&help).contains("Examples:"), "{command}");
+        let name = format!("ebb-{}.1", command.replace(' ', "-"));
+        let page = std::fs::read_to_string(directory.path().join(name)).unwrap();
+        assert!(page.contains(".SH EXAMPLES"), "{command}");
     }
     assert!(directory.path().join("ebb.1").exists());
 }

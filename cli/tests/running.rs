@@ -362,3 +362,50 @@ fn the_summary_says_what_arrived_only_if_asked_for() {
         "{complaint}"
     );
 }
+
+#[test]
+fn what_a_killed_ebb_left_on_a_cgroup_is_taken_off_by_detaching_all() {
+    needs_root!("what_a_killed_ebb_left_on_a_cgroup_is_taken_off_by_detaching_all");
+    let ebb = Ebb::new();
+    let name = format!("ebb-left-{}", std::process::id());
+    let cgroup = Cgroup::root().unwrap().create_child(&name).unwrap();
+    ebb.says(["attach", "--cgroup", cgroup.path().to_str().unwrap()]);
+    let status: serde_json::Value = serde_json::from_str(&ebb.says(["status", "--json"])).unwrap();
+    let keeper = i32::try_from(status[0]["keeper_pid"].as_i64().unwrap()).unwrap();
+    kill(Pid::from_raw(keeper), Signal::SIGKILL).unwrap();
+    // The lease has to run out: until then it might be another Ebb's.
+    until("it is taken off", || {
+        ebb.says(["detach", "--all"])
+            .contains("of a killed Ebb taken off")
+    });
+    assert_eq!(ebb.says(["detach", "--all"]), "nothing is attached\n");
+    cgroup.remove().unwrap();
+}
+
+#[test]
+fn a_runtime_directory_that_cannot_be_written_keeps_no_command_from_running() {
+    needs_root!("a_runtime_directory_that_cannot_be_written_keeps_no_command_from_running");
+    let ebb = Ebb::new();
+    let mut command = ebb.command(["run", "--summary", "--", "sh", "-c", "exit 3"]);
+    let output = command
+        .env("EBB_RUNTIME_DIR", "/proc/none")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("policy ebb"),
+        "{}",
+        stderr(&output)
+    );
+    let mut command = ebb.command(["attach", "--pid", "1"]);
+    let output = command
+        .env("EBB_RUNTIME_DIR", "/proc/none")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).starts_with("ebb: /proc/none: "),
+        "{}",
+        stderr(&output)
+    );
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb detach`: lifts what `ebb attach` or `ebb run` put on.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args};
 use ebb_kernel::cgroup::Cgroup;
@@ -65,9 +67,6 @@ impl Detach {
 }
 
 fn detach_all(runtime: &Runtime, records: &[Record]) -> Result<()> {
-    if records.is_empty() {
-        return output::print("nothing is attached\n");
-    }
     let mut failed = 0;
     for record in records {
         if let Err(error) = detach(runtime, record) {
@@ -75,10 +74,36 @@ fn detach_all(runtime: &Runtime, records: &[Record]) -> Result<()> {
             failed += 1;
         }
     }
+    let root = Cgroup::root()?;
+    let swept = sweep_below(&root.directory_path(), Path::new("/"));
+    if swept > 0 {
+        let plural = output::plural(swept);
+        output::print(&format!(
+            "{swept} program{plural} of a killed Ebb taken off\n"
+        ))?;
+    }
+    if records.is_empty() && swept == 0 {
+        return output::print("nothing is attached\n");
+    }
     if failed > 0 {
         bail!("{failed} of {} could not be detached", records.len());
     }
     Ok(())
+}
+
+/// Takes off what killed keepers left in a cgroup and in those below it: it acts no more, but
+/// still runs. Answers the number of programs.
+fn sweep_below(directory: &Path, path: &Path) -> u64 {
+    // Cgroups come and go while we look.
+    let swept = Cgroup::at(path)
+        .and_then(|cgroup| ebb_kernel::sweep(&cgroup))
+        .unwrap_or(0);
+    let children = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let children = children.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    swept as u64
+        + children
+            .map(|child| sweep_below(&child.path(), &path.join(child.file_name())))
+            .sum::<u64>()
 }
 
 fn detach(runtime: &Runtime, record: &Record) -> Result<()> {

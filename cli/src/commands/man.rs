@@ -84,7 +84,9 @@ fn synopsis(command: &clap::Command) -> String {
 fn section(part: &str) -> String {
     match part.split_once(':') {
         Some(("Examples", lines)) => format!(".SH EXAMPLES\n.nf{}\n.fi\n", escape(lines)),
-        Some(("Exit status", text)) => format!(".SH EXIT STATUS\n{}\n", escape(text.trim())),
+        Some((title @ ("Exit status" | "Environment"), text)) => {
+            format!(".SH {}\n{}\n", title.to_uppercase(), escape(text.trim()))
+        }
         _ => format!(".PP\n{}\n", escape(part)),
     }
 }
