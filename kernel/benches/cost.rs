@@ -37,9 +37,12 @@ fn main() -> ExitCode {
     }
     let cable = Cable::new();
     prefer_to_other_work();
+    stay_on_cpu(0);
     let (sender, address) = Sender::listen(&cable, cable.ipv4(Side::Left));
     let address = address.to_string();
+    stay_on_cpu(1);
     let mut receiver = Actor::start(&cable, Some(&cable.cgroup), Role::Download, &address);
+    stay_on_cpu(0);
     receiver.told("CONNECTED");
     std::thread::sleep(WARMING_UP);
     let ratio = median_ratio(&cable, &sender);
@@ -121,6 +124,17 @@ fn time_per_call(cable: &Cable, sender: &Sender) {
 fn prefer_to_other_work() {
     // SAFETY: plain numbers; 0 is this thread, from which all others are started.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -15) };
+}
+
+/// What this thread starts from now on runs there, if there is such a CPU: a scheduler
+/// that moves the ends about changes goodput by more than what is to be measured.
+fn stay_on_cpu(number: usize) {
+    // SAFETY: a zeroed set is empty; its size is given.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(number, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &set);
+    }
 }
 
 fn attach(cable: &Cable) -> Attachment {

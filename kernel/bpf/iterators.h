@@ -60,19 +60,10 @@ EBB_INLINE void ebb_socket_clamp(struct tcp_sock *tp, u32 window_bytes)
 	bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_WINDOW_CLAMP, &window_bytes, sizeof(window_bytes));
 }
 
-SEC("iter/tcp")
-int ebb_adopt(struct bpf_iter__tcp *context)
+/* Whether the connection is one that we act on and do not hold yet. */
+EBB_INLINE int ebb_is_wanted(struct sock_common *common, struct tcp_sock *tp)
 {
-	struct sock_common *common = context->sk_common;
-	u64 now_ns = bpf_ktime_get_ns();
-	struct tcp_sock *tp;
-	struct ebb_flow *flow;
-	int flags = 0;
-
-	if (!common || !ebb_is_leased(now_ns))
-		return 0;
-	tp = bpf_skc_to_tcp_sock(common);
-	if (!tp || !ebb_may_receive(common) || !ebb_is_in_cgroup(tp))
+	if (!ebb_may_receive(common) || !ebb_is_in_cgroup(tp))
 		return 0;
 	if (config.is_marked_only && !bpf_sk_storage_get(&ebb_marks, tp, 0, 0)) {
 		EBB_COUNT(skipped_unmarked, 1);
@@ -86,7 +77,22 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 		EBB_COUNT(skipped_mptcp, 1);
 		return 0;
 	}
-	if (bpf_sk_storage_get(&ebb_flows, tp, 0, 0))
+	return !bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
+}
+
+SEC("iter/tcp")
+int ebb_adopt(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	u64 now_ns = bpf_ktime_get_ns();
+	struct tcp_sock *tp;
+	struct ebb_flow *flow;
+	int flags = 0;
+
+	if (!common || !ebb_is_leased(now_ns))
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp || !ebb_is_wanted(common, tp))
 		return 0;
 	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!flow) {
@@ -136,6 +142,33 @@ int ebb_release(struct bpf_iter__tcp *context)
 	return 0;
 }
 
+EBB_INLINE void ebb_describe(struct ebb_flow_record *record, const struct ebb_flow *flow,
+			     struct sock_common *common, struct tcp_sock *tp)
+{
+	record->cookie = flow->cookie;
+	record->adopted_ns = flow->adopted_ns;
+	record->payload_bytes = flow->payload_bytes;
+	record->segments = flow->segments;
+	record->acks = flow->acks;
+	record->family = common->skc_family;
+	record->local_port = common->skc_num;
+	record->peer_port = bpf_ntohs(common->skc_dport);
+	record->rwnd_bytes = flow->law.rwnd_bytes;
+	record->window_bytes = tp->rcv_wnd;
+	record->mss_bytes = ebb_mss(flow);
+	record->rtt_us = tp->rcv_rtt_est.rtt_us >> 3;
+	record->law_number = config.law_number;
+	record->state_bytes = sizeof(flow->law);
+	record->is_clamped = flow->is_clamped;
+	if (record->family == EBB_AF_INET) {
+		*(u32 *)record->local = common->skc_rcv_saddr;
+		*(u32 *)record->peer = common->skc_daddr;
+	} else {
+		BPF_CORE_READ_INTO(&record->local, common, skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&record->peer, common, skc_v6_daddr);
+	}
+}
+
 SEC("iter/tcp")
 int ebb_show(struct bpf_iter__tcp *context)
 {
@@ -152,28 +185,7 @@ int ebb_show(struct bpf_iter__tcp *context)
 	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
 	if (!flow)
 		return 0;
-	record.cookie = flow->cookie;
-	record.adopted_ns = flow->adopted_ns;
-	record.payload_bytes = flow->payload_bytes;
-	record.segments = flow->segments;
-	record.acks = flow->acks;
-	record.family = common->skc_family;
-	record.local_port = common->skc_num;
-	record.peer_port = bpf_ntohs(common->skc_dport);
-	record.rwnd_bytes = flow->law.rwnd_bytes;
-	record.window_bytes = tp->rcv_wnd;
-	record.mss_bytes = ebb_mss(flow);
-	record.rtt_us = tp->rcv_rtt_est.rtt_us >> 3;
-	record.law_number = config.law_number;
-	record.state_bytes = sizeof(flow->law);
-	record.is_clamped = flow->is_clamped;
-	if (record.family == EBB_AF_INET) {
-		*(u32 *)record.local = common->skc_rcv_saddr;
-		*(u32 *)record.peer = common->skc_daddr;
-	} else {
-		BPF_CORE_READ_INTO(&record.local, common, skc_v6_rcv_saddr);
-		BPF_CORE_READ_INTO(&record.peer, common, skc_v6_daddr);
-	}
+	ebb_describe(&record, flow, common, tp);
 	bpf_seq_write(context->meta->seq, &record, sizeof(record));
 	bpf_seq_write(context->meta->seq, &flow->law, sizeof(flow->law));
 	return 0;

@@ -150,6 +150,23 @@ EBB_INLINE void ebb_let_go(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct
 	EBB_COUNT(released, 1);
 }
 
+/* Whether the clamp had to be set. */
+EBB_INLINE u32 ebb_apply(struct bpf_sock_ops *ops, struct ebb_flow *flow, struct tcp_sock *tp,
+			 u32 rwnd_bytes)
+{
+	if (control.is_observing) {
+		if (!flow->is_clamped)
+			return 0;
+		rwnd_bytes = EBB_LARGEST_WINDOW_BYTES;
+	}
+	flow->is_clamped = !control.is_observing;
+	/* The kernel changes the clamp by itself (autotuning): compare with its own. */
+	if (ebb_is_same_window(tp, tp->window_clamp, rwnd_bytes))
+		return 0;
+	ebb_set_clamp(ops, rwnd_bytes);
+	return 1;
+}
+
 EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 {
 	u64 now_ns = bpf_ktime_get_ns();
@@ -186,17 +203,7 @@ EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 	}
 	counters->acks++;
 	rwnd_bytes = ebb_flow_on_outgoing(flow, tp, now_ns);
-	if (control.is_observing) {
-		if (!flow->is_clamped)
-			return;
-		rwnd_bytes = EBB_LARGEST_WINDOW_BYTES;
-	}
-	flow->is_clamped = !control.is_observing;
-	/* The kernel changes the clamp by itself (autotuning): compare with its own. */
-	if (ebb_is_same_window(tp, tp->window_clamp, rwnd_bytes))
-		return;
-	ebb_set_clamp(ops, rwnd_bytes);
-	counters->clamps++;
+	counters->clamps += ebb_apply(ops, flow, tp, rwnd_bytes);
 }
 
 SEC("sockops")

@@ -94,6 +94,18 @@ pub(crate) struct State {
     pub(crate) ending: Option<Ending>,
 }
 
+impl State {
+    fn new(programs: Programs, policy: &Policy, is_observing: bool) -> Self {
+        Self {
+            programs,
+            policy: policy.clone(),
+            is_observing,
+            namespaces: Namespaces::default(),
+            ending: None,
+        }
+    }
+}
+
 impl Attachment {
     /// Puts the connections of a cgroup, those that exist and those to come, under a
     /// policy.
@@ -122,17 +134,10 @@ impl Attachment {
             .trace
             .map(|path| Recorder::start(path, policy, programs.trace_map()))
             .transpose()?;
-        let state = State {
-            programs,
-            policy: policy.clone(),
-            is_observing: options.observing,
-            namespaces: Namespaces::default(),
-            ending: None,
-        };
         let shared = Arc::new(Shared {
             cgroup: cgroup.clone(),
             is_marked_only,
-            state: Mutex::new(state),
+            state: Mutex::new(State::new(programs, policy, options.observing)),
             ended: Condvar::new(),
         });
         shared.begin(&options.selection)?;
