@@ -6,30 +6,24 @@
 //! A command under `ebb run` is never its child: whatever happens to the keeper, the command
 //! runs on, and the programs in the kernel let go when the lease is over.
 
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use ebb_algorithms::Policy;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment, Counters, Selection};
-use serde::{Deserialize, Serialize};
 
 use crate::detached;
 use crate::family::Family;
+use crate::line::{self, Heard, KeeperEnd, Start, StarterEnd, Summary};
 use crate::output;
+use crate::place::make_cgroup;
 use crate::runtime::{Record, Registration, Request, Runtime, Target};
 use crate::signals::{self, Signals};
 
 /// How often the keeper looks whether anybody still needs it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The command has ended: its caller must not wait long for a keeper that hangs.
-const SUMMARY_WITHIN: Duration = Duration::from_secs(3);
-/// Loading takes well under a second; a busy machine may take longer.
-const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// What a keeper is to do.
 #[derive(Debug)]
@@ -45,103 +39,35 @@ pub enum Duty {
     Cgroup(Cgroup),
 }
 
-/// The starter's end of the line to a keeper.
-#[derive(Debug)]
-pub struct Line {
-    stream: BufReader<UnixStream>,
-}
-
-/// A keeper's first word.
-#[derive(Debug, Serialize, Deserialize)]
-pub enum Start {
-    /// The policy is active; on which cgroup.
-    Ready(PathBuf),
-    /// Another Ebb acts on these connections already.
-    AlreadyAttached(String),
-    /// It cannot be done, and why.
-    Refused(String),
-}
-
-/// A keeper's last word to `ebb run`.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Summary {
-    /// Why the policy ended before the command did, if it did.
-    pub ended_early: Option<String>,
-    /// The policy in force at the end.
-    pub policy: String,
-    /// Payload that arrived under the policy.
-    pub payload_bytes: u64,
-    /// Connections that were under the policy.
-    pub connections: u64,
-    /// Connections left alone because both ends are on this machine.
-    pub loopback_connections: u64,
-    /// Processes of the command that live on, still under the policy.
-    pub processes_left: usize,
-}
-
 /// Forks a keeper off and waits until the policy is active, or cannot be.
 ///
 /// Must be called while this process has a single thread.
-pub fn start(duty: Duty, policy: &Policy) -> Result<(Line, Start)> {
-    let (ours, theirs) = UnixStream::pair().context("socketpair")?;
+pub fn start(duty: Duty, policy: &Policy) -> Result<(StarterEnd, Start)> {
+    let (mut ours, theirs) = line::lay()?;
     if detached::fork()? {
         drop(ours);
-        std::process::exit(i32::from(keep(theirs, duty, policy).is_err()));
+        std::process::exit(i32::from(keep(&theirs, duty, policy).is_err()));
     }
     drop(theirs);
-    ours.set_read_timeout(Some(READY_WITHIN))?;
-    let mut line = Line {
-        stream: BufReader::new(ours),
-    };
-    let start = line
-        .receive()
-        .context("the keeper of the policy died while starting")?;
-    Ok((line, start))
-}
-
-impl Line {
-    /// Tells the keeper that the command has ended; answers what came of it.
-    pub fn finish(mut self) -> Result<Summary> {
-        self.stream
-            .get_ref()
-            .set_read_timeout(Some(SUMMARY_WITHIN))?;
-        self.stream.get_mut().write_all(b"done\n")?;
-        self.receive()
-    }
-
-    fn receive<T: for<'a> Deserialize<'a>>(&mut self) -> Result<T> {
-        let mut text = String::new();
-        self.stream.read_line(&mut text)?;
-        Ok(serde_json::from_str(&text)?)
-    }
+    let start = ours.wait_for_start()?;
+    Ok((ours, start))
 }
 
 /// The whole life of a keeper.
-fn keep(line: UnixStream, duty: Duty, policy: &Policy) -> Result<()> {
+fn keep(line: &KeeperEnd, duty: Duty, policy: &Policy) -> Result<()> {
     // Before the attachment's own thread starts, so that it inherits the mask.
     let signals = Signals::receive()?;
     let mut keeper = match Keeper::new(duty, policy) {
         Ok(keeper) => keeper,
-        Err(error) => {
-            let already = error
-                .downcast_ref::<ebb_kernel::Error>()
-                .is_some_and(|error| matches!(error, ebb_kernel::Error::AlreadyAttached { .. }));
-            let cause = output::describe(&error);
-            let word = if already {
-                Start::AlreadyAttached(cause)
-            } else {
-                Start::Refused(explain(&cause))
-            };
-            return say(&line, &word);
-        }
+        Err(error) => return line.say(&refusal(&error)),
     };
-    say(&line, &Start::Ready(keeper.cgroup.path().to_path_buf()))?;
+    line.say(&Start::Ready(keeper.cgroup.path().to_path_buf()))?;
     if keeper.is_for_run {
         keeper.serve_starter(line, &signals)?;
     }
     while !keeper.is_over()? {
         keeper.wait(&signals, None)?;
-        if keeper.is_told_to_end(&signals)? {
+        if is_told_to_end(&signals)? {
             break;
         }
     }
@@ -230,37 +156,37 @@ impl Keeper {
     }
 
     /// Attends to `ebb run` until its command has ended, or until it died.
-    fn serve_starter(&mut self, line: UnixStream, signals: &Signals) -> Result<()> {
-        let mut line = BufReader::new(line);
+    fn serve_starter(&mut self, line: &KeeperEnd, signals: &Signals) -> Result<()> {
         loop {
-            self.wait(signals, Some(line.get_ref()))?;
-            if self.is_told_to_end(signals)? {
+            self.wait(signals, Some(line.as_fd()))?;
+            if is_told_to_end(signals)? {
                 self.detach()?;
             }
-            if !is_readable(line.get_ref())? {
-                continue;
-            }
-            let mut word = String::new();
-            line.read_line(&mut word)?;
-            if word.is_empty() {
+            match line.heard() {
+                None => {}
                 // Killed, for it would have said so: nothing may stay throttled on its account.
-                return self.detach();
+                Some(Heard::Gone) => return self.detach(),
+                Some(Heard::Done) => return self.finish_run(line),
             }
-            let summary = self.summary();
-            if summary.processes_left == 0 {
-                // When `ebb run` returns nothing of it is left.
-                self.detach()?;
-                self.registration = None;
-                self.cgroup.remove()?;
-            }
-            return say(line.get_ref(), &summary);
         }
     }
 
-    fn wait(&mut self, signals: &Signals, line: Option<&UnixStream>) -> Result<()> {
+    /// If the command left no processes, nothing of it is left when `ebb run` returns.
+    fn finish_run(&mut self, line: &KeeperEnd) -> Result<()> {
+        let summary = self.summary();
+        if summary.processes_left == 0 {
+            self.detach()?;
+            self.registration = None;
+            // Fails if somebody has moved in just now: it goes with them then.
+            let _ = self.cgroup.remove();
+        }
+        line.say(&summary)
+    }
+
+    fn wait(&mut self, signals: &Signals, line: Option<BorrowedFd<'_>>) -> Result<()> {
         let mut descriptors = vec![signals.as_fd()];
         descriptors.extend(self.registration.as_ref().map(AsFd::as_fd));
-        descriptors.extend(line.map(AsFd::as_fd));
+        descriptors.extend(line);
         signals::wait_readable(&descriptors, Some(LOOK_EVERY))?;
         self.answer_requests();
         if !self.is_attached() {
@@ -295,15 +221,6 @@ impl Keeper {
                 registration.set_policy(current)
             }
         });
-    }
-
-    fn is_told_to_end(&self, signals: &Signals) -> Result<bool> {
-        use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGTERM};
-        let mut is_told = false;
-        while let Some(arrived) = signals.next()? {
-            is_told |= matches!(arrived.signal, SIGHUP | SIGINT | SIGTERM);
-        }
-        Ok(is_told)
     }
 
     /// Whether nobody needs the keeper any more.
@@ -384,42 +301,20 @@ pub fn cgroup_id(cgroup: &Cgroup) -> String {
     format!("cgroup-{}", cgroup.id())
 }
 
-/// A new cgroup for this process to use, below its own, or where that cannot be, below the root.
-pub fn make_cgroup() -> Result<Cgroup> {
-    let name = format!("ebb-run-{}", std::process::id());
-    let own = Cgroup::of_process(std::process::id());
-    let below_own = own
-        .map_err(anyhow::Error::from)
-        .and_then(|own| make_child(&own, &name));
-    below_own.or_else(|first| {
-        tracing::info!("no cgroup below our own: {first:#}");
-        make_child(&Cgroup::root()?, &name)
-    })
+fn is_told_to_end(signals: &Signals) -> Result<bool> {
+    use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGTERM};
+    let mut is_told = false;
+    while let Some(arrived) = signals.next()? {
+        is_told |= matches!(arrived.signal, SIGHUP | SIGINT | SIGTERM);
+    }
+    Ok(is_told)
 }
 
-fn make_child(parent: &Cgroup, name: &str) -> Result<Cgroup> {
-    remove_left_over(parent);
-    Ok(parent.create_child(name)?)
-}
-
-/// Removes the empty cgroups that keepers left who were killed.
-fn remove_left_over(parent: &Cgroup) {
-    let Ok(entries) = std::fs::read_dir(parent.directory_path()) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let pid = name
-            .to_str()
-            .and_then(|name| name.strip_prefix("ebb-run-")?.parse::<u32>().ok());
-        let is_left_over = pid.is_some_and(|pid| {
-            // One with our own number is of an earlier process of that number.
-            pid == std::process::id() || !PathBuf::from(format!("/proc/{pid}")).exists()
-        });
-        if is_left_over {
-            // Fails, as it should, while processes live there.
-            let _ = std::fs::remove_dir(entry.path());
-        }
+fn refusal(error: &anyhow::Error) -> Start {
+    let cause = output::describe(error);
+    match error.downcast_ref() {
+        Some(ebb_kernel::Error::AlreadyAttached { .. }) => Start::AlreadyAttached(cause),
+        _ => Start::Refused(explain(&cause)),
     }
 }
 
@@ -432,29 +327,4 @@ fn explain(cause: &str) -> String {
         ),
         None => cause.to_owned(),
     }
-}
-
-fn is_readable(stream: &UnixStream) -> Result<bool> {
-    let mut byte = [0u8];
-    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
-    // SAFETY: the buffer is one byte long, and so much is asked for.
-    let count = unsafe {
-        libc::recv(
-            stream.as_raw_fd(),
-            byte.as_mut_ptr().cast(),
-            byte.len(),
-            flags,
-        )
-    };
-    match nix::errno::Errno::result(count) {
-        Ok(_) => Ok(true),
-        Err(nix::errno::Errno::EAGAIN) => Ok(false),
-        Err(error) => Err(error).context("the line to ebb run"),
-    }
-}
-
-fn say(mut line: &UnixStream, word: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string(word)?;
-    line.write_all(format!("{text}\n").as_bytes())
-        .context("the line to the starter")
 }

@@ -7,7 +7,8 @@ use ebb_algorithms::Policy;
 use ebb_kernel::cgroup::Cgroup;
 
 use crate::commands::run::require_root;
-use crate::keeper::{self, Duty, Start};
+use crate::keeper::{self, Duty};
+use crate::line::Start;
 use crate::output;
 use crate::runtime::{Request, Runtime};
 use crate::target::Chosen;

@@ -10,8 +10,8 @@ use ebb_kernel::features::{self, Feature, Presence};
 use ebb_kernel::{AttachOptions, Attachment};
 use serde::Serialize;
 
-use crate::keeper;
 use crate::output;
+use crate::place;
 use crate::scope;
 
 /// Tell what this machine offers, and what to do about what is missing
@@ -74,7 +74,7 @@ impl Doctor {
 fn examine() -> Diagnosis {
     let features = features::probe();
     let mut checks: Vec<Check> = features.features.iter().map(Check::from).collect();
-    checks.push(place());
+    checks.push(place_of_commands());
     if features.is_usable() {
         checks.push(trial());
     }
@@ -109,7 +109,7 @@ impl From<&Feature> for Check {
 }
 
 /// Where `ebb run` puts its commands.
-fn place() -> Check {
+fn place_of_commands() -> Check {
     let detail = if scope::is_available() {
         "a transient scope of systemd".to_owned()
     } else {
@@ -149,7 +149,7 @@ fn trial() -> Check {
 }
 
 fn try_out() -> Result<()> {
-    let cgroup = keeper::make_cgroup()?;
+    let cgroup = place::make_cgroup()?;
     let tried = Attachment::attach(&cgroup, &Policy::default(), AttachOptions::default())
         .and_then(Attachment::detach);
     cgroup.remove()?;

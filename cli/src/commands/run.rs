@@ -10,7 +10,8 @@ use clap::{Args, ValueEnum};
 use ebb_algorithms::Policy;
 use ebb_kernel::cgroup::Cgroup;
 
-use crate::keeper::{self, Duty, Line, Summary};
+use crate::keeper::{self, Duty};
+use crate::line::{self, StarterEnd, Summary};
 use crate::output::{self, complain};
 use crate::process::{self, NotStarted, Start};
 use crate::scope;
@@ -125,15 +126,15 @@ impl Run {
             .collect();
         let Backend::Kernel = self.backend;
         match keeper::start(Duty::Run { command }, &self.policy)? {
-            (line, keeper::Start::Ready(path)) => {
+            (line, line::Start::Ready(path)) => {
                 Ok(Prepared::Yielding(line, path_to_cgroup(&path)?))
             }
-            (_, keeper::Start::AlreadyAttached(cause)) => Ok(Prepared::Already(cause)),
-            (_, keeper::Start::Refused(cause)) => Err(anyhow::Error::msg(cause)),
+            (_, line::Start::AlreadyAttached(cause)) => Ok(Prepared::Already(cause)),
+            (_, line::Start::Refused(cause)) => Err(anyhow::Error::msg(cause)),
         }
     }
 
-    fn run(&self, account: Option<&Account>, line: Line, cgroup: &Cgroup) -> Result<u8> {
+    fn run(&self, account: Option<&Account>, line: StarterEnd, cgroup: &Cgroup) -> Result<u8> {
         let cgroup_procs = Some(cgroup.procs_file()?);
         let began = Instant::now();
         let signals = Signals::receive()?;
@@ -205,7 +206,7 @@ impl Run {
 }
 
 enum Prepared {
-    Yielding(Line, Cgroup),
+    Yielding(StarterEnd, Cgroup),
     Already(String),
 }
 
