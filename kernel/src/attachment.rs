@@ -111,11 +111,14 @@ impl Attachment {
     /// policy.
     ///
     /// *Errors*: [`Error::AlreadyAttached`] if a living Ebb acts on them already;
-    /// [`Error::NoProcess`]; [`Error::NotPermitted`]; [`Error::MissingFeature`] and
-    /// [`Error::Load`] if the kernel cannot do it.
+    /// [`Error::NoProcess`]; [`Error::InnerPidNamespace`]; [`Error::NotPermitted`];
+    /// [`Error::MissingFeature`] and [`Error::Load`] if the kernel cannot do it.
     pub fn attach(cgroup: &Cgroup, policy: &Policy, options: AttachOptions) -> Result<Self> {
         crate::features::require()?;
         let is_marked_only = matches!(options.selection, Selection::Processes(_));
+        if is_marked_only && !processes::is_first_pid_namespace() {
+            return Err(Error::InnerPidNamespace);
+        }
         sweep::sweep(cgroup)?;
         sweep::refuse_conflict(cgroup, is_marked_only)?;
         let config = Config {

@@ -62,6 +62,12 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// Processes are chosen by numbers of another PID namespace than the kernel's.
+    #[error(
+        "processes cannot be chosen from inside a PID namespace (a container); \
+         attach to their whole cgroup, or from the machine itself"
+    )]
+    InnerPidNamespace,
     /// A living Ebb acts on the same connections already.
     #[error(
         "cgroup {cgroup} is under law '{law}' already, by process {owner_pid}; \

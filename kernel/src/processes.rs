@@ -78,6 +78,13 @@ pub(crate) fn with_descendants(pids: &[u32]) -> Result<Vec<u32>> {
     Ok(found.into_iter().collect())
 }
 
+/// Whether process numbers here are those that the kernel's programs see.
+pub(crate) fn is_first_pid_namespace() -> bool {
+    /// PROC_PID_INIT_INO of the kernel: fixed.
+    const FIRST: u64 = 0xefff_fffc;
+    fs::metadata("/proc/self/ns/pid").is_ok_and(|found| found.ino() == FIRST)
+}
+
 /// Copies of the sockets that a process has open; none if it ended.
 pub(crate) fn sockets_of(pid: u32) -> Vec<OwnedFd> {
     // SAFETY: plain numbers.

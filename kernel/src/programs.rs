@@ -34,8 +34,10 @@ pub(crate) struct LoadOptions<'a> {
 /// How much time a program has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunTime {
-    /// The program's name, as bpftool shows it.
+    /// The program's name.
     pub program: &'static str,
+    /// The kernel's number for it, as bpftool shows it.
+    pub id: u32,
     /// Nanoseconds in all calls.
     pub total_ns: u64,
     /// Calls.
@@ -193,6 +195,7 @@ impl Programs {
                     .map_err(|source| program_error(hook, "ask about", source))?;
                 Ok(RunTime {
                     program: hook.program_name(),
+                    id: info.id,
                     total_ns: info.run_time_ns,
                     calls: info.run_count,
                 })

@@ -4,7 +4,7 @@
 mod support;
 
 use ebb_kernel::cgroup::{Cgroup, mount_point};
-use ebb_kernel::{AttachOptions, Attachment, Error, requires_root};
+use ebb_kernel::{AttachOptions, Attachment, Error, Selection, requires_root};
 use std::process::Command;
 use support::{Cable, Side};
 
@@ -100,4 +100,39 @@ fn make_fill_and_remove(name: &str) -> Cgroup {
     cgroup.remove().unwrap();
     assert!(!cgroup.exists() && !below.exists());
     root.create_child(name).unwrap()
+}
+
+#[test]
+fn processes_cannot_be_chosen_from_inside_a_pid_namespace() {
+    if !requires_root("processes_cannot_be_chosen_from_inside_a_pid_namespace") {
+        return;
+    }
+    if std::env::var_os("EBB_TEST_INSIDE").is_some() {
+        let options = AttachOptions {
+            selection: Selection::Processes(vec![std::process::id()]),
+            ..Default::default()
+        };
+        let policy = "ebb".parse().unwrap();
+        let refused = Attachment::attach(&Cgroup::root().unwrap(), &policy, options);
+        assert!(
+            matches!(refused, Err(Error::InnerPidNamespace)),
+            "{refused:?}"
+        );
+        return;
+    }
+    let output = Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc"])
+        .arg(std::env::current_exe().unwrap())
+        .args([
+            "processes_cannot_be_chosen_from_inside_a_pid_namespace",
+            "--exact",
+        ])
+        .env("EBB_TEST_INSIDE", "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
 }
