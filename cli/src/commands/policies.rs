@@ -133,8 +133,20 @@ fn describe(law: &LawInfo) -> String {
             what,
         } = param;
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {name:width$}  {default} {unit} ({min} to {max})");
+        let _ = writeln!(
+            text,
+            "  {name:width$}  {default}{} ({min} to {max})",
+            in_unit(unit)
+        );
         let _ = writeln!(text, "  {:width$}  {what} {source}", "");
     }
     text
+}
+
+/// A unit behind a number; plain numbers have `1`.
+fn in_unit(unit: &str) -> String {
+    match unit {
+        "1" => String::new(),
+        unit => format!(" {unit}"),
+    }
 }
