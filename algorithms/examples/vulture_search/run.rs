@@ -67,42 +67,9 @@ impl Default for Setting {
     }
 }
 
+/// Runs the flows and returns what each received.
 pub fn run(setting: &Setting, flows: &[Flow]) -> Vec<Record> {
-    let link = || {
-        Link::new(
-            setting.rate_bits_per_s,
-            setting.delay_ns,
-            setting.queue_pkts,
-        )
-    };
-    let bins = (setting.duration_ns / BIN_NS) as usize + 1;
-    let mut world = World {
-        flows,
-        endpoints: Vec::new(),
-        records: Vec::new(),
-        links: [link(), link()],
-        queue: Queue::default(),
-        sender_tick_ns: setting.sender_tick_ns,
-    };
-    for (index, flow) in flows.iter().enumerate() {
-        let mix = (setting.seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (index as u64 * 7919);
-        world.endpoints.push(Endpoint {
-            sender: Sender::new(flow.application),
-            receiver: Receiver::new(flow.yielding.clone()),
-            clock_offset_ns: mix % SECOND_NS,
-        });
-        world.records.push(Record {
-            bins_bytes: vec![0; bins],
-            wait_ns_sum: vec![0; bins],
-            wait_count: vec![0; bins],
-            bursts_ns: Vec::new(),
-            rwnd_trace: Vec::new(),
-        });
-        let start_ns = flow.start_ns + mix % (37 * MILLISECOND_NS);
-        world
-            .queue
-            .push(start_ns, Event::Application { flow: index });
-    }
+    let mut world = World::new(setting, flows);
     while let Some((now_ns, event)) = world.queue.pop() {
         if now_ns >= setting.duration_ns {
             break;
@@ -112,24 +79,38 @@ pub fn run(setting: &Setting, flows: &[Flow]) -> Vec<Record> {
     world.records
 }
 
-impl World<'_> {
+impl<'a> World<'a> {
+    fn new(setting: &Setting, flows: &'a [Flow]) -> Self {
+        let (rate, delay_ns) = (setting.rate_bits_per_s, setting.delay_ns);
+        let link = || Link::new(rate, delay_ns, setting.queue_pkts);
+        let bins = (setting.duration_ns / BIN_NS) as usize + 1;
+        let mut world = Self {
+            flows,
+            endpoints: Vec::new(),
+            records: Vec::new(),
+            links: [link(), link()],
+            queue: Queue::default(),
+            sender_tick_ns: setting.sender_tick_ns,
+        };
+        for (number, flow) in flows.iter().enumerate() {
+            let mix = (setting.seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mix = mix ^ (number as u64 * 7919);
+            world.endpoints.push(Endpoint {
+                sender: Sender::new(flow.application),
+                receiver: Receiver::new(flow.yielding.clone()),
+                clock_offset_ns: mix % SECOND_NS,
+            });
+            world.records.push(Record::new(bins));
+            let start_ns = flow.start_ns + mix % (37 * MILLISECOND_NS);
+            let start = Event::Application { flow: number };
+            world.queue.push(start_ns, start);
+        }
+        world
+    }
+
     fn on_event(&mut self, now_ns: u64, event: Event) {
         match event {
-            Event::Sent { link } => {
-                let (packet, next_ns) = self.links[link].take(now_ns);
-                if let Some(next_ns) = next_ns {
-                    self.queue.push(next_ns, Event::Sent { link });
-                }
-                if link == 0 && packet.is_data {
-                    let waited_ns =
-                        now_ns - packet.queued_at_ns - self.links[link].sending_ns(&packet);
-                    let record = &mut self.records[packet.flow];
-                    record.wait_ns_sum[(now_ns / BIN_NS) as usize] += waited_ns;
-                    record.wait_count[(now_ns / BIN_NS) as usize] += 1;
-                }
-                let at_ns = now_ns + self.links[link].delay_ns;
-                self.queue.push(at_ns, Event::Delivered { packet });
-            }
+            Event::Sent { link } => self.on_sent(now_ns, link),
             Event::Delivered { packet } if packet.is_data => self.on_data(now_ns, &packet),
             Event::Delivered { packet } => {
                 self.endpoints[packet.flow].sender.on_ack(now_ns, &packet);
@@ -154,6 +135,22 @@ impl World<'_> {
                 self.send(now_ns, flow);
             }
         }
+    }
+
+    fn on_sent(&mut self, now_ns: u64, number: usize) {
+        let link = &mut self.links[number];
+        let (packet, next_ns) = link.take(now_ns);
+        let waited_ns = now_ns - packet.queued_at_ns - link.sending_ns(&packet);
+        let at_ns = now_ns + link.delay_ns;
+        if let Some(next_ns) = next_ns {
+            self.queue.push(next_ns, Event::Sent { link: number });
+        }
+        if number == 0 && packet.is_data {
+            let record = &mut self.records[packet.flow];
+            record.wait_ns_sum[(now_ns / BIN_NS) as usize] += waited_ns;
+            record.wait_count[(now_ns / BIN_NS) as usize] += 1;
+        }
+        self.queue.push(at_ns, Event::Delivered { packet });
     }
 
     fn on_data(&mut self, now_ns: u64, packet: &Packet) {
@@ -201,6 +198,16 @@ impl World<'_> {
 }
 
 impl Record {
+    fn new(bins: usize) -> Self {
+        Self {
+            bins_bytes: vec![0; bins],
+            wait_ns_sum: vec![0; bins],
+            wait_count: vec![0; bins],
+            bursts_ns: Vec::new(),
+            rwnd_trace: Vec::new(),
+        }
+    }
+
     fn note(&mut self, now_ns: u64, bytes: u64) {
         if bytes == 0 {
             return;

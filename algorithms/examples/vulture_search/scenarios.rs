@@ -157,24 +157,26 @@ pub fn on_off(
     ];
     let records = run(&setting, &flows);
     let (be, lbe) = (&records[0], &records[2]);
-    let mean = |spans: Vec<(u64, u64)>, record: &Record| {
-        let rates: Vec<f64> = spans
-            .iter()
-            .filter(|(from_ns, to_ns)| *to_ns > *from_ns + 100 * MILLISECOND_NS)
-            .map(|(from_ns, to_ns)| record.goodput_mbit(*from_ns, *to_ns))
-            .collect();
-        rates.iter().sum::<f64>() / rates.len().max(1) as f64
-    };
     let (on, off_spans) = be
         .on_and_off()
         .unwrap_or_else(|| scheduled(&setting, period_s));
-    let be_on = mean(on.clone(), be);
-    let lbe_on = mean(on, lbe);
-    let lbe_off = mean(off_spans, lbe);
+    let be_on = mean_goodput(&on, be);
+    let lbe_on = mean_goodput(&on, lbe);
+    let lbe_off = mean_goodput(&off_spans, lbe);
     vec![
         Metric::new(format!("T{period_s} off"), lbe_off / LINK_MBIT, off),
         Metric::new(format!("T{period_s} BE"), be_on / (be_on + lbe_on), share),
     ]
+}
+
+/// Mean over the periods of each period's goodput, as the paper has it, in Mbit/s.
+fn mean_goodput(spans: &[(u64, u64)], record: &Record) -> f64 {
+    let rates: Vec<f64> = spans
+        .iter()
+        .filter(|(from_ns, to_ns)| *to_ns > *from_ns + 100 * MILLISECOND_NS)
+        .map(|(from_ns, to_ns)| record.goodput_mbit(*from_ns, *to_ns))
+        .collect();
+    rates.iter().sum::<f64>() / rates.len().max(1) as f64
 }
 
 /// On and off periods as the application meant them, for a flow that never came to rest.
