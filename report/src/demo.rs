@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The demo's table and figure.
 
-use crate::figure::{Colour, Column, Figure, Mark, Panel, Row, colours};
+use crate::figure::{Colour, Column, Figure, Legend, Mark, Panel, Row, Sample, colours};
 use crate::table::{Align, Table};
 use crate::units;
 use ebb_lab::demo::{
@@ -17,29 +17,12 @@ pub fn table(outcome: &Outcome, notes: &[String]) -> Table {
         table = table.column(name(part.kind), Align::Right);
     }
     let parts: Vec<Summary> = outcome.parts.iter().map(Summary::of).collect();
-    let mut line = |what: &str, cell: &dyn Fn(&Summary) -> Option<String>| {
+    for (what, cell) in LINES {
         let cells = parts
             .iter()
             .map(|part| cell(part).unwrap_or_else(|| "-".into()));
         table.row([what.to_owned()].into_iter().chain(cells));
-    };
-    line("page load, median", &|part| {
-        part.page_median_s.map(units::seconds)
-    });
-    line("page load, 95th percentile", &|part| {
-        part.page_p95_s.map(units::seconds)
-    });
-    line("pages loaded", &|part| Some(part.pages.to_string()));
-    line("call delay, mean", &|part| {
-        part.call_mean_ms.map(units::milliseconds)
-    });
-    line("call delay, 95th percentile", &|part| {
-        part.call_p95_ms.map(units::milliseconds)
-    });
-    line("call loss", &|part| part.call_loss.map(units::percent));
-    line("download beside the person", &|part| {
-        part.download_bits_per_s.map(units::rate)
-    });
+    }
     table.row([
         "download, nobody else".to_owned(),
         "-".to_owned(),
@@ -52,9 +35,37 @@ pub fn table(outcome: &Outcome, notes: &[String]) -> Table {
     table
 }
 
+/// What a line of the table says of a part.
+type Cell = fn(&Summary) -> Option<String>;
+
+const LINES: [(&str, Cell); 7] = [
+    ("page load, median", |part| {
+        part.page_median_s.map(units::seconds)
+    }),
+    ("page load, 95th percentile", |part| {
+        part.page_p95_s.map(units::seconds)
+    }),
+    ("pages loaded", |part| Some(part.pages.to_string())),
+    ("call delay, mean", |part| {
+        part.call_mean_ms.map(units::milliseconds)
+    }),
+    ("call delay, 95th percentile", |part| {
+        part.call_p95_ms.map(units::milliseconds)
+    }),
+    ("call loss", |part| part.call_loss.map(units::percent)),
+    ("download beside the person", |part| {
+        part.download_bits_per_s.map(units::rate)
+    }),
+];
+
 /// The figure: rate, pages and call over time, the parts side by side.
 pub fn figure(outcome: &Outcome) -> Figure {
-    let summaries: Vec<Summary> = outcome.parts.iter().map(Summary::of).collect();
+    let parts = &outcome.parts;
+    let summaries: Vec<Summary> = parts.iter().map(Summary::of).collect();
+    let columns = parts
+        .iter()
+        .zip(&summaries)
+        .map(|(part, sum)| column(outcome, part, sum));
     Figure {
         title: title(&summaries),
         subtitle: vec![
@@ -69,37 +80,38 @@ pub fn figure(outcome: &Outcome) -> Figure {
                 link()
             ),
         ],
-        columns: outcome
-            .parts
-            .iter()
-            .zip(&summaries)
-            .map(|(p, s)| column(outcome, p, s))
-            .collect(),
+        columns: columns.collect(),
         rows: vec![
-            rate_row(&outcome.parts, &summaries),
-            pages_row(&outcome.parts, &summaries),
-            call_row(&outcome.parts, &summaries),
+            rate_row(parts, &summaries),
+            pages_row(parts, &summaries),
+            call_row(parts, &summaries),
         ],
         x_label: "seconds".into(),
-        legend: vec![
-            (
-                colours::GREY,
-                PERSON_OPACITY,
-                "the person's pages and call".into(),
-            ),
-            (
-                colours::VERMILLION,
-                DOWNLOAD_OPACITY,
-                "the download, plain curl".into(),
-            ),
-            (
-                colours::BLUE,
-                DOWNLOAD_OPACITY,
-                "the download, ebb run -- curl".into(),
-            ),
-        ],
+        legend: legend(),
         width_px: 900,
     }
+}
+
+fn legend() -> Vec<Legend> {
+    let (grey, plain, ebb) = (colours::GREY, colours::VERMILLION, colours::BLUE);
+    let samples = [
+        (Sample::Patch(grey, PERSON_OPACITY), "pages and call"),
+        (
+            Sample::Patch(plain, DOWNLOAD_OPACITY),
+            "download, plain curl",
+        ),
+        (
+            Sample::Patch(ebb, DOWNLOAD_OPACITY),
+            "download, ebb run -- curl",
+        ),
+        (Sample::Level, "what the person has alone (median, mean)"),
+    ];
+    samples
+        .map(|(sample, meaning)| Legend {
+            sample,
+            meaning: meaning.into(),
+        })
+        .into()
 }
 
 const PERSON_OPACITY: f64 = 0.55;
@@ -226,9 +238,7 @@ fn pages_row(parts: &[Part], summaries: &[Summary]) -> Row {
             points,
             colour: colour(part.kind),
         };
-        let marks = alone(part, summaries[0].page_median_s)
-            .chain([stems])
-            .collect();
+        let marks = alone(summaries[0].page_median_s).chain([stems]).collect();
         Panel { headline, marks }
     };
     Row {
@@ -241,18 +251,8 @@ fn pages_row(parts: &[Part], summaries: &[Summary]) -> Row {
 }
 
 /// The height that the person alone has, to compare with.
-fn alone(part: &Part, quiet: Option<f64>) -> impl Iterator<Item = Mark> {
-    let label = if part.kind == PartKind::Quiet {
-        ""
-    } else {
-        "alone"
-    };
-    quiet
-        .map(|y| Mark::Level {
-            y,
-            label: label.into(),
-        })
-        .into_iter()
+fn alone(quiet: Option<f64>) -> impl Iterator<Item = Mark> {
+    quiet.map(|y| Mark::Level { y }).into_iter()
 }
 
 fn call_row(parts: &[Part], summaries: &[Summary]) -> Row {
@@ -274,9 +274,7 @@ fn call_row(parts: &[Part], summaries: &[Summary]) -> Row {
             (Some(mean), Some(loss)) => format!("mean {mean:.0} ms, {} lost", units::percent(loss)),
             _ => "no call".into(),
         };
-        let marks = alone(part, summaries[0].call_mean_ms)
-            .chain([line])
-            .collect();
+        let marks = alone(summaries[0].call_mean_ms).chain([line]).collect();
         Panel { headline, marks }
     };
     Row {

@@ -2,7 +2,7 @@
 //! The drawing of a figure: heads, panels, axes, marks and the legend.
 
 use crate::canvas::{Anchor, Canvas, Drawn, Fit, Frame, Ink};
-use crate::figure::{Colour, Column, Figure, Mark, Panel, Row};
+use crate::figure::{Colour, Column, Figure, Legend, Mark, Panel, Row, Sample};
 use plotters::coord::Shift;
 use plotters::prelude::{DrawingArea, DrawingBackend};
 use plotters::style::WHITE;
@@ -16,6 +16,7 @@ const HEAD_PX: f64 = 50.0;
 const ROW_TITLE_PX: f64 = 24.0;
 const ROW_GAP_PX: f64 = 12.0;
 const FOOT_PX: f64 = 66.0;
+const SAMPLE_PX: f64 = 20.0;
 
 const TEXT: Colour = Colour(0x22, 0x22, 0x22);
 const FAINT: Colour = Colour(0x5c, 0x5c, 0x5c);
@@ -158,16 +159,18 @@ fn foot<B: DrawingBackend>(canvas: &Canvas<B>, figure: &Figure, top: f64) -> Dra
     )?;
     let y = top + 40.0;
     let mut x = MARGIN_PX;
-    for (colour, opacity, meaning) in &figure.legend {
-        let patch = [
-            (x, y - 6.0),
-            (x + 16.0, y - 6.0),
-            (x + 16.0, y + 6.0),
-            (x, y + 6.0),
-        ];
-        canvas.polygon(&patch, *colour, *opacity)?;
-        canvas.text((x + 22.0, y), Anchor::Left, TICK_INK, meaning)?;
-        x += 22.0 + canvas.text_width_px(TICK_INK, meaning)? + 22.0;
+    for Legend { sample, meaning } in &figure.legend {
+        let (left, right) = (x, x + SAMPLE_PX);
+        match *sample {
+            Sample::Patch(colour, opacity) => {
+                let (high, low) = (y - 6.0, y + 6.0);
+                let patch = [(left, high), (right, high), (right, low), (left, low)];
+                canvas.polygon(&patch, colour, opacity)?;
+            }
+            Sample::Level => canvas.dashes((left, y), (right, y), FAINT)?,
+        }
+        canvas.text((right + 6.0, y), Anchor::Left, TICK_INK, meaning)?;
+        x = right + 6.0 + canvas.text_width_px(TICK_INK, meaning)? + 20.0;
     }
     Ok(())
 }
@@ -238,10 +241,8 @@ impl Plot {
                 canvas.line(&[self.point(x, 0.0), tip], *colour, 2.0)?;
                 canvas.dot(tip, 3.5, *colour)
             }),
-            Mark::Level { y, label } => {
-                let (from, to) = (self.point(0.0, *y), self.point(self.x_max, *y));
-                canvas.dashes(from, to, FAINT)?;
-                canvas.text((to.0 - 4.0, to.1 - 8.0), Anchor::Right, TICK_INK, label)
+            Mark::Level { y } => {
+                canvas.dashes(self.point(0.0, *y), self.point(self.x_max, *y), FAINT)
             }
         }
     }

@@ -58,12 +58,10 @@ pub enum Mark {
         /// Colour of dots and stems.
         colour: Colour,
     },
-    /// A dashed line over the whole width, with a small label at its right end.
+    /// A dashed line over the whole width.
     Level {
         /// Height of the line.
         y: f64,
-        /// The label, may be empty.
-        label: String,
     },
 }
 
@@ -104,6 +102,24 @@ pub struct Column {
     pub x_max: f64,
 }
 
+/// A sample of what is drawn, and its meaning.
+#[derive(Clone, Debug)]
+pub struct Legend {
+    /// The sample.
+    pub sample: Sample,
+    /// What it means.
+    pub meaning: String,
+}
+
+/// What a legend shows beside its text.
+#[derive(Clone, Copy, Debug)]
+pub enum Sample {
+    /// A patch of an area's colour and opacity.
+    Patch(Colour, f64),
+    /// A piece of a [`Mark::Level`].
+    Level,
+}
+
 /// A whole figure.
 #[derive(Clone, Debug)]
 pub struct Figure {
@@ -117,8 +133,8 @@ pub struct Figure {
     pub rows: Vec<Row>,
     /// Name and unit of the horizontal axis.
     pub x_label: String,
-    /// Colour patches with their meaning, printed in one line at the bottom.
-    pub legend: Vec<(Colour, f64, String)>,
+    /// What is drawn, printed in one line at the bottom.
+    pub legend: Vec<Legend>,
     /// Width in pixels.
     pub width_px: u32,
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Figures become two files that say the same.
 
-use ebb_report::figure::{Column, Figure, Mark, Panel, Row, colours};
+use ebb_report::figure::{Column, Figure, Legend, Mark, Panel, Row, Sample, colours};
 use ebb_report::{Error, image};
 use std::path::Path;
 
@@ -24,13 +24,7 @@ fn wave(column: usize) -> Vec<(f64, f64)> {
 fn row(title: &str, mark: fn(Vec<(f64, f64)>) -> Mark) -> Row {
     let panel = |i| Panel {
         headline: format!("mean {}", 4 + i),
-        marks: vec![
-            mark(wave(i)),
-            Mark::Level {
-                y: 9.0,
-                label: "level".into(),
-            },
-        ],
+        marks: vec![mark(wave(i)), Mark::Level { y: 9.0 }],
     };
     Row {
         title: title.into(),
@@ -68,8 +62,14 @@ fn example() -> Figure {
         ],
         x_label: "seconds".into(),
         legend: vec![
-            (colours::BLUE, 0.7, "blue".into()),
-            (colours::GREY, 0.4, "grey".into()),
+            Legend {
+                sample: Sample::Patch(colours::BLUE, 0.7),
+                meaning: "blue".into(),
+            },
+            Legend {
+                sample: Sample::Level,
+                meaning: "a level".into(),
+            },
         ],
         width_px: 900,
     }

@@ -67,13 +67,8 @@ pub struct Status {
 pub fn run(plan: &Plan, mut tell: impl FnMut(Status)) -> Result<(Outcome, EmulatorReport), Error> {
     let folder = tempfile::tempdir().map_err(Error::io("a temporary folder"))?;
     let folder = folder.path();
-    let link = LinkSpec::drop_tail(RATE, ONE_WAY_DELAY, QueueLimit::Packets(QUEUE_PKTS));
     // Three links of one kind: the download alone is measured while part one runs.
-    let path = PathSpec {
-        congestion_control: Some("cubic".into()),
-        ..PathSpec::new(link.clone(), link)
-    };
-    let testbed = Testbed::start(vec![path; 3])?;
+    let testbed = Testbed::start(vec![home_link(); 3])?;
     let (home, alone_plain, alone_ebb) = (testbed.path(0), testbed.path(1), testbed.path(2));
     home.set_class(FILE.port(), Class::LessThanBestEffort);
     write_files(&folder.join("www"))?;
@@ -107,6 +102,15 @@ pub fn run(plan: &Plan, mut tell: impl FnMut(Status)) -> Result<(Outcome, Emulat
         alone_ebb_bits_per_s,
     };
     Ok((outcome, emulator))
+}
+
+fn home_link() -> PathSpec {
+    let link = LinkSpec::drop_tail(RATE, ONE_WAY_DELAY, QueueLimit::Packets(QUEUE_PKTS));
+    let congestion_control = Some("cubic".into());
+    PathSpec {
+        congestion_control,
+        ..PathSpec::new(link.clone(), link)
+    }
 }
 
 fn write_files(www: &std::path::Path) -> Result<(), Error> {
@@ -179,13 +183,7 @@ fn part(
     };
     let (sender, seen) = channel();
     let duration = plan.part;
-    let reading = std::thread::spawn(move || {
-        let read = read(&reader, start, duration, &sender);
-        // Whoever follows by the channel's end sees the whole part, however fast its last page.
-        std::thread::sleep((start + duration).saturating_duration_since(Instant::now()));
-        drop(sender);
-        read
-    });
+    let reading = std::thread::spawn(move || read(&reader, start, duration, sender));
     let pages = follow(&seen, &call, download.as_ref(), kind, start, tell);
 
     // The person is through: first the download ends, then the call, which empties the queue.
@@ -207,16 +205,19 @@ fn part(
     ))
 }
 
+/// The person reads; the channel ends with the part, however fast its last page.
 fn read(
     reader: &Reader,
     start: Instant,
     duration: Duration,
-    sender: &Sender<Page>,
+    sender: Sender<Page>,
 ) -> Result<(), Error> {
-    // The listener outlives the reader: nothing is lost.
-    reader.read(start, duration, |page| {
+    // Whoever follows outlives this thread: nothing is lost.
+    let read = reader.read(start, duration, |page| {
         let _ = sender.send(page);
-    })
+    });
+    std::thread::sleep((start + duration).saturating_duration_since(Instant::now()));
+    read
 }
 
 /// Collects pages until the reader is through, and tells how things stand meanwhile.
