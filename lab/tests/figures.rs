@@ -30,6 +30,7 @@ fn scenario(name: &str, question: Question, measure: (f64, f64), flows: Vec<Flow
         question,
         starts_observing: false,
         switches: Vec::new(),
+        shrinks_window: false,
     }
 }
 

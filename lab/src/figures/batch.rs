@@ -3,14 +3,11 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use ebb_algorithms::Policy;
-use ebb_kernel::cgroup::Cgroup;
-use ebb_kernel::{AttachOptions, Attachment};
 use ebb_link::{Class, Nanos};
 
+use super::group::Group;
 use super::run::{Run, RunError, RunOptions, RunResult, result};
 use super::{PolicyChoice, Scenario};
 use crate::clock::monotonic_now;
@@ -38,7 +35,7 @@ impl<'a> Wave<'a> {
     pub(super) fn prepare(runs: &'a [&'a Run], options: &RunOptions) -> Result<Self, RunError> {
         let paths = runs.iter().map(|run| {
             let is_priority = run.policy == PolicyChoice::Priority;
-            run.scenario.link.path(is_priority, run.seed)
+            run.scenario.path(is_priority, run.seed)
         });
         let testbed = Testbed::start(paths.collect())?;
         let groups = runs
@@ -142,99 +139,4 @@ fn plan_flows(
 fn namespace_file(namespace: &NamespaceHandle) -> PathBuf {
     let (pid, fd) = (std::process::id(), namespace.as_fd().as_raw_fd());
     format!("/proc/{pid}/fd/{fd}").into()
-}
-
-/// A cgroup under a policy; removed when dropped.
-struct Group {
-    policy: String,
-    cgroup: Cgroup,
-    attachment: Option<Attachment>,
-}
-
-impl Group {
-    /// `None` if the run has no law, or nobody whom it would act on.
-    fn prepare(run: &Run, options: &RunOptions) -> Result<Option<Self>, RunError> {
-        let PolicyChoice::Law(policy) = &run.policy else {
-            return Ok(None);
-        };
-        let is_yielding = |role| role == Role::LessThanBestEffort;
-        if !run.scenario.flows.iter().any(|flow| is_yielding(flow.role)) {
-            return Ok(None);
-        }
-        let options = AttachOptions {
-            observing: run.scenario.starts_observing,
-            trace: options
-                .trace_directory
-                .as_ref()
-                .map(|directory| directory.join(trace_name(run, policy))),
-            ..AttachOptions::default()
-        };
-        Self::attach(policy, options).map(Some)
-    }
-
-    fn attach(policy: &Policy, options: AttachOptions) -> Result<Self, RunError> {
-        let failed = |source| RunError::Policy {
-            policy: policy.to_string(),
-            source,
-        };
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("ebb-lab-{}-{number}", std::process::id());
-        let home = Cgroup::of_process(std::process::id()).map_err(failed)?;
-        let cgroup = home.create_child(&name).map_err(failed)?;
-        let mut group = Self {
-            policy: policy.to_string(),
-            cgroup,
-            attachment: None,
-        };
-        let attachment = Attachment::attach(&group.cgroup, policy, options).map_err(failed)?;
-        group.attachment = Some(attachment);
-        Ok(group)
-    }
-
-    /// As the worker sees it: the hierarchy may be mounted for this process only.
-    fn directory(&self) -> PathBuf {
-        let directory = self.cgroup.directory_path();
-        match directory.strip_prefix("/proc/self") {
-            Ok(inside) => Path::new("/proc")
-                .join(std::process::id().to_string())
-                .join(inside),
-            Err(_) => directory,
-        }
-    }
-
-    fn set_observing(&mut self, is_observing: bool) -> Result<(), RunError> {
-        let failed = |source| RunError::Policy {
-            policy: self.policy.clone(),
-            source,
-        };
-        self.attachment
-            .as_mut()
-            .map_or(Ok(()), |attachment| attachment.set_observing(is_observing))
-            .map_err(failed)
-    }
-
-    /// Detaches; an error shows that a trace is not whole.
-    fn finish(mut self) -> Result<(), RunError> {
-        let policy = self.policy.clone();
-        self.attachment
-            .take()
-            .map_or(Ok(()), Attachment::detach)
-            .map_err(|source| RunError::Policy { policy, source })
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.attachment = None;
-        if let Err(error) = self.cgroup.remove() {
-            tracing::warn!("{error}");
-        }
-    }
-}
-
-/// Scenario, policy and repetition, in characters that need no quoting.
-fn trace_name(run: &Run, policy: &Policy) -> String {
-    let text = format!("{}-{policy}-{}.trace", run.scenario.name, run.repetition);
-    text.replace([':', ',', '/'], "_")
 }

@@ -9,6 +9,7 @@ mod catalogue;
 mod choice;
 mod command;
 mod figure;
+mod group;
 mod measure;
 mod paper;
 mod presentation;

@@ -30,7 +30,7 @@ impl LinkParameters {
         self.rate_bit_per_s as f64 * 1448.0 / 1500.0
     }
 
-    pub(super) fn path(&self, is_priority: bool, seed: u64) -> PathSpec {
+    fn path(&self, is_priority: bool) -> PathSpec {
         let rate = Rate::from_bits_per_s(self.rate_bit_per_s).expect("scenarios have a rate");
         let delay = Nanos::from_millis(self.delay_ms);
         let limit = QueueLimit::Packets(self.queue_pkts.into());
@@ -39,9 +39,7 @@ impl LinkParameters {
         } else {
             LinkSpec::drop_tail(rate, delay, limit)
         };
-        let mut path = PathSpec::new(forward, LinkSpec::drop_tail(rate, delay, limit));
-        path.seed = seed;
-        path
+        PathSpec::new(forward, LinkSpec::drop_tail(rate, delay, limit))
     }
 }
 
@@ -101,9 +99,22 @@ pub struct Scenario {
     pub starts_observing: bool,
     /// Switches of the policy, in order of time.
     pub switches: Vec<Switch>,
+    /// The receivers' kernel may take back window that it has granted already
+    /// (`net.ipv4.tcp_shrink_window`, off by default).
+    pub shrinks_window: bool,
 }
 
 impl Scenario {
+    /// The path, with two strict priorities if wanted.
+    pub(super) fn path(&self, is_priority: bool, seed: u64) -> PathSpec {
+        let mut path = self.link.path(is_priority);
+        path.seed = seed;
+        if self.shrinks_window {
+            path = path.with_client_sysctl("net.ipv4.tcp_shrink_window", "1");
+        }
+        path
+    }
+
     /// The same without LBE flows: what "of alone" refers to. `None` if the question
     /// does not ask for it.
     pub fn alone(&self) -> Option<Self> {
@@ -179,6 +190,7 @@ pub(super) fn scenario(
         question,
         starts_observing: false,
         switches: Vec::new(),
+        shrinks_window: false,
     }
 }
 

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ebb_algorithms::Policy;
+use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::{AttachOptions, Attachment};
+
+use super::PolicyChoice;
+use super::run::{Run, RunError, RunOptions};
+use crate::traffic::Role;
+
+/// Cgroups are called so, with the lab's process number and a number of their own.
+const PREFIX: &str = "ebb-lab-";
+
+/// A cgroup under a policy; removed when dropped.
+pub(super) struct Group {
+    policy: String,
+    cgroup: Cgroup,
+    attachment: Option<Attachment>,
+}
+
+impl Group {
+    /// `None` if the run has no law, or nobody whom it would act on.
+    pub(super) fn prepare(run: &Run, options: &RunOptions) -> Result<Option<Self>, RunError> {
+        let PolicyChoice::Law(policy) = &run.policy else {
+            return Ok(None);
+        };
+        let is_yielding = |role| role == Role::LessThanBestEffort;
+        if !run.scenario.flows.iter().any(|flow| is_yielding(flow.role)) {
+            return Ok(None);
+        }
+        let options = AttachOptions {
+            observing: run.scenario.starts_observing,
+            trace: options
+                .trace_directory
+                .as_ref()
+                .map(|directory| directory.join(trace_name(run, policy))),
+            ..AttachOptions::default()
+        };
+        Self::attach(policy, options).map(Some)
+    }
+
+    fn attach(policy: &Policy, options: AttachOptions) -> Result<Self, RunError> {
+        let failed = |source| RunError::Policy {
+            policy: policy.to_string(),
+            source,
+        };
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{PREFIX}{}-{number}", std::process::id());
+        let home = Cgroup::of_process(std::process::id()).map_err(failed)?;
+        static SWEEP: Once = Once::new();
+        SWEEP.call_once(|| sweep(&home));
+        let cgroup = home.create_child(&name).map_err(failed)?;
+        let mut group = Self {
+            policy: policy.to_string(),
+            cgroup,
+            attachment: None,
+        };
+        let attachment = Attachment::attach(&group.cgroup, policy, options).map_err(failed)?;
+        group.attachment = Some(attachment);
+        Ok(group)
+    }
+
+    /// As the worker sees it: the hierarchy may be mounted for this process only.
+    pub(super) fn directory(&self) -> PathBuf {
+        let directory = self.cgroup.directory_path();
+        match directory.strip_prefix("/proc/self") {
+            Ok(inside) => Path::new("/proc")
+                .join(std::process::id().to_string())
+                .join(inside),
+            Err(_) => directory,
+        }
+    }
+
+    pub(super) fn set_observing(&mut self, is_observing: bool) -> Result<(), RunError> {
+        let failed = |source| RunError::Policy {
+            policy: self.policy.clone(),
+            source,
+        };
+        self.attachment
+            .as_mut()
+            .map_or(Ok(()), |attachment| attachment.set_observing(is_observing))
+            .map_err(failed)
+    }
+
+    /// Detaches; an error shows that a trace is not whole.
+    pub(super) fn finish(mut self) -> Result<(), RunError> {
+        let policy = self.policy.clone();
+        self.attachment
+            .take()
+            .map_or(Ok(()), Attachment::detach)
+            .map_err(|source| RunError::Policy { policy, source })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.attachment = None;
+        if let Err(error) = self.cgroup.remove() {
+            tracing::warn!("{error}");
+        }
+    }
+}
+
+/// Removes what labs that were killed have left.
+fn sweep(home: &Cgroup) {
+    for entry in fs::read_dir(home.directory_path())
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name
+            .strip_prefix(PREFIX)
+            .and_then(|rest| rest.split('-').next());
+        let is_abandoned = owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists());
+        if is_abandoned && let Err(error) = Cgroup::at(&path).and_then(|it| it.remove()) {
+            tracing::warn!("{error}");
+        }
+    }
+}
+
+/// Scenario, policy and repetition, in characters that need no quoting.
+fn trace_name(run: &Run, policy: &Policy) -> String {
+    let text = format!("{}-{policy}-{}.trace", run.scenario.name, run.repetition);
+    text.replace([':', ',', '/'], "_")
+}
