@@ -21,7 +21,7 @@ use support::transfer::Sender;
 use support::{Cable, Side};
 
 const LEAST_RATIO: f64 = 0.97;
-const PAIRS: usize = 40;
+const PAIRS: usize = 30;
 const WARMING_UP: Duration = Duration::from_secs(1);
 /// After attaching or detaching, until the window has settled.
 const SETTLING: Duration = Duration::from_millis(100);

@@ -13,7 +13,7 @@ fn a_group_is_made_filled_emptied_and_removed() {
     if !requires_root("a_group_is_made_filled_emptied_and_removed") {
         return;
     }
-    let cgroup = make_fill_and_remove("ebbk-group-test");
+    let cgroup = make_fill_and_remove("group");
     cgroup.remove().unwrap();
 }
 
@@ -24,7 +24,7 @@ fn without_a_mount_groups_work_through_a_private_one() {
     }
     if std::env::var_os("EBB_TEST_WITHOUT_MOUNT").is_some() {
         assert_eq!(mount_point(), None, "the namespace has no cgroup2 mount");
-        let cgroup = make_fill_and_remove("ebbk-private-test");
+        let cgroup = make_fill_and_remove("private");
         let policy = "ebb".parse().unwrap();
         Attachment::attach(&cgroup, &policy, AttachOptions::default()).unwrap();
         cgroup.remove().unwrap();
@@ -72,7 +72,7 @@ fn a_group_is_found_by_either_form_of_its_path() {
     }
     let cgroup = Cgroup::root()
         .unwrap()
-        .create_child("ebbk-path-test")
+        .create_child(&unique("path"))
         .unwrap();
     let forms = [cgroup.path().to_path_buf(), cgroup.directory_path()];
     let found = forms.map(|form| Cgroup::at(form).map(|found| found.id()));
@@ -80,26 +80,6 @@ fn a_group_is_found_by_either_form_of_its_path() {
     for id in found {
         assert_eq!(id.unwrap(), cgroup.id());
     }
-}
-
-/// Gives the group, made once more, empty.
-fn make_fill_and_remove(name: &str) -> Cgroup {
-    let root = Cgroup::root().unwrap();
-    let cgroup = root.create_child(name).unwrap();
-    let below = cgroup.create_child("below").unwrap();
-    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-    below.add_process(child.id()).unwrap();
-    assert_eq!(cgroup.processes().unwrap(), [child.id()]);
-    assert_eq!(Cgroup::of_process(child.id()).unwrap().id(), below.id());
-    assert!(
-        matches!(cgroup.remove(), Err(Error::Cgroup { .. })),
-        "it is in use"
-    );
-    child.kill().unwrap();
-    child.wait().unwrap();
-    cgroup.remove().unwrap();
-    assert!(!cgroup.exists() && !below.exists());
-    root.create_child(name).unwrap()
 }
 
 #[test]
@@ -135,4 +115,28 @@ fn processes_cannot_be_chosen_from_inside_a_pid_namespace() {
         output.status.success() && said.contains("1 passed"),
         "{said}"
     );
+}
+
+/// Gives the group, made once more, empty.
+fn make_fill_and_remove(name: &str) -> Cgroup {
+    let root = Cgroup::root().unwrap();
+    let cgroup = root.create_child(&unique(name)).unwrap();
+    let below = cgroup.create_child("below").unwrap();
+    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+    below.add_process(child.id()).unwrap();
+    assert_eq!(cgroup.processes().unwrap(), [child.id()]);
+    assert_eq!(Cgroup::of_process(child.id()).unwrap().id(), below.id());
+    assert!(
+        matches!(cgroup.remove(), Err(Error::Cgroup { .. })),
+        "it is in use"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+    cgroup.remove().unwrap();
+    assert!(!cgroup.exists() && !below.exists());
+    root.create_child(&unique(name)).unwrap()
+}
+
+fn unique(name: &str) -> String {
+    format!("ebbk-{name}-{}", std::process::id())
 }

@@ -8,7 +8,7 @@
 mod support;
 
 use ebb_kernel::cgroup::Cgroup;
-use ebb_kernel::{AttachOptions, Attachment, requires_root, sweep};
+use ebb_kernel::{AttachOptions, Attachment, detach_all, owner_of, requires_root, sweep};
 use libbpf_rs::libbpf_sys as raw;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use support::{Cable, Side};
 const LINK_MBIT_PER_S: f64 = 10.0;
 const QUEUE_BYTES: u32 = 30 * 1514;
 /// Less than this and the law is at work.
-const GOVERNED_SHARE: f64 = 0.15;
+const GOVERNED_SHARE: f64 = 0.2;
 /// At least this and it is not: two CUBIC flows never are exactly equal.
 const FREE_SHARE: f64 = 0.3;
 const FREE_WITHIN: Duration = Duration::from_secs(5);
@@ -188,6 +188,34 @@ fn a_connection_that_is_idle_when_the_owner_dies_is_set_free_by_the_next_ebb() {
     assert_eq!(sweep(&cable.cgroup).unwrap(), 2);
     assert!(window_clamp(&receiver) >= UNLIMITED_BYTES);
     drop(sender);
+}
+
+#[test]
+fn another_process_can_detach_and_the_owner_learns_of_it() {
+    if !requires_root("another_process_can_detach_and_the_owner_learns_of_it") {
+        return;
+    }
+    let cable = Cable::with_bottleneck(LINK_MBIT_PER_S as u32, QUEUE_BYTES);
+    let path = cable.cgroup.path().display().to_string();
+    let mut owner = Actor::start(&cable, None, Role::Owner, &format!("{path} ebb"));
+    owner.told("ATTACHED");
+    let (_sender, receiver) = download(&cable, Some(&cable.cgroup));
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(window_clamp(&receiver) < FREE_CLAMP_BYTES);
+    assert_eq!(
+        owner_of(&cable.cgroup),
+        Some((owner.id(), "ebb".to_owned()))
+    );
+    assert_eq!(
+        sweep(&cable.cgroup).unwrap(),
+        0,
+        "the living are left alone"
+    );
+    assert_eq!(detach_all(&cable.cgroup).unwrap(), 2);
+    assert_eq!(owner_of(&cable.cgroup), None);
+    assert!(window_clamp(&receiver) >= FREE_CLAMP_BYTES);
+    assert_eq!(owner.told("ENDED"), "Some(ReleasedByOther)");
+    assert_eq!(programs_on(&cable.cgroup), []);
 }
 
 #[test]

@@ -15,16 +15,14 @@ fn every_law_loads_in_every_form_with_room_to_grow() {
         return;
     }
     let trace = std::env::temp_dir().join(format!("ebb-loads-{}", std::process::id()));
+    let name = format!("ebbk-loads-{}", std::process::id());
     for law in laws() {
         let chosen = Selection::Processes(vec![std::process::id()]);
         for (selection, trace) in [
             (Selection::WholeCgroup, None),
             (chosen, Some(trace.clone())),
         ] {
-            let cgroup = Cgroup::root()
-                .unwrap()
-                .create_child("ebbk-loads-test")
-                .unwrap();
+            let cgroup = Cgroup::root().unwrap().create_child(&name).unwrap();
             let options = AttachOptions {
                 selection,
                 trace,
