@@ -148,11 +148,7 @@ fn an_observing_policy_limits_nothing_until_it_is_switched() {
     assert!(after < before / 2.0, "{before} before, {after} after");
 }
 
-#[test]
-fn every_kind_of_flow_arrives_whole_in_both_directions() {
-    if !common::is_root("every_kind_of_flow_arrives_whole_in_both_directions") {
-        return;
-    }
+fn flows_of_every_kind() -> Vec<FlowSpec> {
     let datagrams = FlowKind::Udp {
         rate_pkts_per_s: 50,
         payload_bytes: 200,
@@ -172,8 +168,16 @@ fn every_kind_of_flow_arrives_whole_in_both_directions() {
     flows[1].direction = Direction::Upload;
     flows[4].direction = Direction::Upload;
     flows[3].stop_s = Some(2.0);
+    flows
+}
+
+#[test]
+fn every_kind_of_flow_arrives_whole_in_both_directions() {
+    if !common::is_root("every_kind_of_flow_arrives_whole_in_both_directions") {
+        return;
+    }
     let results = run_all(&[run(
-        scenario("kinds", Question::Share, (0.0, 3.2), flows),
+        scenario("kinds", Question::Share, (0.0, 3.2), flows_of_every_kind()),
         "none",
     )]);
     let flows = &results[0].flows;

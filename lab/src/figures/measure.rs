@@ -142,41 +142,20 @@ fn measure_fairness(run: &RunResult) -> Values {
 }
 
 fn measure_periods(run: &RunResult, from_s: f64, to_s: f64) -> Values {
-    let end_s = run.scenario.duration_s;
-    let be = |from_s, to_s| goodput(run, Role::BestEffort, from_s, to_s);
-    let lbe = |from_s, to_s| goodput(run, Role::LessThanBestEffort, from_s, to_s);
-    let both = |from_s, to_s| (be(from_s, to_s) + lbe(from_s, to_s)) / max_goodput(run);
-    let mut values = vec![("lbe_mbit_per_s", lbe(from_s, to_s) / 1e6)];
-    let be_flow = run
-        .flows_of(Role::BestEffort)
-        .find(|flow| !flow.samples.is_empty());
-    if let Some(be_flow) = be_flow {
-        let spare = max_goodput(run) - be(from_s, to_s);
-        values.extend([
-            ("be_before_mbit_per_s", be(0.0, from_s) / 1e6),
-            ("be_during_mbit_per_s", be(from_s, to_s) / 1e6),
-            ("be_after_mbit_per_s", be(to_s, end_s) / 1e6),
-            ("spare_used", lbe(from_s, to_s) / spare),
-        ]);
-        let rtts = [
-            ("rtt_before_ms", 0.0, from_s),
-            ("rtt_during_ms", from_s, to_s),
-            ("rtt_after_ms", to_s, end_s),
-        ];
-        values.extend(rtts.into_iter().filter_map(|(name, from_s, to_s)| {
-            let rtt_us = mean_sample(be_flow, from_s, to_s, |sample| sample.rtt_us.into());
-            rtt_us.map(|rtt_us| (name, rtt_us / 1e3))
-        }));
-        let yield_s = yield_s(run, be_flow, from_s, to_s);
-        values.extend(yield_s.map(|yield_s| ("yield_s", yield_s)));
-    } else {
-        let settled_s = (from_s + SETTLING_S).min(to_s - 1.0);
-        values.push(("utilisation", both(from_s, to_s)));
-        values.push(("settled", both(settled_s, to_s)));
-        let recovery_s = recovery_s(run, from_s, to_s);
-        values.push(("recovery_s", recovery_s));
-    }
+    let be_flow = run.flows_of(Role::BestEffort).next();
     let lbe_flow = run.flows_of(Role::LessThanBestEffort).next();
+    let mut values = match be_flow {
+        Some(be_flow) => measure_beside(run, be_flow, from_s, to_s),
+        None => {
+            let settled_s = (from_s + SETTLING_S).min(to_s - 1.0);
+            let lbe = |from_s| goodput(run, Role::LessThanBestEffort, from_s, to_s);
+            vec![
+                ("utilisation", lbe(from_s) / max_goodput(run)),
+                ("settled", lbe(settled_s) / max_goodput(run)),
+                ("recovery_s", recovery_s(run, from_s, to_s)),
+            ]
+        }
+    };
     values.extend(
         lbe_flow
             .and_then(|flow| window_of_cwnd(flow, from_s))
@@ -185,23 +164,47 @@ fn measure_periods(run: &RunResult, from_s: f64, to_s: f64) -> Values {
     values
 }
 
+fn measure_beside(run: &RunResult, be_flow: &FlowResult, from_s: f64, to_s: f64) -> Values {
+    let end_s = run.scenario.duration_s;
+    let be = |from_s, to_s| be_flow.goodput_bit_per_s(from_s, to_s);
+    let lbe = goodput(run, Role::LessThanBestEffort, from_s, to_s);
+    let mut values = vec![
+        ("be_before_mbit_per_s", be(0.0, from_s) / 1e6),
+        ("be_during_mbit_per_s", be(from_s, to_s) / 1e6),
+        ("be_after_mbit_per_s", be(to_s, end_s) / 1e6),
+        ("lbe_mbit_per_s", lbe / 1e6),
+        ("spare_used", lbe / (max_goodput(run) - be(from_s, to_s))),
+    ];
+    let rtts = [
+        ("rtt_before_ms", 0.0, from_s),
+        ("rtt_during_ms", from_s, to_s),
+        ("rtt_after_ms", to_s, end_s),
+    ];
+    values.extend(rtts.into_iter().filter_map(|(name, from_s, to_s)| {
+        let rtt_us = mean_sample(be_flow, from_s, to_s, |sample| sample.rtt_us.into());
+        rtt_us.map(|rtt_us| (name, rtt_us / 1e3))
+    }));
+    let yield_s = yield_s(run, be_flow, from_s, to_s);
+    values.extend(yield_s.map(|yield_s| ("yield_s", yield_s)));
+    values
+}
+
 /// The paper has its flow recovered after about so long.
 const SETTLING_S: f64 = 20.0;
 
 /// How long it takes from the switch until an LBE flow that is alone has 0.95 of the link
-/// for 2 s, after it had less: 0 if it never had less, the whole period if it never has it
-/// again.
+/// for 2 s, after it had less than 0.8: 0 if it never had so little, the whole period if
+/// it never has it again.
 fn recovery_s(run: &RunResult, from_s: f64, to_s: f64) -> f64 {
-    let enough = 0.95 * max_goodput(run);
-    let has_it = |step: &u32| {
-        let at_s = from_s + f64::from(*step) * 0.1;
-        goodput(run, Role::LessThanBestEffort, at_s, at_s + 2.0) >= enough
+    let used = |step: u32| {
+        let at_s = from_s + f64::from(step) * 0.1;
+        goodput(run, Role::LessThanBestEffort, at_s, at_s + 2.0) / max_goodput(run)
     };
-    let steps = 0..((to_s - from_s - 2.0) / 0.1).max(0.0) as u32;
-    let Some(lost) = steps.clone().find(|step| !has_it(step)) else {
+    let mut steps = 0..((to_s - from_s - 2.0) / 0.1).max(0.0) as u32;
+    if !steps.any(|step| used(step) < 0.8) {
         return 0.0;
-    };
-    let regained = steps.skip(lost as usize).find(has_it);
+    }
+    let regained = steps.find(|step| used(*step) >= 0.95);
     regained.map_or(to_s - from_s, |step| f64::from(step) * 0.1)
 }
 

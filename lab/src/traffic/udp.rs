@@ -33,17 +33,10 @@ impl UdpFlow {
     ) -> Result<Self, TrafficError> {
         let name = &plan.spec.name;
         let (rate_pkts_per_s, payload_bytes) = checked(plan)?;
+        let (client, server) = (&plan.client_namespace, &plan.server_namespace);
         let (from, to, address) = match plan.spec.direction {
-            Direction::Download => (
-                &plan.server_namespace,
-                &plan.client_namespace,
-                plan.client_address,
-            ),
-            Direction::Upload => (
-                &plan.client_namespace,
-                &plan.server_namespace,
-                plan.server_address,
-            ),
+            Direction::Download => (server, client, plan.client_address),
+            Direction::Upload => (client, server, plan.server_address),
         };
         let make = |namespace: &Path, cgroup| {
             maker.make_in(namespace, cgroup, || {
