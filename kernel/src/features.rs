@@ -11,7 +11,8 @@ use std::path::Path;
 
 /// The first release that has everything; older ones are asked feature by feature.
 const SUFFICIENT_RELEASE: (u32, u32) = (6, 13);
-const NEWER_KERNEL: &str = "use Linux 6.13 or newer (Debian 13, Ubuntu 25.04 and later have it)";
+const NEWER_KERNEL: &str =
+    "use Linux 6.13 or newer (Ubuntu has it from 25.04 on, Debian 13 in its backports)";
 const AS_ROOT: &str = "run as root, or with sudo";
 const KERNEL_CONFIG: &str = "use a kernel built with CONFIG_BPF_SYSCALL, CONFIG_CGROUP_BPF and CONFIG_DEBUG_INFO_BTF, \
      as those of Debian, Ubuntu, Fedora and Arch are";
