@@ -193,51 +193,54 @@ fn git(site: &Site) -> Program {
     }
 }
 
-/// apt with a state of its own, that knows no archive but ours.
 fn apt(site: &Site) -> Program {
-    let folder = site.root.join("apt-files");
-    let line = format!("deb [trusted=yes] http://{OURS}/archive ./\n");
-    fs::write(site.root.join("sources.list"), line).unwrap();
-    let mut options = Vec::new();
-    for (name, value) in [
-        ("Dir::State", folder.join("state").display().to_string()),
-        ("Dir::State::status", "/dev/null".into()),
-        ("Dir::Cache", folder.join("cache").display().to_string()),
-        (
-            "Dir::Etc::SourceList",
-            site.root.join("sources.list").display().to_string(),
-        ),
-        ("Dir::Etc::SourceParts", "/dev/null".into()),
-        ("Dir::Etc::Parts", "/dev/null".into()),
-        ("Acquire::http::Proxy", "DIRECT".into()),
-        ("Acquire::Languages", "none".into()),
-        ("APT::Sandbox::User", "root".into()),
-    ] {
-        options.extend(words(["-o", &format!("{name}={value}")]));
-    }
+    let options = apt_options(site, &site.root.join("apt-files"));
     let apt_get = |verb: &[&str]| {
         let verb = verb.iter().map(|&word| word.to_owned());
-        words(["apt-get", "-q"])
-            .into_iter()
-            .chain(options.clone())
-            .chain(verb)
-            .collect()
+        let words = words(["apt-get", "-q"]).into_iter().chain(options.clone());
+        words.chain(verb).collect::<Vec<_>>()
     };
     let program = site.program("apt", apt_get(&["download", "ebb-example"]));
     for made in ["state/lists/partial", "cache/archives/partial"] {
         fs::create_dir_all(program.folder.join(made)).unwrap();
     }
-    let update: Vec<String> = apt_get(&["update"]);
+    let update = apt_get(&["update"]);
     let prepare = move |path: &LabPath| {
         run(&mut crate::transfers::program(path.client(), &update));
     };
     let wanted = fs::read(site.root.join("www/archive/ebb-example_1_all.deb")).unwrap();
     let got = program.folder.join("ebb-example_1_all.deb");
+    let check = move || same(&got, &wanted);
     Program {
         prepare: Box::new(prepare),
-        check: Box::new(move || same(&got, &wanted)),
+        check: Box::new(check),
         ..program
     }
+}
+
+/// apt with a state of its own, that knows no archive but ours.
+fn apt_options(site: &Site, folder: &Path) -> Vec<String> {
+    let list = site.root.join("sources.list");
+    fs::write(
+        &list,
+        format!("deb [trusted=yes] http://{OURS}/archive ./\n"),
+    )
+    .unwrap();
+    let options = [
+        format!("Dir::State={}", folder.join("state").display()),
+        format!("Dir::Cache={}", folder.join("cache").display()),
+        format!("Dir::Etc::SourceList={}", list.display()),
+        "Dir::State::status=/dev/null".into(),
+        "Dir::Etc::SourceParts=/dev/null".into(),
+        "Dir::Etc::Parts=/dev/null".into(),
+        "Acquire::http::Proxy=DIRECT".into(),
+        "Acquire::Languages=none".into(),
+        "APT::Sandbox::User=root".into(),
+    ];
+    options
+        .into_iter()
+        .flat_map(|option| ["-o".into(), option])
+        .collect()
 }
 
 fn two_at_once(site: &Site) -> Program {
