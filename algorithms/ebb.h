@@ -23,6 +23,7 @@ EBB_INLINE void ebb_ebb_end_yielding_round(struct ebb_ebb_state *s,
 		s->is_yielding = 0;
 		s->is_reclaiming = 1;
 		s->clear_rounds = 0;
+		s->growth_bytes = (u32)ebb_ebb_growth_bytes(s, p);
 		return;
 	}
 	ebb_ebb_set_window(s, ebb_ebb_probe_bytes(s, p, segment->now_us));
@@ -73,9 +74,21 @@ EBB_INLINE u8 ebb_ebb_is_congestive(const struct ebb_ebb_state *s,
 
 	if (segment->is_ce)
 		return 1;
-	if (!ebb_before32(segment->rcv_nxt, segment->seq))
+	if (!s->hole_since_us || segment->now_us - s->hole_since_us <= s->rtt_us / 4)
 		return 0;
-	return !segment->has_timestamps || s->queue_us > ebb_max(usual_us, EBB_EBB_EMPTY_US);
+	return !segment->has_timestamps || s->hole_queue_us > ebb_max(usual_us, EBB_EBB_EMPTY_US);
+}
+
+/* A segment is missing for long before it is lost: others may have overtaken it. */
+EBB_INLINE void ebb_ebb_watch_hole(struct ebb_ebb_state *s, const struct ebb_segment *segment)
+{
+	if (!ebb_before32(segment->rcv_nxt, segment->seq)) {
+		s->hole_since_us = 0;
+	} else if (!s->hole_since_us || s->hole_seq != segment->rcv_nxt) {
+		s->hole_since_us = segment->now_us;
+		s->hole_seq = segment->rcv_nxt;
+		s->hole_queue_us = s->queue_us;
+	}
 }
 
 EBB_INLINE void ebb_ebb_take_loss(struct ebb_ebb_state *s, const struct ebb_segment *segment,
@@ -189,6 +202,7 @@ EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_seg
 	if (segment->has_timestamps)
 		ebb_ebb_take_delay(s, segment, p);
 	s->round_bytes += segment->payload_bytes;
+	ebb_ebb_watch_hole(s, segment);
 
 	if (!s->is_begun)
 		ebb_ebb_await_older_window(s, segment);

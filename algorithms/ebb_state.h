@@ -14,7 +14,7 @@
 	  "queueing delay below which the window grows freely")                     \
 	P(target_us, 5000, 1000, 1000000, "us", "[EBB §thresholds]",                \
 	  "queueing delay above which the window shrinks")                          \
-	P(high_us, 15000, 1000, 1000000, "us", "[EBB §thresholds]",                 \
+	P(high_us, 10000, 1000, 1000000, "us", "[EBB §thresholds]",                 \
 	  "delay not explained by our own bursts above which others want the link") \
 	P(span_us, 20000, 1000, 1000000, "us", "[EBB §yield]",                      \
 	  "excess over the target at which a graded cut would empty the window")    \
@@ -25,6 +25,10 @@
 	  "window while yielding, for the first 1.5 s; half of it to 4 s, then 1")  \
 	P(empty_within_us, 10000000, 1000000, 600000000, "us", "[EBB §base]",       \
 	  "drain once if the queue was not seen empty for so long")                 \
+	P(shrink_divisor, 16, 2, 1000, "1", "[EBB §fairness]",                      \
+	  "least part of the window that a queue above the target takes")           \
+	P(plateau_rounds, 2, 1, 1000, "round trips", "[EBB §thresholds]",           \
+	  "for how long a segment of growth is stretched below saturation")         \
 	P(base_window_us, 30000000, 1000000, 3600000000u, "us", "[EBB §base]",      \
 	  "the least delay is forgotten after one to two of these (ten times in YIELD)")
 
@@ -43,10 +47,12 @@ struct ebb_ebb_params {
 /* [EBB §yield] While yielding the window falls to a half and to one segment then. */
 #define EBB_EBB_PROBE_HALF_AFTER_US 1500000u
 #define EBB_EBB_PROBE_ONE_AFTER_US 4000000u
-/* [EBB §fairness] Our flows grow by the same share of the path, not of their window, ... */
+/* [EBB §fairness] Our flows grow by the same share of the path, so that they converge ... */
 #define EBB_EBB_GROWTH_DIVISOR 32u
-/* [EBB §fairness] ... and shrink by a share of their window: so they converge. */
-#define EBB_EBB_SHRINK_DIVISOR 16u
+/* [EBB §fairness] ... which remembered saturation must not undo: near is below W / 8. */
+#define EBB_EBB_FAR_DIVISOR 8u
+/* [EBB §yield] They grow faster after YIELD, until the first queue. */
+#define EBB_EBB_RECLAIM_DIVISOR 8u
 /* [EBB §base] Queueing delays below this count as an empty queue. */
 #define EBB_EBB_EMPTY_US 1000u
 /* [EBB §domain] Bounds that keep products within 64 bits. */
@@ -116,7 +122,10 @@ struct ebb_ebb_state {
 	u32 saturation_bytes; /* W at which the link was full last; 0: not known */
 	u32 clear_rounds;     /* round trips without a queue in a row */
 	u64 loss_until_us;    /* losses up to then belong to the last one */
-	u32 restore_bytes;    /* W before draining */
+	u64 hole_since_us;    /* when the hole at hole_seq was seen first; 0: none */
+	u32 hole_seq;
+	u32 hole_queue_us; /* queue then */
+	u32 restore_bytes; /* W before draining */
 
 	u8 is_round_open;
 	u8 is_blind;

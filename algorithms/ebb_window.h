@@ -145,11 +145,30 @@ EBB_INLINE u8 ebb_ebb_judge(struct ebb_ebb_state *s, const struct ebb_segment *s
 	return 1;
 }
 
+/*
+ * Below saturation: half-way there while it is far, then a plateau of small steps, equal
+ * for all, because what filled the link last will do so again. Beyond it, probing starts
+ * from one segment. Just out of YIELD there is no plateau: others were on the link then.
+ */
+EBB_INLINE u64 ebb_ebb_recall_bytes(struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
+{
+	u64 missing_bytes = s->saturation_bytes - s->rwnd_bytes;
+	u64 half_bytes = ebb_min(2ull * s->rwnd_bytes, missing_bytes / 2);
+
+	if (s->is_reclaiming)
+		return ebb_max(half_bytes, s->mss_bytes);
+	s->clear_rounds = 0;
+	if (missing_bytes > s->rwnd_bytes / EBB_EBB_FAR_DIVISOR)
+		return half_bytes;
+	return ebb_div(s->mss_bytes, p->plateau_rounds, s->mss_bytes) + 1;
+}
+
 /* How much the window may grow in the next round trip, with no queue to speak of. */
 EBB_INLINE u64 ebb_ebb_growth_bytes(struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
 {
 	u64 window_bytes = s->rwnd_bytes, bdp_bytes = ebb_ebb_bdp_bytes(s);
-	u64 cap_bytes = ebb_ebb_cap_bytes(s, p), growth_bytes, steps;
+	u64 cap_bytes = ebb_ebb_cap_bytes(s, p), growth_bytes, most_bytes, steps;
+	u64 divisor = s->is_reclaiming ? EBB_EBB_RECLAIM_DIVISOR : EBB_EBB_GROWTH_DIVISOR;
 	u8 is_fast = s->round_rate_bytes_per_s * 100 > s->capacity_bytes_per_s * 85;
 	u8 is_alone = s->round_excess_us < ebb_ebb_target_us(s, p) + 3000;
 
@@ -159,17 +178,16 @@ EBB_INLINE u64 ebb_ebb_growth_bytes(struct ebb_ebb_state *s, const struct ebb_eb
 		return ebb_min(window_bytes, ebb_sub_floor(cap_bytes, window_bytes));
 	if (s->is_reclaiming && is_fast && is_alone && window_bytes * 10 < bdp_bytes * 9)
 		return ebb_min(2 * window_bytes, bdp_bytes - window_bytes);
-	/* Half-way to saturation again and again would never get there. */
-	if (window_bytes + ebb_ebb_segments(s, 2) < s->saturation_bytes)
-		return ebb_min(2 * window_bytes, (s->saturation_bytes - window_bytes) / 2);
+	if (window_bytes < s->saturation_bytes)
+		return ebb_ebb_recall_bytes(s, p);
 	if (window_bytes >= bdp_bytes)
 		return ebb_min(s->mss_bytes, ebb_sub_floor(cap_bytes, window_bytes));
 	steps = ebb_min(s->clear_rounds, 16);
 	growth_bytes = (u64)s->mss_bytes << (steps / 2);
 	if (steps & 1)
 		growth_bytes = growth_bytes * 181 / 128;
-	growth_bytes =
-		ebb_min(growth_bytes, ebb_max(bdp_bytes / EBB_EBB_GROWTH_DIVISOR, s->mss_bytes));
+	most_bytes = bdp_bytes / divisor;
+	growth_bytes = ebb_min(growth_bytes, ebb_max(most_bytes, s->mss_bytes));
 	return ebb_min(growth_bytes, ebb_sub_floor(cap_bytes, window_bytes));
 }
 
@@ -181,7 +199,7 @@ EBB_INLINE void ebb_ebb_shrink(struct ebb_ebb_state *s, const struct ebb_segment
 	u64 over_us = s->round_queue_us - ebb_ebb_target_us(s, p);
 	u64 step_bytes = ebb_div(window_bytes * ebb_min(over_us, 1 << 20) * 3 / 2, s->rtt_us, 0);
 
-	step_bytes = ebb_max(step_bytes, window_bytes / EBB_EBB_SHRINK_DIVISOR);
+	step_bytes = ebb_max(step_bytes, ebb_div(window_bytes, p->shrink_divisor, 0));
 	ebb_ebb_remember_saturation(s, s->rwnd_bytes);
 	ebb_ebb_set_window(s, ebb_sub_floor(window_bytes, step_bytes));
 	s->is_starting = 0;
