@@ -101,10 +101,7 @@ EBB_INLINE void ebb_ebb_take_loss(struct ebb_ebb_state *s, const struct ebb_segm
 	s->loss_until_us = segment->now_us + s->rtt_us + s->queue_us;
 	s->saturation_bytes = s->rwnd_bytes;
 	ebb_ebb_set_window(s, ebb_max(s->rwnd_bytes / 2, ebb_ebb_segments(s, 2)));
-	s->is_starting = 0;
-	s->is_reclaiming = 0;
-	s->clear_rounds = 0;
-	ebb_ebb_go_blind(s, segment);
+	ebb_ebb_stop_growing(s, segment);
 }
 
 EBB_INLINE void ebb_ebb_grow(struct ebb_ebb_state *s, u32 payload_bytes)

@@ -42,6 +42,15 @@ EBB_INLINE void ebb_ebb_go_blind(struct ebb_ebb_state *s, const struct ebb_segme
 	s->is_round_open = 0;
 }
 
+/* After a cut: whatever was growing has found its end, and the cut has to act first. */
+EBB_INLINE void ebb_ebb_stop_growing(struct ebb_ebb_state *s, const struct ebb_segment *segment)
+{
+	s->is_starting = 0;
+	s->is_reclaiming = 0;
+	s->clear_rounds = 0;
+	ebb_ebb_go_blind(s, segment);
+}
+
 EBB_INLINE u8 ebb_ebb_is_round_over(const struct ebb_ebb_state *s,
 				    const struct ebb_segment *segment)
 {
@@ -108,10 +117,7 @@ EBB_INLINE void ebb_ebb_yield(struct ebb_ebb_state *s, const struct ebb_segment 
 	ebb_ebb_set_window(s, window_bytes);
 	if (window_bytes == least_bytes)
 		ebb_ebb_enter_yield(s, p, segment->now_us);
-	s->is_starting = 0;
-	s->is_reclaiming = 0;
-	s->clear_rounds = 0;
-	ebb_ebb_go_blind(s, segment);
+	ebb_ebb_stop_growing(s, segment);
 }
 
 /* We overshot ourselves: back to what the link and the target hold. */
@@ -123,10 +129,7 @@ EBB_INLINE void ebb_ebb_retreat(struct ebb_ebb_state *s, const struct ebb_segmen
 
 	ebb_ebb_set_window(s, ebb_min(s->last_rwnd_bytes, window_bytes));
 	s->saturation_bytes = s->rwnd_bytes;
-	s->is_starting = 0;
-	s->is_reclaiming = 0;
-	s->clear_rounds = 0;
-	ebb_ebb_go_blind(s, segment);
+	ebb_ebb_stop_growing(s, segment);
 }
 
 /* Judges a look at the queue; returns 1 if it led to a cut. */
@@ -202,10 +205,7 @@ EBB_INLINE void ebb_ebb_shrink(struct ebb_ebb_state *s, const struct ebb_segment
 	step_bytes = ebb_max(step_bytes, ebb_div(window_bytes, p->shrink_divisor, 0));
 	ebb_ebb_remember_saturation(s, s->rwnd_bytes);
 	ebb_ebb_set_window(s, ebb_sub_floor(window_bytes, step_bytes));
-	s->is_starting = 0;
-	s->is_reclaiming = 0;
-	s->clear_rounds = 0;
-	ebb_ebb_go_blind(s, segment);
+	ebb_ebb_stop_growing(s, segment);
 }
 
 /* No empty queue for long: let it drain, so that the least delay is measured anew. */
