@@ -79,6 +79,8 @@
 	  "PSI: least sending interval of a pair")                                             \
 	P(max_psi_jiffies, 0, 0, 1000000, "jiffies", "[VULTURE §0.3.2]",                       \
 	  "partners that were sent longer ago give no pair; 0: no such limit")                 \
+	P(queue_packets, 512, 16, 512, "packets", "[VULTURE §0.3.2]",                          \
+	  "packetQue: packets that it holds; what comes when it is full is not queued")        \
 	P(conservative_low_jiffies, 1, 0, 1000, "jiffies", "[VULTURE §0.3.2]",                 \
 	  "cLow: variations below are low in conservative mode")                               \
 	P(conservative_high_jiffies, 2, 1, 1000, "jiffies", "[VULTURE §0.3.2]",                \

@@ -161,7 +161,7 @@ EBB_INLINE void ebb_vulture_packets_push(struct ebb_vulture_pairs *pairs, u64 no
 	struct ebb_vulture_packet *packet;
 	u64 spacing_us = (u64)params->psi_jiffies * params->jiffy_us / EBB_VULTURE_PACKETS_PER_PSI;
 
-	if (pairs->count >= EBB_VULTURE_PACKETS)
+	if (pairs->count >= EBB_VULTURE_PACKETS || pairs->count >= params->queue_packets)
 		return;
 	if (pairs->count && now_us - pairs->queued_us < spacing_us)
 		return;

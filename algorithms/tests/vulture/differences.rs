@@ -119,6 +119,19 @@ fn difference_3_a_full_ring_takes_no_more_and_goes_on() {
 }
 
 #[test]
+fn difference_3_the_queue_can_be_shorter() {
+    let mut connection = Connection::new(as_printed("queue_packets=16"));
+    for packet in 0..20 {
+        connection.segment(0, 40_000 + packet * 200, OLD_ECHO);
+    }
+    for packet in 0..20 {
+        connection.segment(200, 240_000 + packet * 200, OLD_ECHO);
+    }
+    // 16 found a place and a partner; the 17th found the queue empty.
+    assert_eq!(connection.counts().1, 16);
+}
+
+#[test]
 fn difference_4_a_packet_from_before_the_head_is_not_paired() {
     let mut connection = Connection::new(as_printed(""));
     connection.segment(100, 140_000, OLD_ECHO);
