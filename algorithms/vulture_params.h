@@ -79,8 +79,6 @@
 	  "PSI: least sending interval of a pair")                                             \
 	P(max_psi_jiffies, 0, 0, 1000000, "jiffies", "[VULTURE §0.3.2]",                       \
 	  "partners that were sent longer ago give no pair; 0: no such limit")                 \
-	P(queue_packets, 512, 16, 512, "packets", "[VULTURE §0.3.2]",                          \
-	  "packetQue: packets that it holds; what comes when it is full is not queued")        \
 	P(conservative_low_jiffies, 1, 0, 1000, "jiffies", "[VULTURE §0.3.2]",                 \
 	  "cLow: variations below are low in conservative mode")                               \
 	P(conservative_high_jiffies, 2, 1, 1000, "jiffies", "[VULTURE §0.3.2]",                \
@@ -138,7 +136,9 @@
 	P(growth_limit_x1024, 0, 0, 65536, "1/1024", "[VULTURE §0.3.5]",                       \
 	  "the window grows up to so many congestion window estimates; 0: without limit")      \
 	P(no_timestamps_increases, 1, 0, 1, "flag", "[READING §additions]",                    \
-	  "without timestamps a round trip without loss means increase, or fix (0)")
+	  "without timestamps a round trip without loss means increase, or fix (0)")           \
+	P(queue_packets, 512, 16, 512, "packets", "[VULTURE §0.3.2]",                          \
+	  "packetQue: packets that it holds; what comes when it is full is not queued")
 
 struct ebb_vulture_params {
 	EBB_VULTURE_PARAMS(EBB_PARAM_FIELD)
