@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tasks of the repository itself: `cargo xtask cite`.
+//! Checks of the repository itself: `cargo xtask cite`, `cargo xtask links`.
 
 mod cite;
 mod header;
+mod links;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask cite
-  cite  every constant and parameter of algorithms/*.h names its source, and the source exists";
+const USAGE: &str = "usage: cargo xtask cite|links
+  cite   every constant and parameter of algorithms/*.h names its source, and the source exists
+  links  every file that a document links to exists";
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1).collect()) {
@@ -29,18 +31,28 @@ fn run(arguments: Vec<String>) -> Result<()> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["cite"] => {
             let report = cite::check(&root.join("algorithms"))?;
-            if report.problems.is_empty() {
-                println!(
-                    "{} citations in {} headers",
-                    report.citations, report.headers
-                );
-                return Ok(());
-            }
-            for problem in &report.problems {
-                eprintln!("{problem}");
-            }
-            bail!("{} problems with sources", report.problems.len());
+            println!(
+                "{} citations in {} headers",
+                report.citations, report.headers
+            );
+            complain(&report.problems)
+        }
+        ["links"] => {
+            let report = links::check(root)?;
+            println!("{} links in {} documents", report.links, report.documents);
+            complain(&report.problems)
         }
         _ => bail!("{USAGE}"),
+    }
+}
+
+fn complain(problems: &[String]) -> Result<()> {
+    for problem in problems {
+        eprintln!("{problem}");
+    }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        bail!("{} problems", problems.len())
     }
 }
