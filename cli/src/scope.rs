@@ -4,14 +4,25 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Says, to the `ebb` that was started inside, that it is in its scope.
 pub const INSIDE_FLAG: &str = "--in-scope";
 
-/// Whether systemd manages this machine's cgroups and can be asked.
+/// Whether systemd manages this machine's cgroups, and answers.
 pub fn is_available() -> bool {
-    Path::new("/run/systemd/system").is_dir() && systemd_run().is_some()
+    Path::new("/run/systemd/system").is_dir() && systemd_run().is_some() && answers()
+}
+
+/// Asked before `systemd-run` takes our place: its failures would be the command's.
+fn answers() -> bool {
+    Command::new("systemctl")
+        .args(["show", "--property=Version"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
 }
 
 /// Starts this very command line again inside a transient scope: the same process, with the

@@ -182,3 +182,23 @@ fn under_systemd_a_command_runs_in_a_scope_that_goes_with_it() {
             .contains("a transient scope of systemd")
     );
 }
+
+#[test]
+fn where_systemd_does_not_answer_a_cgroup_below_our_own_serves() {
+    if !ebb_kernel::requires_root("where_systemd_does_not_answer_a_cgroup_below_our_own_serves") {
+        return;
+    }
+    let script = "mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system &&
+        exec \"$0\" run -- sh -c 'grep ^0:: /proc/self/cgroup; exit 5'";
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_ebb")])
+        .output()
+        .unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(5),
+        "{}",
+        support::stderr(&output)
+    );
+    assert!(stdout(&output).contains("/ebb-run-"), "{}", stdout(&output));
+}
