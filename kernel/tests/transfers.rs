@@ -130,6 +130,51 @@ fn only_chosen_processes_are_governed_with_all_their_connections() {
 }
 
 #[test]
+fn children_of_chosen_processes_are_governed() {
+    if !requires_root("children_of_chosen_processes_are_governed") {
+        return;
+    }
+    let cable = cable();
+    let (_sender, address) = Sender::listen(&cable, cable.ipv4(Side::Left));
+    let mut parent = Actor::start_held(&cable, Some(&cable.cgroup), Role::DownloadByChild, address);
+    let options = AttachOptions {
+        selection: Selection::Processes(vec![parent.id()]),
+        ..Default::default()
+    };
+    let attachment = attach(&cable.cgroup, options);
+    parent.go();
+    wait_for_flow(&attachment);
+    assert_eq!(attachment.counters().unwrap().adopted_new, 1);
+}
+
+#[test]
+fn multipath_connections_are_left_alone() {
+    if !requires_root("multipath_connections_are_left_alone") {
+        return;
+    }
+    let cable = cable();
+    let attachment = attach(&cable.cgroup, AttachOptions::default());
+    let (sender, address) = Sender::listen_multipath(&cable);
+    let address = address.to_string();
+    let _early = Actor::start(
+        &cable,
+        Some(&cable.cgroup),
+        Role::DownloadMultipath,
+        &address,
+    );
+    wait_until(|| sender.bytes() > 1 << 20);
+    let counters = attachment.counters().unwrap();
+    assert_eq!((counters.skipped_mptcp, counters.adopted_new), (1, 0));
+    attachment.detach().unwrap();
+    let attachment = attach(&cable.cgroup, AttachOptions::default());
+    let counters = attachment.counters().unwrap();
+    assert_eq!(
+        (counters.skipped_mptcp, counters.adopted_established),
+        (1, 0)
+    );
+}
+
+#[test]
 fn connections_within_the_machine_are_left_alone() {
     if !requires_root("connections_within_the_machine_are_left_alone") {
         return;

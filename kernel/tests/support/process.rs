@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The test binary as another process, with a role.
 
-use super::transfer::drain;
+use super::transfer::{connect_multipath, drain};
 use super::{Cable, Side, enter_namespace};
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment};
@@ -18,6 +18,10 @@ pub enum Role {
     Download,
     /// Listens on an address, tells its port, reads what the first peer sends.
     Upload,
+    /// As `Download`, over multipath TCP.
+    DownloadMultipath,
+    /// As `Download`, by a child of the process.
+    DownloadByChild,
     /// Connects to an address and sends a megabyte.
     SendMegabyte,
     /// Holds an attachment on a cgroup: `path policy`.
@@ -155,6 +159,22 @@ pub fn role() {
             say(&format!("LISTENING {}", listener.local_addr().unwrap()));
             let (stream, _) = listener.accept().unwrap();
             say(&format!("RECEIVED {}", drain(stream)));
+        }
+        "DownloadMultipath" => {
+            let stream = connect_multipath(arguments.parse().unwrap());
+            say("CONNECTED");
+            say(&format!("RECEIVED {}", drain(stream)));
+        }
+        "DownloadByChild" => {
+            let mut child = Command::new(std::env::current_exe().unwrap())
+                .args(["play_a_role", "--exact", "--nocapture"])
+                .env("EBB_TEST_ROLE", format!("{:?}", Role::Download))
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
+            child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+            child.wait().unwrap();
         }
         "SendMegabyte" => {
             let mut stream = TcpStream::connect(&arguments).unwrap();

@@ -4,7 +4,7 @@
 use super::{Cable, Side};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -22,6 +22,26 @@ impl Sender {
     pub fn listen(cable: &Cable, address: IpAddr) -> (Self, SocketAddr) {
         let listener = on_side(cable, Side::Left, move || {
             TcpListener::bind((address, 0)).unwrap()
+        });
+        let bound = listener.local_addr().unwrap();
+        let sender = Self::start(move |is_stopping| accept(&listener, is_stopping));
+        (sender, bound)
+    }
+
+    /// As [`Self::listen`] on IPv4, over multipath TCP if the peer wants it.
+    pub fn listen_multipath(cable: &Cable) -> (Self, SocketAddr) {
+        let address = SocketAddr::new(cable.ipv4(Side::Left), 0);
+        let listener = on_side(cable, Side::Left, move || {
+            let socket = multipath_socket();
+            let address = to_c(address);
+            // SAFETY: the socket is open, the address is whole.
+            unsafe {
+                let length = size_of_val(&address) as libc::socklen_t;
+                let pointer = (&raw const address).cast();
+                assert_eq!(libc::bind(socket.as_raw_fd(), pointer, length), 0);
+                assert_eq!(libc::listen(socket.as_raw_fd(), 8), 0);
+            }
+            TcpListener::from(socket)
         });
         let bound = listener.local_addr().unwrap();
         let sender = Self::start(move |is_stopping| accept(&listener, is_stopping));
@@ -113,6 +133,38 @@ pub fn drain(mut stream: TcpStream) -> u64 {
             Ok(length) => total += length as u64,
         }
     }
+}
+
+/// Connects over multipath TCP.
+pub fn connect_multipath(address: SocketAddr) -> TcpStream {
+    let socket = multipath_socket();
+    let address = to_c(address);
+    let length = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the socket is open, the address is whole.
+    let result = unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), length) };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+    TcpStream::from(socket)
+}
+
+fn multipath_socket() -> OwnedFd {
+    // SAFETY: plain numbers; what the kernel opens is ours.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM, libc::IPPROTO_MPTCP);
+        assert!(socket >= 0, "{}", std::io::Error::last_os_error());
+        OwnedFd::from_raw_fd(socket)
+    }
+}
+
+fn to_c(address: SocketAddr) -> libc::sockaddr_in {
+    let IpAddr::V4(ip) = address.ip() else {
+        panic!("{address} is not IPv4");
+    };
+    // SAFETY: all zero is a valid address.
+    let mut c: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+    c.sin_family = libc::AF_INET as libc::sa_family_t;
+    c.sin_port = address.port().to_be();
+    c.sin_addr.s_addr = u32::from(ip).to_be();
+    c
 }
 
 fn accept(listener: &TcpListener, is_stopping: &AtomicBool) -> Option<TcpStream> {
