@@ -8,6 +8,7 @@ use ebb_kernel::{AttachOptions, Attachment};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -165,17 +166,7 @@ pub fn role() {
             say("CONNECTED");
             say(&format!("RECEIVED {}", drain(stream)));
         }
-        "DownloadByChild" => {
-            let mut child = Command::new(std::env::current_exe().unwrap())
-                .args(["play_a_role", "--exact", "--nocapture"])
-                .env("EBB_TEST_ROLE", format!("{:?}", Role::Download))
-                .stdin(Stdio::piped())
-                .stdout(Stdio::null())
-                .spawn()
-                .unwrap();
-            child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
-            child.wait().unwrap();
-        }
+        "DownloadByChild" => download_by_child(),
         "SendMegabyte" => {
             let mut stream = TcpStream::connect(&arguments).unwrap();
             stream.write_all(&vec![0; 1 << 20]).unwrap();
@@ -184,6 +175,25 @@ pub fn role() {
         "Owner" => own(&arguments),
         other => panic!("no role {other}"),
     }
+}
+
+fn download_by_child() {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["play_a_role", "--exact", "--nocapture"])
+        .env("EBB_TEST_ROLE", format!("{:?}", Role::Download))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null());
+    // SAFETY: prctl is safe between fork and exec. The child must not outlive us.
+    unsafe {
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
+    let mut child = command.spawn().unwrap();
+    child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+    child.wait().unwrap();
 }
 
 fn own(arguments: &str) {
