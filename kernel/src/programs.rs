@@ -332,9 +332,11 @@ fn program_error(hook: Hook, action: &'static str, source: io::Error) -> Error {
     }
 }
 
-/// Runs an iterator in each namespace and gives all that it wrote.
+/// Runs an iterator in each namespace and gives all that it wrote. A namespace that
+/// cannot be entered keeps no other from being visited.
 fn walk(program: BorrowedFd<'_>, namespaces: &Namespaces) -> Result<Vec<u8>> {
     let mut written = Vec::new();
+    let mut failure = None;
     for namespace in namespaces.iter() {
         let part = std::thread::scope(|scope| {
             scope
@@ -342,13 +344,19 @@ fn walk(program: BorrowedFd<'_>, namespaces: &Namespaces) -> Result<Vec<u8>> {
                 .join()
                 .unwrap_or_else(|_| Err(io::Error::other("the walking thread panicked")))
         });
-        written.extend(part.map_err(|source| Error::Program {
+        match part {
+            Ok(part) => written.extend(part),
+            Err(source) => failure = failure.or(Some(source)),
+        }
+    }
+    match failure {
+        None => Ok(written),
+        Some(source) => Err(Error::Program {
             what: "the walk over TCP sockets".to_owned(),
             action: "run",
             source,
-        })?);
+        }),
     }
-    Ok(written)
 }
 
 /// Runs in a thread of its own, which stays in the namespace until it ends.
