@@ -143,11 +143,15 @@ fn colour(kind: PartKind) -> Colour {
 
 /// Claims only what this run shows.
 fn title(parts: &[Summary]) -> String {
-    let slower = |index: usize| Some(parts.get(index)?.page_median_s? / parts[0].page_median_s?);
-    match (slower(1), slower(2)) {
-        (Some(plain), Some(ebb)) if plain > 1.3 && ebb < 1.15 => {
+    let medians: Vec<f64> = parts.iter().filter_map(|part| part.page_median_s).collect();
+    match medians[..] {
+        [alone, plain, ebb] if plain > 1.3 * alone && ebb < 1.15 * alone => {
             "Plain curl makes everybody wait; ebb run -- curl takes only what is left".into()
         }
+        [alone, plain, ebb] => format!(
+            "A page takes {alone:.2} s alone, {plain:.2} s beside curl, {ebb:.2} s beside \
+             ebb run -- curl"
+        ),
         _ => "A download beside a person's pages and call, plain and under ebb run".into(),
     }
 }
