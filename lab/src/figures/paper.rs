@@ -56,8 +56,8 @@ const SIX_MBIT: FlowKind = FlowKind::ConstantRate {
 };
 
 /// The flow that "introduces some random queueing delay on the ACK path". Its rate is
-/// stated for fig-15 only. It cannot have been greedy elsewhere either: the paper's RTT
-/// of 104 ms beside it, and 0.88 for BE in table-1, leave no room for a full queue.
+/// stated for fig-15 only, and taken for the others: BE's share of 0.88 in table-1 leaves
+/// no room for a full queue on the way back (docs/vulture.md).
 fn reverse() -> FlowSpec {
     let mut flow = best_effort(SIX_MBIT);
     flow.name = "reverse".into();
