@@ -72,8 +72,7 @@ impl Cable {
         }
         // Packets arrive at the bottleneck one by one, as on a real link.
         let left = cable.namespace(Side::Left);
-        let no_offload = "-K cable tso off gso off";
-        ip(&[&["netns", "exec", &left, "ethtool"], &words(no_offload)[..]].concat());
+        ip(&[&["-n", &left], &words("link set cable gso_max_segs 1")[..]].concat());
         let queue = format!("root tbf rate {mbit}mbit burst 3100 limit {queue_bytes}");
         let at = ["-n", &router, "qdisc", "add", "dev", "tor"];
         run("tc", &[&at, &words(&queue)[..]].concat());
