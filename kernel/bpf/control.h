@@ -9,7 +9,7 @@
 #include "contract.h"
 
 /* Changes whenever a struct of this file or the flow's storage changes. */
-#define EBB_CONTROL_VERSION 1u
+#define EBB_CONTROL_VERSION 2u
 
 /* Live: the owner writes it, through a mapping of the map, while programs run. */
 struct ebb_control {
@@ -31,7 +31,7 @@ struct ebb_config {
 	u32 law_number;
 	u32 is_marked_only; /* act on marked sockets only (ebb attach PID) */
 	u32 is_tracing;
-	u32 is_successor; /* replaces programs that set the callback themselves */
+	u32 reserved;
 };
 
 /* Per-CPU counts since the programs were loaded. */
@@ -39,7 +39,7 @@ struct ebb_counters {
 	u64 aggregates; /* data packets seen, as GRO made them */
 	u64 segments;   /* wire segments in them */
 	u64 payload_bytes;
-	u64 acks;                /* outgoing segments */
+	u64 acks;                /* times that the law was asked for the window */
 	u64 clamps;              /* windows set */
 	u64 adopted_new;         /* connections, since their handshake */
 	u64 adopted_established; /* connections that existed before */

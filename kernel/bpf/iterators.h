@@ -101,7 +101,6 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 	}
 	ebb_flow_begin(flow, tp, bpf_get_socket_cookie(tp), now_ns);
 	bpf_getsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
-	flow->had_callback = (flags & BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG) && !config.is_successor;
 	flags |= BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
 	bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
 	EBB_COUNT(adopted_established, 1);
@@ -118,7 +117,6 @@ int ebb_release(struct bpf_iter__tcp *context)
 	struct sock_common *common = context->sk_common;
 	struct tcp_sock *tp;
 	struct ebb_flow *flow;
-	int flags = 0;
 
 	if (!common)
 		return 0;
@@ -130,13 +128,6 @@ int ebb_release(struct bpf_iter__tcp *context)
 		return 0;
 	if (flow->is_clamped)
 		ebb_socket_clamp(tp, EBB_LARGEST_WINDOW_BYTES);
-	if (!flow->had_callback) {
-		bpf_getsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags,
-			       sizeof(flags));
-		flags &= ~BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
-		bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags,
-			       sizeof(flags));
-	}
 	bpf_sk_storage_delete(&ebb_flows, tp);
 	EBB_COUNT(released, 1);
 	return 0;

@@ -10,23 +10,31 @@
 #include "control.h"
 #include "dispatch.h"
 
-/* One governed connection. */
+/*
+ * One governed connection. Arriving packets and outgoing segments may be handled on two
+ * CPUs at once: what each of them writes lies in cache lines of its own.
+ */
 struct ebb_flow {
-	/* Arriving packets and outgoing segments may be handled on two CPUs at once. */
-	struct bpf_spin_lock lock;
-	u32 order; /* of the law's calls */
+	/* Outgoing segments. The kernel's pointer in front of it fills the cache line. */
 	u64 cookie;
 	u64 adopted_ns;
-	u64 payload_bytes;
-	u64 segments;
+	u64 asked_ns; /* when the law was asked last */
 	u64 acks;
+	u32 clamp_bytes;       /* what TCP was left with then */
 	u32 guessed_mss_bytes; /* from the handshake, until packets tell */
-	u32 seen_mss_bytes;    /* largest payload of one segment so far */
 	u8 is_ready;           /* the law is initialised */
 	u8 is_clamped;
 	u8 is_loopback;  /* packets came through lo: to be let go */
 	u8 had_callback; /* somebody else wanted the callback before us */
-	u32 reserved;
+	u32 reserved[3];
+
+	/* Arriving packets. */
+	struct bpf_spin_lock lock; /* of the law's state */
+	u32 order;                 /* of the law's calls */
+	u64 payload_bytes;
+	u64 segments;
+	u32 seen_mss_bytes; /* largest payload of one segment so far */
+	u32 also_reserved;
 	union ebb_law_state law;
 };
 

@@ -11,6 +11,8 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define EBB_LOOPBACK_IFINDEX 1
+/* At so many segments a second the law is not asked before each, which costs too much. */
+#define EBB_ASK_AGAIN_NS 50000u
 
 /* ---- arriving packets ---- */
 
@@ -119,7 +121,6 @@ EBB_INLINE void ebb_begin(struct bpf_sock_ops *ops)
 	struct bpf_sock *sk = ops->sk;
 	struct tcp_sock *tp;
 	struct ebb_flow *flow;
-	u32 flags;
 
 	if (!sk || !ebb_is_leased(now_ns))
 		return;
@@ -129,9 +130,8 @@ EBB_INLINE void ebb_begin(struct bpf_sock_ops *ops)
 	flow = ebb_take(ops, sk, tp, now_ns);
 	if (!flow)
 		return;
-	flags = ops->bpf_sock_ops_cb_flags;
-	flow->had_callback = (flags & BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG) != 0;
-	bpf_sock_ops_cb_flags_set(ops, flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+	bpf_sock_ops_cb_flags_set(ops,
+				  ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
 	EBB_COUNT(adopted_new, 1);
 	if (!control.is_observing) {
 		flow->is_clamped = 1;
@@ -139,13 +139,14 @@ EBB_INLINE void ebb_begin(struct bpf_sock_ops *ops)
 	}
 }
 
+/*
+ * The callback flag stays set: it is the socket's, and another Ebb further up the
+ * hierarchy may need it to let go in its turn. Without programs it costs nothing.
+ */
 EBB_INLINE void ebb_let_go(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct ebb_flow *flow)
 {
 	if (flow->is_clamped)
 		ebb_set_clamp(ops, EBB_LARGEST_WINDOW_BYTES);
-	if (!flow->had_callback)
-		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags &
-						       ~BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
 	bpf_sk_storage_delete(&ebb_flows, sk);
 	EBB_COUNT(released, 1);
 }
@@ -160,19 +161,38 @@ EBB_INLINE u32 ebb_apply(struct bpf_sock_ops *ops, struct ebb_flow *flow, struct
 		rwnd_bytes = EBB_LARGEST_WINDOW_BYTES;
 	}
 	flow->is_clamped = !control.is_observing;
-	/* The kernel changes the clamp by itself (autotuning): compare with its own. */
 	if (ebb_is_same_window(tp, tp->window_clamp, rwnd_bytes))
 		return 0;
 	ebb_set_clamp(ops, rwnd_bytes);
 	return 1;
 }
 
+/* The law was asked a moment ago, and its window still stands. */
+EBB_INLINE int ebb_is_settled(const struct ebb_flow *flow, const struct tcp_sock *tp, u64 now_ns)
+{
+	/* The kernel changes the clamp by itself (autotuning): compare with its own. */
+	return now_ns - flow->asked_ns < EBB_ASK_AGAIN_NS && flow->clamp_bytes == tp->window_clamp;
+}
+
+EBB_INLINE void ebb_ask(struct bpf_sock_ops *ops, struct ebb_flow *flow, struct tcp_sock *tp,
+			u64 now_ns)
+{
+	u32 zero = 0, rwnd_bytes = ebb_flow_on_outgoing(flow, tp, now_ns);
+	u32 is_set = ebb_apply(ops, flow, tp, rwnd_bytes);
+	struct ebb_counters *counters = bpf_map_lookup_elem(&ebb_counters, &zero);
+
+	flow->asked_ns = now_ns;
+	flow->clamp_bytes = tp->window_clamp;
+	if (counters) {
+		counters->acks++;
+		counters->clamps += is_set;
+	}
+}
+
 EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 {
 	u64 now_ns = bpf_ktime_get_ns();
 	struct bpf_sock *sk = ops->sk;
-	struct ebb_counters *counters;
-	u32 zero = 0, rwnd_bytes;
 	struct tcp_sock *tp;
 	struct ebb_flow *flow;
 
@@ -180,8 +200,7 @@ EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 	if (!sk || ops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS)
 		return;
 	tp = bpf_skc_to_tcp_sock(sk);
-	counters = bpf_map_lookup_elem(&ebb_counters, &zero);
-	if (!tp || !counters)
+	if (!tp)
 		return;
 	flow = bpf_sk_storage_get(&ebb_flows, sk, 0, 0);
 	if (!ebb_is_leased(now_ns)) {
@@ -194,16 +213,15 @@ EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 		flow = ebb_take(ops, sk, tp, now_ns);
 		if (!flow)
 			return;
-		counters->adopted_established++;
+		EBB_COUNT(adopted_established, 1);
 	}
 	if (flow->is_loopback) {
-		counters->skipped_loopback++;
+		EBB_COUNT(skipped_loopback, 1);
 		ebb_let_go(ops, sk, flow);
 		return;
 	}
-	counters->acks++;
-	rwnd_bytes = ebb_flow_on_outgoing(flow, tp, now_ns);
-	counters->clamps += ebb_apply(ops, flow, tp, rwnd_bytes);
+	if (!ebb_is_settled(flow, tp, now_ns))
+		ebb_ask(ops, flow, tp, now_ns);
 }
 
 SEC("sockops")

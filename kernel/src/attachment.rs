@@ -126,7 +126,7 @@ impl Attachment {
             law_number: policy.law().number,
             is_marked_only: is_marked_only.into(),
             is_tracing: options.trace.is_some().into(),
-            is_successor: 0,
+            reserved: 0,
         };
         let programs = Programs::load(&LoadOptions {
             config,
@@ -323,7 +323,7 @@ impl Shared {
             law_number: policy.law().number,
             is_marked_only: self.is_marked_only.into(),
             is_tracing: 0,
-            is_successor: 1,
+            reserved: 0,
         };
         let successor = Programs::load(&LoadOptions {
             config,

@@ -27,7 +27,7 @@ pub struct Flow {
     pub payload_bytes: u64,
     /// Wire segments that brought it.
     pub segments: u64,
-    /// Segments sent since.
+    /// Times that the law was asked for the window since.
     pub acks: u64,
     /// When it was taken over, in nanoseconds of CLOCK_MONOTONIC.
     pub adopted_ns: u64,

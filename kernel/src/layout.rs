@@ -4,7 +4,7 @@
 use ebb_algorithms::MAX_PARAMS;
 
 /// `EBB_CONTROL_VERSION`.
-pub(crate) const CONTROL_VERSION: u32 = 1;
+pub(crate) const CONTROL_VERSION: u32 = 2;
 
 /// `struct ebb_control`.
 #[repr(C)]
@@ -30,7 +30,7 @@ pub(crate) struct Config {
     pub law_number: u32,
     pub is_marked_only: u32,
     pub is_tracing: u32,
-    pub is_successor: u32,
+    pub reserved: u32,
 }
 
 /// What the programs counted since they were attached.
@@ -43,7 +43,8 @@ pub struct Counters {
     pub segments: u64,
     /// Payload in them.
     pub payload_bytes: u64,
-    /// Outgoing segments, before each of which the law was asked.
+    /// Times that the law was asked for the window: before each outgoing segment, but not
+    /// within 50 microseconds.
     pub acks: u64,
     /// Windows set.
     pub clamps: u64,

@@ -158,7 +158,11 @@ fn take_off(cgroup: &Cgroup, dead: Vec<Found>) -> Result<usize> {
             .unwrap_or(0);
         if !released.contains(&id) {
             released.push(id);
-            release_left(cgroup, flows);
+            if let Err(error) = release_left(cgroup, flows) {
+                // Past their lease the programs only let go: they stay until they have.
+                tracing::warn!("connections of a dead Ebb go at their next segment: {error}");
+                return Ok(0);
+            }
         }
     }
     for found in &dead {
@@ -180,10 +184,10 @@ fn take_off(cgroup: &Cgroup, dead: Vec<Found>) -> Result<usize> {
 }
 
 /// Walks over the connections with our own iterator on the dead one's storage.
-fn release_left(cgroup: &Cgroup, flows: &OwnedFd) {
+fn release_left(cgroup: &Cgroup, flows: &OwnedFd) -> Result<()> {
     let mut namespaces = Namespaces::default();
     namespaces.add_all();
-    let done = Programs::load(&LoadOptions {
+    Programs::load(&LoadOptions {
         config: Config {
             cgroup_id: cgroup.id(),
             ..Default::default()
@@ -191,8 +195,5 @@ fn release_left(cgroup: &Cgroup, flows: &OwnedFd) {
         predecessor: None,
         flows: Some(flows.as_fd()),
     })
-    .and_then(|programs| programs.release_existing(&namespaces));
-    if let Err(error) = done {
-        tracing::warn!("connections of a dead Ebb go at their next segment: {error}");
-    }
+    .and_then(|programs| programs.release_existing(&namespaces))
 }
