@@ -25,10 +25,9 @@ build: setup ## build target/release/ebb
 demo: build ## a download steps aside: everything emulated on this machine, 90 seconds
 	$(AS_ROOT) $(EBB) demo
 
-test: setup ## lints, every test, benchmarks and figures (what needs root is skipped unless you are)
+test: setup ## lints and every test (those that need root are skipped unless you are)
 	@scripts/lint
 	@scripts/test
-	@scripts/measure
 
 test-root: setup ## the tests, without lints and figures, as root through sudo
 	@scripts/test --as-root
