@@ -24,8 +24,8 @@ struct ebb_flow {
 	u32 guessed_mss_bytes; /* from the handshake, until packets tell */
 	u8 is_ready;           /* the law is initialised */
 	u8 is_clamped;
-	u8 is_loopback;  /* packets came through lo: to be let go */
-	u8 had_callback; /* somebody else wanted the callback before us */
+	u8 is_loopback; /* packets came through lo: to be let go */
+	u8 reserved_flag;
 	u32 reserved[3];
 
 	/* Arriving packets. */
