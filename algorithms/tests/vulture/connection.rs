@@ -22,7 +22,7 @@ pub fn as_printed(settings: &str) -> Policy {
                 alpha_is_enough=0,echo_is_later=1,pause_rule=1,pause_scope=0,pause_packets=0,\
                 double_stop=0,double_to_thresh=0,halve_stop=0,increase_rule=0,\
                 first_thresh_x1024=0,thresh_rule=0,thresh_on_loss=1,loss_rule=0,loss_guard=1,\
-                first_window_mss=10,min_window_mss=2,growth_limit_x1024=0";
+                first_window_mss=10,min_window_mss=2,growth_limit_x1024=0,queue_packets=512";
     let kept: Vec<&str> = base["vulture:".len()..]
         .split(',')
         .map(str::trim)
