@@ -28,8 +28,9 @@ const SETTLING: Duration = Duration::from_secs(2);
 /// A transfer that is not through by then is stuck: alone it takes about 8 s.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Ebb's share beside a greedy CUBIC flow is a few percent; TCP's is about half.
-const MOST_SHARE: f64 = 0.15;
+/// Ebb's share beside a greedy CUBIC flow is a few percent, of uploads by a BBR sender up to
+/// 0.19; plain TCP's is about half.
+const MOST_SHARE: f64 = 0.22;
 const PLAIN_SHARE_AT_LEAST: f64 = 0.25;
 
 #[test]

@@ -43,7 +43,9 @@ pub struct Findings {
     pub slow: Vec<String>,
 }
 
-/// Measures, and once more if the emulator was disturbed, at the most three times in all.
+/// Measures, and once more if something was slow: eleven programs on two cores disturb one
+/// another in ways that the emulator does not see. What is slow twice is slow; where the
+/// emulator itself was disturbed, three times.
 ///
 /// *Panics* with what is wrong.
 pub fn expect_nothing_wrong(measure: impl Fn() -> (Findings, EmulatorReport)) {
@@ -54,9 +56,9 @@ pub fn expect_nothing_wrong(measure: impl Fn() -> (Findings, EmulatorReport)) {
         if slow.is_empty() {
             return;
         }
-        let is_believed = !report.is_disturbed() || attempt == 3;
+        let is_believed = attempt == 3 || (attempt == 2 && !report.is_disturbed());
         assert!(!is_believed, "{}\n{}", slow.join("\n"), report.summary());
-        eprintln!("disturbed: measured once more");
+        eprintln!("measured once more: {}", slow.join("; "));
     }
 }
 
