@@ -12,8 +12,9 @@
  *    jiffies of jiffy_us. While it stands still, there are no pairs.
  * 2. No pivQue: each variation is counted for both modes as it is found, which gives
  *    the same counts at the end of the round trip.
- * 3. packetQue is a ring of 512; packets that come faster than 128 per PSI are thinned
- *    out, and what comes while it is full is not queued.
+ * 3. packetQue holds 86 packets (queue_packets), at the most the 512 of its ring; packets
+ *    that come faster than 128 per PSI are thinned out, and what comes while it is full is
+ *    not queued.
  * 4. A packet that was sent before the head of packetQue is queued, not paired; if it
  *    was sent more than PSI before, the queue begins anew.
  * 5. A variation counts as a million jiffies at most.

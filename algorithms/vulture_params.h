@@ -137,7 +137,7 @@
 	  "the window grows up to so many congestion window estimates; 0: without limit")      \
 	P(no_timestamps_increases, 1, 0, 1, "flag", "[READING §additions]",                    \
 	  "without timestamps a round trip without loss means increase, or fix (0)")           \
-	P(queue_packets, 512, 16, 512, "packets", "[VULTURE §0.3.2]",                          \
+	P(queue_packets, 86, 16, 512, "packets", "[VULTURE §0.3.2]",                           \
 	  "packetQue: packets that it holds; what comes when it is full is not queued")
 
 struct ebb_vulture_params {

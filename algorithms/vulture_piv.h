@@ -11,7 +11,7 @@
 #include "timestamps.h"
 #include "vulture_params.h"
 
-/* [READING §search] packetQue: two round trips' packets at 10 Mbit/s and a full queue. */
+/* [READING §search] packetQue's room: what a full queue of 10 Mbit/s has in two round trips. */
 #define EBB_VULTURE_PACKETS 512u
 #define EBB_VULTURE_PACKET_MASK (EBB_VULTURE_PACKETS - 1)
 /* [READING §additions] Packets are queued so often within a PSI at most. */
