@@ -6,7 +6,8 @@
  * A host calls, in the order of the wire:
  *   ebb_<law>_init(state, start, params)        once, before anything else
  *   ebb_<law>_on_segment(state, segment, params) for each arriving data segment
- *   ebb_<law>_on_ack(state, ack, params)         before each outgoing segment
+ *   ebb_<law>_on_ack(state, ack, params)         before each outgoing segment, or every
+ *                                                50 us where these come faster
  * and applies state->rwnd_bytes as the upper bound of the advertised window after
  * each on_ack (and after init). A law answers the window that it wants; the host
  * (TCP itself) never moves the window's right edge back.

@@ -14,8 +14,8 @@ use crate::runtime::{Record, Target};
 /// A process or a cgroup, as named on the command line.
 #[derive(Debug, Args)]
 pub struct Chosen {
-    /// This process and its descendants
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    /// This process and its descendants in its cgroup; not 1, which is everybody's ancestor
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(2..))]
     pub pid: Option<u32>,
 
     /// Every process in this cgroup (version 2) and in those below it

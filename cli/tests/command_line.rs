@@ -32,6 +32,17 @@ fn an_unknown_flag_is_wrong_usage_and_named() {
 }
 
 #[test]
+fn the_ancestor_of_every_process_is_no_process_to_attach_to() {
+    let output = Ebb::new().output(["attach", "--pid", "1"]);
+    assert_eq!(output.status.code(), Some(2));
+    let complaint = stderr(&output);
+    assert!(
+        complaint.contains("'--pid <PID>': 1 is not in 2.."),
+        "{complaint}"
+    );
+}
+
+#[test]
 fn wrong_usage_of_run_cannot_be_taken_for_the_status_of_its_command() {
     let ebb = Ebb::new();
     assert_eq!(
