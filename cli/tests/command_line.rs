@@ -69,7 +69,7 @@ fn a_misspelt_parameter_is_named_with_the_nearest_one() {
 
 #[test]
 fn a_value_out_of_bounds_is_answered_with_the_bounds() {
-    let output = Ebb::new().output(["attach", "--pid", "1", "--policy", "ebb:target_us=0"]);
+    let output = Ebb::new().output(["attach", "--pid", "4242", "--policy", "ebb:target_us=0"]);
     assert_eq!(output.status.code(), Some(2));
     let complaint = stderr(&output);
     assert!(
@@ -222,7 +222,7 @@ fn without_root_run_runs_the_command_unlimited_if_told_to() {
 
 #[test]
 fn without_root_attach_says_what_to_do() {
-    let output = as_ordinary_user(&["attach", "--pid", "1"])
+    let output = as_ordinary_user(&["attach", "--pid", "4242"])
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
