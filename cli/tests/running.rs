@@ -397,7 +397,7 @@ fn a_runtime_directory_that_cannot_be_written_keeps_no_command_from_running() {
         "{}",
         stderr(&output)
     );
-    let mut command = ebb.command(["attach", "--pid", "1"]);
+    let mut command = ebb.command(["attach", "--pid", "2"]);
     let output = command
         .env("EBB_RUNTIME_DIR", "/proc/none")
         .output()
