@@ -43,19 +43,35 @@ pub struct Packet<T> {
     pub class: Class,
     /// Its congestion notification field; the link may turn Capable to Congested.
     pub ecn: Ecn,
+    /// The flow that it belongs to, which flow queueing keeps apart: any number that
+    /// packets of one flow share, such as a hash of addresses and ports.
+    pub flow: u32,
     /// The owner's: bytes, an index, a simulated segment.
     pub payload: T,
 }
 
 impl<T> Packet<T> {
-    /// A packet without ECN.
+    /// A packet without ECN, of flow 0.
     pub const fn new(size_bytes: u32, class: Class, payload: T) -> Self {
         Self {
             size_bytes,
             class,
             ecn: Ecn::NotCapable,
+            flow: 0,
             payload,
         }
+    }
+
+    /// The same packet as one of this flow.
+    #[must_use]
+    pub fn with_flow(self, flow: u32) -> Self {
+        Self { flow, ..self }
+    }
+
+    /// The same packet with this congestion notification field.
+    #[must_use]
+    pub fn with_ecn(self, ecn: Ecn) -> Self {
+        Self { ecn, ..self }
     }
 }
 

@@ -126,7 +126,7 @@ proptest! {
             now += Nanos::from_micros(*gap_us);
             let class = Class::ALL[usize::from(*is_less)];
             let ecn = Ecn::NotCapable;
-            let _ = link.enqueue(now, Packet { size_bytes: *size_bytes, class, ecn, payload: number });
+            let _ = link.enqueue(now, Packet { size_bytes: *size_bytes, class, ecn, flow: 0, payload: number });
             prop_assert!(is_within(&link, &spec.queue));
             check(&mut link, now)?;
         }

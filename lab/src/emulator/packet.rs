@@ -83,6 +83,24 @@ impl ClassifierState {
     }
 }
 
+/// The flow of an IP packet for flow queueing: a hash (FNV-1a) of its addresses,
+/// protocol and ports; packets that cannot be told apart are of one flow.
+pub(super) fn flow_of(bytes: &[u8]) -> u32 {
+    let (addresses, protocol) = match bytes.first().map(|byte| byte >> 4) {
+        Some(4) => (bytes.get(12..20), bytes.get(9)),
+        Some(6) => (bytes.get(8..40), bytes.get(6)),
+        _ => (None, None),
+    };
+    let ports = Header::parse(bytes)
+        .and_then(|header| header.ports)
+        .unwrap_or_default();
+    let ports = ports.into_iter().flat_map(u16::to_be_bytes);
+    let key = addresses.unwrap_or_default().iter().chain(protocol);
+    key.copied().chain(ports).fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
 /// Writes "congestion experienced" into an IP packet.
 pub(super) fn mark_congested(bytes: &mut [u8]) {
     match bytes.first().map(|byte| byte >> 4) {
@@ -224,6 +242,25 @@ mod tests {
             assert_eq!(state.classify(&ipv4(traffic_class)).unwrap().0, class);
             assert_eq!(state.classify(&ipv6(traffic_class)).unwrap().0, class);
         }
+    }
+
+    #[test]
+    fn tells_flows_apart_by_addresses_protocol_and_ports_only() {
+        for packet in [ipv4(0), ipv6(0)] {
+            let protocol_at = if packet[0] >> 4 == 4 { 9 } else { 6 };
+            let last = packet.len() - 8;
+            let changed = |index: usize, value: u8| {
+                let mut other = packet.clone();
+                other[index] = value;
+                flow_of(&other)
+            };
+            // Source address, destination port, protocol; then the length.
+            assert_ne!(changed(12, 99), flow_of(&packet));
+            assert_ne!(changed(last + 3, 99), flow_of(&packet));
+            assert_ne!(changed(protocol_at, 132), flow_of(&packet));
+            assert_eq!(changed(last + 4, 99), flow_of(&packet));
+        }
+        assert_eq!(flow_of(&[]), flow_of(&[0x20; 40]));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::eventfd::EventFd;
 use nix::sys::mman::{MlockAllFlags, mlockall};
 
-use super::packet::{ClassifierState, mark_congested};
+use super::packet::{ClassifierState, flow_of, mark_congested};
 use super::{DirectionReport, EmulatorReport, Lateness, PathReport, QueueSeries};
 use crate::LabError;
 use crate::clock::{monotonic_now, thread_cpu_time};
@@ -153,6 +153,7 @@ impl Worker {
                 size_bytes: length as u32,
                 class,
                 ecn,
+                flow: flow_of(&frame.bytes[..length]),
                 payload: frame,
             };
             let now = monotonic_now();

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a packet costs on a link: `cargo bench -p ebb-link`.
+//!
+//! A source keeps the bottleneck busy and the queue half full, the way a simulator
+//! drives a link: one `next_deadline` and one `poll` per packet that comes out, one
+//! `enqueue` per packet that goes in. The payload has the size of a simulated segment.
+use std::hint::black_box;
+use std::time::Instant;
+
+use ebb_link::{Class, Link, LinkSpec, Nanos, Packet, Probability, QueueLimit, Rate};
+
+/// As large as a simulated TCP segment.
+type Payload = [u64; 10];
+
+const PACKETS: u32 = 2_000_000;
+const REPETITIONS: u32 = 5;
+
+fn main() {
+    println!("{:<44} ns per packet", "link");
+    for (name, spec) in links() {
+        let best = (0..REPETITIONS)
+            .map(|_| ns_per_packet(&spec))
+            .fold(f64::INFINITY, f64::min);
+        println!("{name:<44} {best:.1}");
+    }
+}
+
+fn links() -> Vec<(&'static str, LinkSpec)> {
+    let bottleneck = LinkSpec::drop_tail(
+        Rate::from_mbit_per_s(100),
+        Nanos::from_millis(10),
+        QueueLimit::Packets(100),
+    );
+    let long = LinkSpec {
+        delay: Nanos::from_millis(1_000),
+        ..bottleneck.clone()
+    };
+    let jitter = LinkSpec {
+        jitter: Nanos::from_millis(5),
+        ..bottleneck.clone()
+    };
+    let lossy = LinkSpec {
+        loss: Probability::new(0.01).expect("from 0 to 1"),
+        ..bottleneck.clone()
+    };
+    vec![
+        ("drop-tail, 83 packets on the wire", bottleneck),
+        ("drop-tail, 8333 packets on the wire", long),
+        ("delay only", LinkSpec::delay_only(Nanos::from_millis(10))),
+        ("drop-tail, 1 % loss", lossy),
+        ("drop-tail, jitter", jitter),
+    ]
+}
+
+fn ns_per_packet(spec: &LinkSpec) -> f64 {
+    let mut link = Link::new(spec, 1).expect("a link as above");
+    // 1500 bytes at 100 Mbit/s.
+    let spacing = Nanos::from_micros(120);
+    for number in 0..50 {
+        let _ = link.enqueue(Nanos::ZERO, packet(number));
+    }
+    let mut sent = 0;
+    let mut arrived = 0_u64;
+    let mut next_arrival = spacing;
+    let start = Instant::now();
+    while sent < PACKETS {
+        match link.next_deadline() {
+            Some(deadline) if deadline <= next_arrival => {
+                while let Some(delivery) = link.poll(deadline) {
+                    arrived += black_box(delivery).packet.payload[0];
+                }
+            }
+            _ => {
+                let _ = link.enqueue(next_arrival, packet(sent));
+                next_arrival += spacing;
+                sent += 1;
+            }
+        }
+    }
+    black_box(arrived);
+    start.elapsed().as_nanos() as f64 / f64::from(PACKETS)
+}
+
+fn packet(number: u32) -> Packet<Payload> {
+    Packet::new(1_500, Class::BestEffort, [u64::from(number); 10]).with_flow(number % 8)
+}
