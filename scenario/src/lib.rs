@@ -2,4 +2,24 @@
 //! What is run: links, queues, flows and their timeline, one TOML file; and what came out.
 //!
 //! Both engines, the simulator and the lab, read the one and write the other.
+//!
+//! - [`Scenario`]: everything spelt out, as an engine needs it: one-way links, one flow
+//!   for each connection, the way of each flow as a list of links;
+//! - [`Outcome`]: what one run gave, in numbers with units, the same bytes for the same
+//!   run.
 #![forbid(unsafe_code)]
+
+mod flow;
+mod outcome;
+mod scenario;
+mod tcp;
+mod traffic;
+
+pub use flow::Flow;
+pub use outcome::{
+    ApplicationMeasure, ClassMeasure, Distribution, FlowMeasure, FlowOutcome, FlowSeries,
+    LateShare, LinkMeasure, LinkOutcome, LinkSeries, OUTCOME_FORMAT, Outcome, Period, Series,
+};
+pub use scenario::{Interval, Link, LinkId, Node, NodeId, NodeKind, Scenario};
+pub use tcp::{Buffer, DelayedAcks, Pacing, Recovery, TcpOptions, TcpProfile, Timestamps};
+pub use traffic::{Call, Connections, Draw, Traffic, Video, Web};
