@@ -3,18 +3,22 @@
 //!
 //! The headers beside this crate hold the laws; here is their safe Rust face: the
 //! registry ([`laws`]), policies in the form `name:key=value,…` ([`Policy`]), and one
-//! connection under a law ([`ReceiverFlow`]) for whoever is not the kernel.
+//! connection under a law ([`ReceiverFlow`], [`SenderFlow`]) for whoever is not the kernel.
 
 mod contract;
 mod flow;
 mod native;
 mod policy;
 mod registry;
+mod sender;
+mod sender_flow;
 
 pub use contract::{Ack, Segment, Start};
 pub use flow::ReceiverFlow;
-pub use policy::{Policy, PolicyError};
-pub use registry::{LawInfo, ParamInfo, law, laws};
+pub use policy::{Policy, PolicyError, nearest};
+pub use registry::{LawInfo, ParamInfo, Side, law, laws, laws_of};
+pub use sender::{Phase, SenderAck, SenderEvent, SenderStart, SenderWindow};
+pub use sender_flow::SenderFlow;
 
 /// The most parameters that a law may have.
 pub const MAX_PARAMS: usize = 48;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A law with its parameters, as people write it: `name` or `name:key=value,…`.
 
-use crate::registry::{LawInfo, ParamInfo, law, laws};
+use crate::registry::{LawInfo, ParamInfo, Side, law, laws, laws_of};
 use std::fmt;
 use std::str::FromStr;
 
@@ -23,6 +23,18 @@ pub enum PolicyError {
         /// The law that was probably meant.
         nearest: Option<&'static str>,
         /// All names.
+        known: String,
+    },
+    /// The law acts at the other end of a connection.
+    #[error("{name} is a {} law, and a {side} law is needed here; there are: {known}", .is)]
+    WrongSide {
+        /// The law.
+        name: &'static str,
+        /// Where it acts.
+        is: Side,
+        /// Where a law is needed.
+        side: Side,
+        /// The names of the laws that act there.
         known: String,
     },
     /// The law has no such parameter.
@@ -76,6 +88,33 @@ impl Policy {
         }
     }
 
+    /// Reads a policy for this end of a connection.
+    ///
+    /// *Errors:* those of reading a policy, and [`PolicyError::WrongSide`].
+    pub fn for_side(side: Side, text: &str) -> Result<Self, PolicyError> {
+        let policy: Self = text.parse()?;
+        let law = policy.law();
+        if law.side() == side {
+            return Ok(policy);
+        }
+        Err(PolicyError::WrongSide {
+            name: law.name,
+            is: law.side(),
+            side,
+            known: names(laws_of(side)),
+        })
+    }
+
+    /// Reads a policy of the receiving end; errors as [`Self::for_side`].
+    pub fn receiver(text: &str) -> Result<Self, PolicyError> {
+        Self::for_side(Side::Receiver, text)
+    }
+
+    /// Reads a policy of the sending end; errors as [`Self::for_side`].
+    pub fn sender(text: &str) -> Result<Self, PolicyError> {
+        Self::for_side(Side::Sender, text)
+    }
+
     /// The law.
     pub fn law(&self) -> &'static LawInfo {
         self.law
@@ -101,11 +140,7 @@ impl FromStr for Policy {
         let law = law(name).ok_or_else(|| PolicyError::UnknownLaw {
             name: name.to_owned(),
             nearest: nearest(name, laws().iter().map(|law| law.name)),
-            known: laws()
-                .iter()
-                .map(|law| law.name)
-                .collect::<Vec<_>>()
-                .join(", "),
+            known: names(laws().iter()),
         })?;
         let mut policy = Self::with_defaults(law);
         let mut is_set = vec![false; law.params.len()];
@@ -150,6 +185,11 @@ impl PartialEq for Policy {
     }
 }
 
+fn names(laws: impl Iterator<Item = &'static LawInfo>) -> String {
+    let names: Vec<_> = laws.map(|law| law.name).collect();
+    names.join(", ")
+}
+
 fn parse_pair(law: &'static LawInfo, part: &str) -> Result<(usize, u32), PolicyError> {
     let (key, value) = part.split_once('=').ok_or_else(|| PolicyError::NotAPair {
         part: part.to_owned(),
@@ -189,7 +229,7 @@ fn suggestion(nearest: &Option<&'static str>) -> String {
 }
 
 /// The name most alike, if any is alike enough to have been meant.
-fn nearest(text: &str, names: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+pub fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names
         .map(|name| (edit_distance(text, name), name))
         .filter(|(distance, name)| distance * 2 <= name.len().max(text.len()))
@@ -233,6 +273,17 @@ mod tests {
         let policy: Policy = "ebb:target_us=7000,high_us=20000".parse().unwrap();
         assert_eq!(policy.to_string(), "ebb:target_us=7000,high_us=20000");
         assert_eq!(policy.to_string().parse::<Policy>().unwrap(), policy);
+    }
+
+    #[test]
+    fn a_law_of_the_other_end_is_refused_with_those_of_this_end() {
+        let error = Policy::receiver("reno").unwrap_err().to_string();
+        assert!(
+            error.contains("reno is a sender law, and a receiver law is needed"),
+            "{error}"
+        );
+        assert!(error.contains("vulture"), "{error}");
+        assert!(Policy::sender("reno").is_ok());
     }
 
     #[test]
