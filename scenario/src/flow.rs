@@ -24,6 +24,8 @@ pub struct Flow {
     pub return_path: Vec<LinkId>,
     /// When it starts.
     pub start: Nanos,
+    /// It starts later by a random time up to this, another in each run.
+    pub start_spread: Nanos,
     /// When it stops to send new data, if before the end of the run.
     pub stop: Option<Nanos>,
     /// What it sends.
