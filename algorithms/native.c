@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The laws as ordinary functions, for the Rust face in src/. */
 #include "laws.h"
+#include "sender_laws.h"
 
 struct ebb_native_param {
 	const char *name;
@@ -66,7 +67,67 @@ EBB_RECEIVER_LAWS(EBB_NATIVE_LAW)
 const struct ebb_native_law ebb_native_laws[] = {EBB_RECEIVER_LAWS(EBB_NATIVE_ENTRY)};
 const u32 ebb_native_law_count = sizeof(ebb_native_laws) / sizeof(ebb_native_laws[0]);
 
+struct ebb_native_sender_law {
+	u32 number;
+	u32 state_bytes;
+	u32 param_count;
+	u32 flags;
+	const char *name;
+	const char *summary;
+	const struct ebb_native_param *params;
+	void (*init)(void *state, const struct ebb_sender_start *start, const void *params);
+	void (*on_ack)(void *state, const struct ebb_sender_ack *ack, const void *params);
+	void (*on_loss)(void *state, const struct ebb_sender_event *event, const void *params);
+	void (*on_timeout)(void *state, const struct ebb_sender_event *event, const void *params);
+	void (*on_undo)(void *state, const struct ebb_sender_event *event, const void *params);
+	void (*on_idle)(void *state, const struct ebb_sender_event *event, const void *params);
+};
+
+#define EBB_NATIVE_SENDER_HOOK(law, hook, input)                                            \
+	static void law##_##hook(void *state, const struct input *what, const void *params) \
+	{                                                                                   \
+		ebb_##law##_##hook(state, what, params);                                    \
+	}
+
+#define EBB_NATIVE_SENDER_LAW(number, law, name, PARAMS, flags, summary)                     \
+	EBB_BUILD_ASSERT(sizeof(struct ebb_##law##_params) <= EBB_MAX_PARAMS * sizeof(u32),  \
+			 name " has too many parameters");                                   \
+	EBB_BUILD_ASSERT(__builtin_offsetof(struct ebb_##law##_state, window) == 0,          \
+			 name "'s state must begin with its window");                        \
+	EBB_BUILD_ASSERT(sizeof(name) + 4 <= 16, name " is too long for the kernel");        \
+	static const struct ebb_native_param law##_param_list[] = {PARAMS(EBB_PARAM_ENTRY)}; \
+	EBB_NATIVE_SENDER_HOOK(law, init, ebb_sender_start)                                  \
+	EBB_NATIVE_SENDER_HOOK(law, on_ack, ebb_sender_ack)                                  \
+	EBB_NATIVE_SENDER_HOOK(law, on_loss, ebb_sender_event)                               \
+	EBB_NATIVE_SENDER_HOOK(law, on_timeout, ebb_sender_event)                            \
+	EBB_NATIVE_SENDER_HOOK(law, on_undo, ebb_sender_event)                               \
+	EBB_NATIVE_SENDER_HOOK(law, on_idle, ebb_sender_event)
+EBB_SENDER_LAWS(EBB_NATIVE_SENDER_LAW)
+
+#define EBB_NATIVE_SENDER_ENTRY(number, law, name, PARAMS, flags, summary) \
+	{number,                                                           \
+	 sizeof(struct ebb_##law##_state),                                 \
+	 sizeof(law##_param_list) / sizeof(law##_param_list[0]),           \
+	 flags,                                                            \
+	 name,                                                             \
+	 summary,                                                          \
+	 law##_param_list,                                                 \
+	 law##_init,                                                       \
+	 law##_on_ack,                                                     \
+	 law##_on_loss,                                                    \
+	 law##_on_timeout,                                                 \
+	 law##_on_undo,                                                    \
+	 law##_on_idle},
+
+const struct ebb_native_sender_law ebb_native_sender_laws[] = {
+	EBB_SENDER_LAWS(EBB_NATIVE_SENDER_ENTRY)};
+const u32 ebb_native_sender_law_count =
+	sizeof(ebb_native_sender_laws) / sizeof(ebb_native_sender_laws[0]);
+
 /* For Rust to hold its mirrors against. */
+const u32 ebb_native_sender_start_bytes = sizeof(struct ebb_sender_start);
+const u32 ebb_native_sender_ack_bytes = sizeof(struct ebb_sender_ack);
+const u32 ebb_native_sender_event_bytes = sizeof(struct ebb_sender_event);
 const u32 ebb_native_start_bytes = sizeof(struct ebb_start);
 const u32 ebb_native_segment_bytes = sizeof(struct ebb_segment);
 const u32 ebb_native_ack_bytes = sizeof(struct ebb_ack);

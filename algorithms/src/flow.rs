@@ -2,7 +2,9 @@
 //! One connection under a receiver law, run natively.
 
 use crate::contract::{Ack, Segment, Start};
+use crate::native::NativeLaw;
 use crate::policy::Policy;
+use crate::registry::{Native, Side};
 
 /// The state of a law for one connection.
 ///
@@ -11,22 +13,30 @@ use crate::policy::Policy;
 #[derive(Debug, Clone)]
 pub struct ReceiverFlow {
     policy: Policy,
+    native: &'static NativeLaw,
     /// As 64-bit words, so that the C struct is aligned.
     state: Vec<u64>,
 }
 
 impl ReceiverFlow {
     /// Puts a connection under a policy.
+    ///
+    /// # Panics
+    /// If the policy's law is not one of the receiving end ([`Policy::for_side`] tells).
     pub fn new(policy: Policy, start: &Start) -> Self {
+        let Native::Receiver(native) = policy.law().native else {
+            panic!("{policy}: not a law of the {} end", Side::Receiver);
+        };
         let words = policy.law().state_bytes.div_ceil(8);
         let mut flow = Self {
             policy,
+            native,
             state: vec![0; words],
         };
         // SAFETY: the state is zeroed, aligned to 8 and as large as the law's struct; the
         // values are as many as the law has parameters.
         unsafe {
-            (flow.policy.law().native.init)(
+            (flow.native.init)(
                 flow.state.as_mut_ptr().cast(),
                 start,
                 flow.policy.values().as_ptr().cast(),
@@ -39,7 +49,7 @@ impl ReceiverFlow {
     pub fn on_segment(&mut self, segment: &Segment) {
         // SAFETY: as in `new`.
         unsafe {
-            (self.policy.law().native.on_segment)(
+            (self.native.on_segment)(
                 self.state.as_mut_ptr().cast(),
                 segment,
                 self.policy.values().as_ptr().cast(),
@@ -51,7 +61,7 @@ impl ReceiverFlow {
     pub fn on_ack(&mut self, ack: &Ack) {
         // SAFETY: as in `new`.
         unsafe {
-            (self.policy.law().native.on_ack)(
+            (self.native.on_ack)(
                 self.state.as_mut_ptr().cast(),
                 ack,
                 self.policy.values().as_ptr().cast(),
@@ -62,7 +72,7 @@ impl ReceiverFlow {
     /// The largest window that may be advertised, in bytes.
     pub fn window_bytes(&self) -> u32 {
         // SAFETY: as in `new`.
-        unsafe { (self.policy.law().native.rwnd_bytes)(self.state.as_ptr().cast()) }
+        unsafe { (self.native.rwnd_bytes)(self.state.as_ptr().cast()) }
     }
 
     /// The law's state, byte by byte, for comparison with other hosts.

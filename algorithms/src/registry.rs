@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What laws there are, and what can be set on each.
 
-use crate::native::{NativeLaw, NativeParam, native_laws};
+use crate::native::{NativeLaw, NativeParam, NativeSenderLaw, native_laws, native_sender_laws};
 use std::ffi::{CStr, c_char};
 use std::sync::OnceLock;
 
@@ -18,7 +18,55 @@ pub struct LawInfo {
     pub state_bytes: usize,
     /// Its parameters, in the order in which their values travel.
     pub params: Vec<ParamInfo>,
-    pub(crate) native: &'static NativeLaw,
+    pub(crate) native: Native,
+}
+
+/// Which window a law sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The advertised window, at the receiving end.
+    Receiver,
+    /// The congestion window, at the sending end.
+    Sender,
+}
+
+impl std::fmt::Display for Side {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Receiver => "receiver",
+            Self::Sender => "sender",
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Native {
+    Receiver(&'static NativeLaw),
+    Sender(&'static NativeSenderLaw),
+}
+
+impl LawInfo {
+    /// At which end of a connection the law acts.
+    pub fn side(&self) -> Side {
+        match self.native {
+            Native::Receiver(_) => Side::Receiver,
+            Native::Sender(_) => Side::Sender,
+        }
+    }
+
+    /// The law sets the window during recovery, too, and its own pace (as BBR does).
+    pub fn has_full_control(&self) -> bool {
+        self.has_sender_flag(1)
+    }
+
+    /// The law reads congestion marks: its connections negotiate ECN.
+    pub fn needs_ecn(&self) -> bool {
+        self.has_sender_flag(2)
+    }
+
+    fn has_sender_flag(&self, flag: u32) -> bool {
+        matches!(self.native, Native::Sender(native) if native.flags & flag != 0)
+    }
 }
 
 /// One parameter of a law. All are 32-bit unsigned integers.
@@ -40,10 +88,19 @@ pub struct ParamInfo {
     pub max: u32,
 }
 
-/// All laws; the first one is the default.
+/// All laws, those of the receiving end first; the first one is the default.
 pub fn laws() -> &'static [LawInfo] {
     static LAWS: OnceLock<Vec<LawInfo>> = OnceLock::new();
-    LAWS.get_or_init(|| native_laws().iter().map(describe).collect())
+    LAWS.get_or_init(|| {
+        let receivers = native_laws().iter().map(describe);
+        let senders = native_sender_laws().iter().map(describe_sender);
+        receivers.chain(senders).collect()
+    })
+}
+
+/// The laws that act at this end of a connection.
+pub fn laws_of(side: Side) -> impl Iterator<Item = &'static LawInfo> {
+    laws().iter().filter(move |law| law.side() == side)
 }
 
 /// The law of a name.
@@ -52,16 +109,31 @@ pub fn law(name: &str) -> Option<&'static LawInfo> {
 }
 
 fn describe(native: &'static NativeLaw) -> LawInfo {
-    // SAFETY: native.c gives the length of its own list.
-    let params = unsafe { std::slice::from_raw_parts(native.params, native.param_count as usize) };
     LawInfo {
         name: text(native.name),
         summary: text(native.summary),
         number: native.number,
         state_bytes: native.state_bytes as usize,
-        params: params.iter().map(describe_param).collect(),
-        native,
+        params: describe_params(native.params, native.param_count),
+        native: Native::Receiver(native),
     }
+}
+
+fn describe_sender(native: &'static NativeSenderLaw) -> LawInfo {
+    LawInfo {
+        name: text(native.name),
+        summary: text(native.summary),
+        number: native.number,
+        state_bytes: native.state_bytes as usize,
+        params: describe_params(native.params, native.param_count),
+        native: Native::Sender(native),
+    }
+}
+
+fn describe_params(first: *const NativeParam, count: u32) -> Vec<ParamInfo> {
+    // SAFETY: native.c gives the length of its own list.
+    let params = unsafe { std::slice::from_raw_parts(first, count as usize) };
+    params.iter().map(describe_param).collect()
 }
 
 fn describe_param(native: &NativeParam) -> ParamInfo {
@@ -81,12 +153,6 @@ fn text(pointer: *const c_char) -> &'static str {
     unsafe { CStr::from_ptr(pointer) }
         .to_str()
         .expect("sources are UTF-8")
-}
-
-impl std::fmt::Debug for NativeLaw {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "NativeLaw({})", self.number)
-    }
 }
 
 #[cfg(test)]

@@ -212,7 +212,7 @@ impl Keeper {
                 Ok(())
             }
             Request::SetPolicy(text) => {
-                let policy: Policy = text.parse()?;
+                let policy = Policy::receiver(&text)?;
                 let Some(attachment) = attachment else {
                     bail!("it has been detached")
                 };

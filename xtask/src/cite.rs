@@ -10,7 +10,14 @@ use anyhow::{Context, Result};
 use crate::header::{self, Citation, Parameter};
 
 /// Headers that hold no law: their numbers are the interface's own.
-const INTERFACE_HEADERS: [&str; 4] = ["contract.h", "laws.h", "math.h", "types.h"];
+const INTERFACE_HEADERS: [&str; 6] = [
+    "contract.h",
+    "laws.h",
+    "math.h",
+    "sender.h",
+    "sender_laws.h",
+    "types.h",
+];
 
 /// What a check found.
 #[derive(Debug, Default)]

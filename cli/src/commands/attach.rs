@@ -22,7 +22,7 @@ pub struct Attach {
     chosen: Chosen,
 
     /// How to yield: a law, or law:key=value,… (see `ebb policies`)
-    #[arg(short, long, value_name = "POLICY", default_value_t)]
+    #[arg(short, long, value_name = "POLICY", default_value_t, value_parser = Policy::receiver)]
     policy: Policy,
 }
 

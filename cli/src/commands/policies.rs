@@ -55,6 +55,7 @@ impl Policies {
 #[derive(Serialize)]
 struct LawOutput {
     name: &'static str,
+    side: String,
     is_default: bool,
     summary: &'static str,
     params: Vec<ParamOutput>,
@@ -75,6 +76,7 @@ impl From<&LawInfo> for LawOutput {
     fn from(law: &LawInfo) -> Self {
         Self {
             name: law.name,
+            side: law.side().to_string(),
             is_default: is_default(law),
             summary: law.summary,
             params: law.params.iter().map(ParamOutput::from).collect(),
@@ -115,7 +117,7 @@ fn describe(law: &LawInfo) -> String {
     } else {
         ""
     };
-    let mut text = format!("{}{mark}: {}\n", law.name, law.summary);
+    let mut text = format!("{}{mark}, {}: {}\n", law.name, law.side(), law.summary);
     let width = law
         .params
         .iter()

@@ -26,7 +26,7 @@ pub const EBB_FAILED: u8 = 125;
 #[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
 pub struct Run {
     /// How to yield: a law, or law:key=value,… (see `ebb policies`)
-    #[arg(short, long, value_name = "POLICY", default_value_t)]
+    #[arg(short, long, value_name = "POLICY", default_value_t, value_parser = Policy::receiver)]
     policy: Policy,
 
     /// How the policy reaches the connections

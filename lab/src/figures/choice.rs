@@ -23,7 +23,7 @@ impl FromStr for PolicyChoice {
         match text {
             "none" => Ok(Self::None),
             "priority" => Ok(Self::Priority),
-            text => text.parse().map(Self::Law).map_err(|error| {
+            text => Policy::receiver(text).map(Self::Law).map_err(|error| {
                 format!("{error}; without a law: none (plain TCP), priority (two queues)")
             }),
         }

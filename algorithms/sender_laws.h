@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The sender laws, listed once: hosts make their dispatch from this list.
+ * X(number, identifier, "name", PARAMS, flags, summary) needs
+ * ebb_<identifier>_{init,on_ack,on_loss,on_timeout,on_undo,on_idle}, struct
+ * ebb_<identifier>_state (first member: struct ebb_sender_window window) and struct
+ * ebb_<identifier>_params with its list PARAMS. Numbers are part of the kernel programs'
+ * interface, from 101 on: never reuse one. In the kernel a law is called "ebb_" and its
+ * name: 15 characters at the most.
+ */
+#ifndef EBB_SENDER_LAWS_H
+#define EBB_SENDER_LAWS_H
+
+#include "reno.h"
+
+#define EBB_SENDER_LAWS(X)                       \
+	X(101, reno, "reno", EBB_RENO_PARAMS, 0, \
+	  "Reno (RFC 5681): one segment more per round trip, half at a loss")
+
+#endif /* EBB_SENDER_LAWS_H */

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One connection under a sender law, run natively.
+
+use crate::native::{NativeEventHook, NativeSenderLaw};
+use crate::policy::Policy;
+use crate::registry::{Native, Side};
+use crate::sender::{SenderAck, SenderEvent, SenderStart, SenderWindow};
+
+/// The state of a sender law for one connection; `sender.h` says when to call what.
+#[derive(Debug, Clone)]
+pub struct SenderFlow {
+    policy: Policy,
+    native: &'static NativeSenderLaw,
+    /// As 64-bit words, so that the C struct is aligned.
+    state: Box<[u64]>,
+}
+
+impl SenderFlow {
+    /// Puts a connection under a policy.
+    ///
+    /// # Panics
+    /// If the policy's law is not one of the sending end ([`Policy::for_side`] tells).
+    pub fn new(policy: Policy, start: &SenderStart) -> Self {
+        let Native::Sender(native) = policy.law().native else {
+            panic!("{policy}: not a law of the {} end", Side::Sender);
+        };
+        let words = policy.law().state_bytes.div_ceil(8);
+        let mut flow = Self {
+            policy,
+            native,
+            state: vec![0; words].into_boxed_slice(),
+        };
+        // SAFETY: the state is zeroed, aligned to 8 and as large as the law's struct; the
+        // values are as many as the law has parameters.
+        unsafe {
+            (native.init)(
+                flow.state.as_mut_ptr().cast(),
+                start,
+                flow.policy.values().as_ptr().cast(),
+            );
+        }
+        flow
+    }
+
+    /// Takes an acknowledgement.
+    pub fn on_ack(&mut self, ack: &SenderAck) {
+        // SAFETY: as in `new`.
+        unsafe {
+            (self.native.on_ack)(
+                self.state.as_mut_ptr().cast(),
+                ack,
+                self.policy.values().as_ptr().cast(),
+            );
+        }
+    }
+
+    /// The host begins to repair a loss or to answer a congestion mark.
+    pub fn on_loss(&mut self, event: &SenderEvent) {
+        self.call(self.native.on_loss, event);
+    }
+
+    /// The retransmission timer has expired.
+    pub fn on_timeout(&mut self, event: &SenderEvent) {
+        self.call(self.native.on_timeout, event);
+    }
+
+    /// The last loss or time-out turned out to have been spurious.
+    pub fn on_undo(&mut self, event: &SenderEvent) {
+        self.call(self.native.on_undo, event);
+    }
+
+    /// The host is about to send after an idle time.
+    pub fn on_idle(&mut self, event: &SenderEvent) {
+        self.call(self.native.on_idle, event);
+    }
+
+    fn call(&mut self, hook: NativeEventHook, event: &SenderEvent) {
+        // SAFETY: as in `new`; the hook is of this flow's law.
+        unsafe {
+            hook(
+                self.state.as_mut_ptr().cast(),
+                event,
+                self.policy.values().as_ptr().cast(),
+            );
+        }
+    }
+
+    /// What the law wants now.
+    pub fn window(&self) -> SenderWindow {
+        // SAFETY: each state begins with the window (native.c asserts it).
+        unsafe { self.state.as_ptr().cast::<SenderWindow>().read() }
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The law's state, byte by byte, for comparison with other hosts.
+    pub fn state_bytes(&self) -> &[u8] {
+        // SAFETY: the words are initialised and at least as long as the law's state.
+        unsafe {
+            std::slice::from_raw_parts(self.state.as_ptr().cast(), self.policy.law().state_bytes)
+        }
+    }
+
+    /// Changes the policy's parameters between two calls.
+    ///
+    /// # Panics
+    /// If the law is another one: its state would mean nothing.
+    pub fn set_policy(&mut self, policy: Policy) {
+        assert_eq!(policy.law().number, self.policy.law().number, "another law");
+        self.policy = policy;
+    }
+}
