@@ -158,14 +158,15 @@ fn what_the_command_sends_to_its_group_does_not_come_back_to_it() {
 #[test]
 fn control_c_reaches_the_command_once_and_its_handling_counts() {
     needs_root!("control_c_reaches_the_command_once_and_its_handling_counts");
-    // `script` gives it a terminal and types what it reads.
+    // `script` gives it a terminal and types what it reads. The shell in between has to go: one
+    // that stays, as dash does, is in the foreground too and dies of the key.
     let command = format!(
-        "{} run -- sh -c 'trap \"echo caught\" INT; echo ready; sleep 1; sleep 0.3; exit 9'",
+        "exec {} run -- sh -c 'trap \"echo caught\" INT; echo ready; sleep 1; sleep 0.3; exit 9'",
         env!("CARGO_BIN_EXE_ebb")
     );
     let ebb = Ebb::new();
     let mut script = std::process::Command::new("script");
-    script.envs(ebb.environment());
+    script.envs(ebb.environment()).env("SHELL", "/bin/sh");
     script.args(["--quiet", "--return", "--command", &command, "/dev/null"]);
     let mut running = Running::start(&mut script);
     running
