@@ -118,6 +118,7 @@ fn describe(link: &LinkSpec) -> String {
     let queue = match link.queue {
         QueueSpec::DropTail(size) => limit(size),
         QueueSpec::StrictPriority { best_effort, .. } => format!("twice {}", limit(best_effort)),
+        active => format!("{} under {}", limit(active.limit()), active.name()),
     };
     format!("{rate}, {} one way, queue of {queue}", link.delay)
 }

@@ -7,7 +7,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use ebb_link::{Class, Link, LinkSpec, Nanos, Packet, Probability, QueueLimit, Rate};
+use ebb_link::{
+    Class, CodelSpec, FqCodelSpec, Link, LinkSpec, Nanos, Packet, PieSpec, Probability, QueueLimit,
+    QueueSpec, Rate, RedSpec,
+};
 
 /// As large as a simulated TCP segment.
 type Payload = [u64; 10];
@@ -43,13 +46,31 @@ fn links() -> Vec<(&'static str, LinkSpec)> {
         loss: Probability::new(0.01).expect("from 0 to 1"),
         ..bottleneck.clone()
     };
-    vec![
-        ("drop-tail, 83 packets on the wire", bottleneck),
+    let strict = LinkSpec::strict_priority(
+        Rate::from_mbit_per_s(100),
+        Nanos::from_millis(10),
+        QueueLimit::Packets(100),
+    );
+    let with = |queue| LinkSpec {
+        queue,
+        ..bottleneck.clone()
+    };
+    let active = [
+        ("red", with(QueueSpec::Red(RedSpec::default()))),
+        ("codel", with(QueueSpec::Codel(CodelSpec::default()))),
+        ("fq-codel", with(QueueSpec::FqCodel(FqCodelSpec::default()))),
+        ("pie", with(QueueSpec::Pie(PieSpec::default()))),
+    ];
+    let mut links = vec![
+        ("drop-tail, 83 packets on the wire", bottleneck.clone()),
         ("drop-tail, 8333 packets on the wire", long),
         ("delay only", LinkSpec::delay_only(Nanos::from_millis(10))),
         ("drop-tail, 1 % loss", lossy),
         ("drop-tail, jitter", jitter),
-    ]
+        ("strict priority", strict),
+    ];
+    links.extend(active);
+    links
 }
 
 fn ns_per_packet(spec: &LinkSpec) -> f64 {

@@ -31,15 +31,15 @@ impl Bottleneck {
 /// A constant rate: what is left below a nanosecond is carried into the next packet,
 /// so a busy link never drifts.
 pub(crate) struct RateClock {
-    bits_per_s: u128,
+    bits_per_s: u64,
     /// The part of the last end below one nanosecond. *Units:* 1/bits_per_s ns.
-    remainder: u128,
+    remainder: u64,
 }
 
 impl RateClock {
     fn new(rate: Rate) -> Self {
         Self {
-            bits_per_s: u128::from(rate.bits_per_s()),
+            bits_per_s: rate.bits_per_s(),
             remainder: 0,
         }
     }
@@ -48,10 +48,21 @@ impl RateClock {
         if !is_continuing {
             self.remainder = 0;
         }
-        let total = u128::from(size_bytes) * 8 * 1_000_000_000 + self.remainder;
-        self.remainder = total % self.bits_per_s;
-        // Fits: at 1 bit/s the largest packet (2^32 bytes) takes 2^65 ns; cut there.
-        let nanoseconds = u64::try_from(total / self.bits_per_s).unwrap_or(u64::MAX);
+        let bit_ns = u128::from(size_bytes) * 8 * 1_000_000_000 + u128::from(self.remainder);
+        // Any real packet fits into 64 bits, which divide many times faster.
+        let nanoseconds = match u64::try_from(bit_ns) {
+            Ok(bit_ns) => {
+                self.remainder = bit_ns % self.bits_per_s;
+                bit_ns / self.bits_per_s
+            }
+            Err(_) => {
+                let bits_per_s = u128::from(self.bits_per_s);
+                // Fits: a rest is below the rate.
+                self.remainder = (bit_ns % bits_per_s) as u64;
+                // At 1 bit/s the largest packet (2^32 bytes) takes 2^65 ns: cut there.
+                u64::try_from(bit_ns / bits_per_s).unwrap_or(u64::MAX)
+            }
+        };
         start + Nanos(nanoseconds)
     }
 }
@@ -131,6 +142,20 @@ mod tests {
                 .iter()
                 .all(|length| (1_142_857_142..=1_142_857_143).contains(length))
         );
+    }
+
+    #[test]
+    fn is_exact_where_64_bits_do_not_suffice() {
+        // 4 GB at 1 Mbit/s: 32 * 10^9 bits / 10^6 bits/s = 32 000 s.
+        let mut slow = rate_clock(1_000_000);
+        let end = slow.end_of(Nanos::ZERO, 4_000_000_000, false);
+        assert_eq!(end, Nanos::from_secs(32_000));
+        let mut fast = rate_clock(u64::MAX - 58);
+        let ends: Vec<_> = (0..3)
+            .map(|number| fast.end_of(Nanos(number), 4_000_000_000, number > 0).0 - number)
+            .collect();
+        // 4 GB: 32 * 10^18 / 18.446744 * 10^18 = 1.7347 ns each.
+        assert_eq!(ends, [1, 2, 2]);
     }
 
     #[test]

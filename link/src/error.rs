@@ -33,6 +33,16 @@ pub enum LinkError {
         /// What is wrong, and what would be right.
         problem: &'static str,
     },
+    /// A value of a queue discipline is out of its range.
+    #[error("queue `{discipline}`: `{key}` {problem}")]
+    Queue {
+        /// The discipline, as specifications name it.
+        discipline: &'static str,
+        /// The key of the value.
+        key: &'static str,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
     /// Two parts of a specification contradict each other.
     #[error("link: {0}")]
     Spec(&'static str),

@@ -8,35 +8,45 @@
 //!
 //! A packet passes, in this order,
 //! 1. the *queue* ([`QueueSpec`]): drop-tail or two strict priorities, with an
-//!    optional ECN mark above a threshold;
+//!    optional ECN mark above a threshold; RED, also with thresholds by class; CoDel,
+//!    FQ-CoDel, PIE;
 //! 2. the *bottleneck* ([`Capacity`]): a rate, or a trace of delivery times;
 //! 3. the *wire*: random loss, duplication, propagation delay, jitter, reordering.
 //!
 //! The packet that the bottleneck is sending is no longer in the queue: a queue of 86
 //! packets holds 86 and one more is on its way out.
 //!
-//! Not implemented: bursts of loss, corruption, active queue management beyond the
-//! ECN step, changing a link while it runs.
+//! Not implemented: bursts of loss, corruption, changing a link while it runs (a trace
+//! changes its rate). Of RED: adaptive thresholds; of CoDel and FQ-CoDel: the threshold
+//! for early marks (`ce_threshold`); of PIE: its estimator of the departure rate, and
+//! switching itself off. Active queue management within strict priorities.
 #![forbid(unsafe_code)]
 
 mod bottleneck;
+mod discipline;
 mod error;
+mod events;
 mod link;
 mod nanos;
+mod occupancy;
 mod packet;
 mod queue;
 mod random;
+mod ranges;
 mod spec;
 mod statistics;
 mod trace;
 mod units;
 mod wire;
 
+pub use discipline::{ClassRedSpec, CodelSpec, FqCodelSpec, PieSpec, QueueSpec, RedCurve, RedSpec};
 pub use error::LinkError;
+pub use events::{DropCause, Dropped};
 pub use link::{Delivery, Link};
 pub use nanos::Nanos;
+pub use occupancy::Occupancy;
 pub use packet::{Class, Ecn, Packet, Rejected};
-pub use spec::{Capacity, LinkSpec, QueueSpec};
+pub use spec::{Capacity, LinkSpec};
 pub use statistics::{ClassStatistics, LinkStatistics, Waiting};
 pub use trace::{TRACE_MTU_BYTES, Trace};
 pub use units::{Probability, QueueLimit, Rate};

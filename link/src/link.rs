@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use crate::bottleneck::Bottleneck;
+use crate::events::Events;
+use crate::occupancy::Occupancy;
 use crate::queue::{Queue, Waiting};
 use crate::wire::Wire;
-use crate::{Class, LinkError, LinkSpec, LinkStatistics, Nanos, Packet, Rejected};
+use crate::{Class, Dropped, LinkError, LinkSpec, LinkStatistics, Nanos, Packet, Rejected};
 
 /// A one-way link: packets go in, and come out when they are due.
 ///
@@ -14,7 +16,8 @@ pub struct Link<T> {
     bottleneck: Bottleneck,
     sending: Option<Sending<T>>,
     wire: Wire<T>,
-    statistics: LinkStatistics,
+    events: Events<T>,
+    occupancy: Occupancy,
 }
 
 /// A packet that has arrived, and its times on the way.
@@ -40,55 +43,52 @@ impl<T> Delivery<T> {
 impl<T: Clone> Link<T> {
     /// An empty link.
     ///
-    /// *Errors:* [`LinkError::Spec`] when parts of the specification contradict.
+    /// *Errors:* [`LinkError::Spec`] when parts of the specification contradict,
+    /// [`LinkError::Queue`] when a value of the queue is out of its range.
     pub fn new(spec: &LinkSpec, seed: u64) -> Result<Self, LinkError> {
         spec.validate()?;
         Ok(Self {
             now: Nanos::ZERO,
-            queue: Queue::new(&spec.queue, spec.ecn_threshold),
+            queue: Queue::new(spec, seed),
             bottleneck: Bottleneck::new(&spec.capacity),
             sending: None,
             wire: Wire::new(spec, seed),
-            statistics: LinkStatistics::default(),
+            events: Events::default(),
+            occupancy: Occupancy::default(),
         })
     }
 
     /// Gives a packet to the link.
     ///
-    /// *Errors:* hands the packet back when its queue is full.
+    /// *Errors:* hands the packet back when its queue is full, or does not take it to
+    /// signal congestion.
     pub fn enqueue(&mut self, now: Nanos, packet: Packet<T>) -> Result<(), Rejected<T>> {
         self.advance(now);
-        let class = packet.class;
-        let counters = self.statistics.class_mut(class);
+        let counters = self.events.class_mut(packet.class);
         counters.offered_pkts += 1;
         counters.offered_bytes += u64::from(packet.size_bytes);
-        if self.sending.is_none() {
-            self.start(
-                Waiting {
-                    packet,
-                    queued_at: self.now,
-                },
-                self.now,
-                false,
-            );
-            // A packet that takes no time to send must not wait for the next call.
-            self.advance(now);
-            return Ok(());
+        if self.sending.is_some() {
+            return self.push(packet);
         }
-        let result = self.queue.push(self.now, packet);
-        let counters = self.statistics.class_mut(class);
-        match &result {
-            Ok(is_marked) => counters.marked_pkts += u64::from(*is_marked),
-            Err(_) => counters.dropped_pkts += 1,
+        if self.queue.is_bypassed_when_idle() {
+            let queued_at = self.now;
+            self.start(Waiting { packet, queued_at }, self.now, false);
+        } else {
+            self.push(packet)?;
+            if let Some(waiting) = self.pop(self.now) {
+                self.start(waiting, self.now, false);
+            }
         }
-        result.map(|_| ())
+        // A packet that takes no time to send must not wait for the next call.
+        self.advance(now);
+        Ok(())
     }
 
     /// The packet that is due first, if one is due; call until `None`.
     pub fn poll(&mut self, now: Nanos) -> Option<Delivery<T>> {
         self.advance(now);
         let delivery = self.wire.pop(self.now)?;
-        let counters = self.statistics.class_mut(delivery.packet.class);
+        let counters = self.events.class_mut(delivery.packet.class);
         counters.delivered_pkts += 1;
         counters.delivered_bytes += u64::from(delivery.packet.size_bytes);
         Some(delivery)
@@ -108,9 +108,37 @@ impl<T: Clone> Link<T> {
         }
     }
 
-    /// What happened so far.
+    /// What happened so far, or since [`Link::restart_statistics`].
     pub fn statistics(&self) -> &LinkStatistics {
-        &self.statistics
+        &self.events.statistics
+    }
+
+    /// How full the queue was up to `now`, since the link's first packet or since
+    /// [`Link::restart_statistics`].
+    pub fn occupancy(&mut self, now: Nanos) -> Occupancy {
+        self.advance(now);
+        self.occupancy.advance(self.now, &self.queue);
+        self.occupancy
+    }
+
+    /// Begins to count anew at `now`, after a warm-up for example. Packets that are on
+    /// the link then come out without ever having been offered.
+    pub fn restart_statistics(&mut self, now: Nanos) {
+        self.advance(now);
+        self.events.statistics = LinkStatistics::default();
+        self.occupancy = Occupancy::starting(self.now, &self.queue);
+    }
+
+    /// From now on keeps packets that the link drops from inside, for
+    /// [`Link::next_dropped`]: head drops of CoDel, overflow of FQ-CoDel, losses of the
+    /// wire. What [`Link::enqueue`] hands back is not among them.
+    pub fn keep_dropped(&mut self) {
+        self.events.keep_dropped();
+    }
+
+    /// The oldest packet that was dropped from inside and not asked for yet.
+    pub fn next_dropped(&mut self) -> Option<Dropped<T>> {
+        self.events.next_dropped()
     }
 
     /// Packets that wait for the bottleneck, of both classes.
@@ -120,7 +148,7 @@ impl<T: Clone> Link<T> {
 
     /// Bytes that wait in the queue of this class.
     pub fn queue_bytes(&self, class: Class) -> u64 {
-        self.queue.len_bytes(class)
+        self.queue.class_bytes(class)
     }
 
     /// Packets that are anywhere on the link.
@@ -133,12 +161,24 @@ impl<T: Clone> Link<T> {
         self.now = self.now.max(now);
         while let Some(sending) = self.sending.take_if(|sending| sending.end <= self.now) {
             let end = sending.end;
-            self.wire
-                .send(sending.into_delivery(), &mut self.statistics);
-            if let Some(waiting) = self.queue.pop() {
+            self.wire.send(sending.into_delivery(), &mut self.events);
+            if let Some(waiting) = self.pop(end) {
                 self.start(waiting, end, true);
             }
         }
+    }
+
+    fn push(&mut self, packet: Packet<T>) -> Result<(), Rejected<T>> {
+        self.occupancy.advance(self.now, &self.queue);
+        let result = self.queue.push(self.now, packet, &mut self.events);
+        self.occupancy.saw(&self.queue);
+        result
+    }
+
+    /// The packet that the bottleneck sends next, from `time` on.
+    fn pop(&mut self, time: Nanos) -> Option<Waiting<T>> {
+        self.occupancy.advance(time, &self.queue);
+        self.queue.pop(time, &mut self.events)
     }
 
     fn start(&mut self, waiting: Waiting<T>, start: Nanos, is_continuing: bool) {
@@ -146,7 +186,7 @@ impl<T: Clone> Link<T> {
         let end = self
             .bottleneck
             .end_of(start, packet.size_bytes, is_continuing);
-        let counters = self.statistics.class_mut(packet.class);
+        let counters = self.events.class_mut(packet.class);
         counters.waiting.add(start.since(queued_at));
         self.sending = Some(Sending {
             packet,

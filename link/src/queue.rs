@@ -1,14 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use std::collections::VecDeque;
+//! Where packets wait: one file per discipline, and what they have in common.
+mod codel;
+mod fifo;
+mod fq_codel;
+mod pie;
+mod red;
+mod simple;
 
-use crate::{Class, Ecn, Nanos, Packet, QueueLimit, QueueSpec, Rejected};
+use crate::events::Events;
+use crate::{Class, Ecn, LinkSpec, Nanos, Packet, QueueSpec, Rejected};
 
-/// Packets that wait for the bottleneck, in one queue or in two strict priorities.
-pub(crate) struct Queue<T> {
-    /// The queue that goes first comes first.
-    fifos: [Fifo<T>; 2],
-    is_priority: bool,
-    ecn_threshold: Option<QueueLimit>,
+use codel::CodelQueue;
+use fq_codel::FqCodelQueue;
+use pie::PieQueue;
+use red::{ClassCurves, RedQueue};
+use simple::SimpleQueue;
+
+/// Packets that wait for the bottleneck, under the discipline of the specification.
+///
+/// Random decisions and timers of a discipline depend on the times of packets only,
+/// never on how often somebody asks.
+pub(crate) enum Queue<T> {
+    /// Drop-tail and strict priority.
+    Simple(SimpleQueue<T>),
+    Red(Box<RedQueue<T>>),
+    Codel(Box<CodelQueue<T>>),
+    FqCodel(Box<FqCodelQueue<T>>),
+    Pie(Box<PieQueue<T>>),
 }
 
 /// A packet in the queue or at the bottleneck, since when.
@@ -18,100 +36,127 @@ pub(crate) struct Waiting<T> {
 }
 
 impl<T> Queue<T> {
-    pub(crate) fn new(spec: &QueueSpec, ecn_threshold: Option<QueueLimit>) -> Self {
-        let (first, second, is_priority) = match *spec {
-            QueueSpec::DropTail(limit) => (limit, limit, false),
-            QueueSpec::StrictPriority {
-                best_effort,
-                less_than_best_effort,
-            } => (best_effort, less_than_best_effort, true),
-        };
-        Self {
-            fifos: [Fifo::new(first), Fifo::new(second)],
-            is_priority,
-            ecn_threshold,
+    /// The queue of a specification that was validated.
+    pub(crate) fn new(spec: &LinkSpec, seed: u64) -> Self {
+        match &spec.queue {
+            QueueSpec::DropTail(_) | QueueSpec::StrictPriority { .. } => {
+                Self::Simple(SimpleQueue::new(&spec.queue, spec.ecn_threshold))
+            }
+            QueueSpec::Red(red) => {
+                let curves = ClassCurves::from(red);
+                Self::Red(Box::new(RedQueue::new(curves, &spec.capacity, seed)))
+            }
+            QueueSpec::ClassRed(red) => {
+                let curves = ClassCurves::from(red);
+                Self::Red(Box::new(RedQueue::new(curves, &spec.capacity, seed)))
+            }
+            QueueSpec::Codel(codel) => Self::Codel(Box::new(CodelQueue::new(*codel))),
+            QueueSpec::FqCodel(codel) => Self::FqCodel(Box::new(FqCodelQueue::new(*codel, seed))),
+            QueueSpec::Pie(pie) => Self::Pie(Box::new(PieQueue::new(*pie, seed))),
         }
     }
 
-    /// Takes the packet, and answers whether it was marked because its queue is above
-    /// the threshold; or hands it back.
-    pub(crate) fn push(&mut self, now: Nanos, mut packet: Packet<T>) -> Result<bool, Rejected<T>> {
-        let index = if self.is_priority {
-            packet.class.index()
-        } else {
-            0
-        };
-        let fifo = &mut self.fifos[index];
-        let is_above = self
-            .ecn_threshold
-            .is_some_and(|threshold| fifo.is_above(threshold));
-        let is_marked = is_above && packet.ecn == Ecn::Capable;
-        if is_marked {
-            packet.ecn = Ecn::Congested;
+    /// Takes a packet at `now`, or hands it back; counts marks and drops.
+    pub(crate) fn push(
+        &mut self,
+        now: Nanos,
+        packet: Packet<T>,
+        events: &mut Events<T>,
+    ) -> Result<(), Rejected<T>> {
+        match self {
+            Self::Simple(queue) => queue.push(now, packet, events),
+            Self::Red(queue) => queue.push(now, packet, events),
+            Self::Codel(queue) => queue.push(now, packet, events),
+            Self::FqCodel(queue) => queue.push(now, packet, events),
+            Self::Pie(queue) => queue.push(now, packet, events),
         }
-        fifo.push(Waiting {
-            packet,
-            queued_at: now,
-        })?;
-        Ok(is_marked)
     }
 
-    /// The packet whose turn it is.
-    pub(crate) fn pop(&mut self) -> Option<Waiting<T>> {
-        let [first, second] = &mut self.fifos;
-        first.pop().or_else(|| second.pop())
+    /// The packet whose turn it is at `now`; counts marks and drops.
+    pub(crate) fn pop(&mut self, now: Nanos, events: &mut Events<T>) -> Option<Waiting<T>> {
+        match self {
+            Self::Simple(queue) => queue.pop(),
+            Self::Red(queue) => queue.pop(now),
+            Self::Codel(queue) => queue.pop(now, events),
+            Self::FqCodel(queue) => queue.pop(now, events),
+            Self::Pie(queue) => queue.pop(now),
+        }
+    }
+
+    /// Whether a packet that finds the link idle need not pass the queue: nothing is
+    /// measured there, and nothing refused.
+    pub(crate) fn is_bypassed_when_idle(&self) -> bool {
+        matches!(self, Self::Simple(_))
     }
 
     /// Packets that wait, of both classes.
     pub(crate) fn len_pkts(&self) -> usize {
-        self.fifos.iter().map(|fifo| fifo.packets.len()).sum()
+        match self {
+            Self::Simple(queue) => queue.len_pkts(),
+            Self::Red(queue) => queue.fifo().len_pkts(),
+            Self::Codel(queue) => queue.fifo().len_pkts(),
+            Self::FqCodel(queue) => queue.len_pkts(),
+            Self::Pie(queue) => queue.fifo().len_pkts(),
+        }
+    }
+
+    /// Bytes that wait, of both classes.
+    pub(crate) fn total_bytes(&self) -> u64 {
+        match self {
+            Self::Simple(queue) => queue.total_bytes(),
+            Self::Red(queue) => queue.fifo().bytes(),
+            Self::Codel(queue) => queue.fifo().bytes(),
+            Self::FqCodel(queue) => queue.bytes(),
+            Self::Pie(queue) => queue.fifo().bytes(),
+        }
     }
 
     /// Bytes that wait where this class queues.
-    pub(crate) fn len_bytes(&self, class: Class) -> u64 {
-        self.fifos[if self.is_priority { class.index() } else { 0 }].bytes
+    pub(crate) fn class_bytes(&self, class: Class) -> u64 {
+        match self {
+            Self::Simple(queue) => queue.class_bytes(class),
+            _ => self.total_bytes(),
+        }
     }
 }
 
-struct Fifo<T> {
-    packets: VecDeque<Waiting<T>>,
-    bytes: u64,
-    limit: QueueLimit,
+/// Marks a packet "congestion experienced" if its sender understands that; answers
+/// whether it is marked now.
+fn mark<T>(packet: &mut Packet<T>, events: &mut Events<T>) -> bool {
+    match packet.ecn {
+        Ecn::NotCapable => false,
+        Ecn::Capable => {
+            packet.ecn = Ecn::Congested;
+            events.marked(packet.class);
+            true
+        }
+        // A bottleneck before this one has marked it: it tells the sender already.
+        Ecn::Congested => true,
+    }
 }
 
-impl<T> Fifo<T> {
-    fn new(limit: QueueLimit) -> Self {
-        Self {
-            packets: VecDeque::new(),
-            bytes: 0,
-            limit,
-        }
+#[cfg(test)]
+mod testing {
+    use super::*;
+    use crate::DropCause;
+
+    /// A full-size packet of best effort.
+    pub(super) fn full(number: u32) -> Packet<u32> {
+        Packet::new(1_500, Class::BestEffort, number)
     }
 
-    fn push(&mut self, waiting: Waiting<T>) -> Result<(), Rejected<T>> {
-        let size_bytes = u64::from(waiting.packet.size_bytes);
-        let has_room = match self.limit {
-            QueueLimit::Packets(limit) => (self.packets.len() as u64) < limit,
-            QueueLimit::Bytes(limit) => self.bytes + size_bytes <= limit,
-        };
-        if !has_room {
-            return Err(Rejected(waiting.packet));
-        }
-        self.bytes += size_bytes;
-        self.packets.push_back(waiting);
-        Ok(())
+    /// Events that keep what is dropped.
+    pub(super) fn keeping() -> Events<u32> {
+        let mut events = Events::default();
+        events.keep_dropped();
+        events
     }
 
-    fn pop(&mut self) -> Option<Waiting<T>> {
-        let waiting = self.packets.pop_front()?;
-        self.bytes -= u64::from(waiting.packet.size_bytes);
-        Some(waiting)
-    }
-
-    fn is_above(&self, threshold: QueueLimit) -> bool {
-        match threshold {
-            QueueLimit::Packets(packets) => self.packets.len() as u64 > packets,
-            QueueLimit::Bytes(bytes) => self.bytes > bytes,
-        }
+    /// Numbers of the packets that were dropped so, in order.
+    pub(super) fn dropped(events: &mut Events<u32>, cause: DropCause) -> Vec<u32> {
+        std::iter::from_fn(|| events.next_dropped())
+            .filter(|dropped| dropped.cause == cause)
+            .map(|dropped| dropped.packet.payload)
+            .collect()
     }
 }

@@ -12,6 +12,10 @@ pub(crate) enum Purpose {
     Jitter,
     Reorder,
     Duplicate,
+    Red,
+    Pie,
+    /// Which queue of flow queueing a flow has.
+    FlowHash,
 }
 
 /// One stream of random numbers: xoshiro256++, the streams 2^128 numbers apart.
@@ -32,9 +36,17 @@ impl Stream {
         if probability <= 0.0 || probability >= 1.0 {
             return probability >= 1.0;
         }
-        // 53 bits, the precision of a float below one.
-        let draw = (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-        draw < probability
+        self.unit() < probability
+    }
+
+    /// Uniform from 0 to below 1, with the 53 bits that a float has there.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// 64 random bits.
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0.next_u64()
     }
 
     /// Uniform from 0 to `largest`, both included.

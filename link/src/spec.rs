@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use serde::{Deserialize, Serialize};
 
-use crate::{LinkError, Nanos, Probability, QueueLimit, Rate, Trace};
+use crate::{LinkError, Nanos, Probability, QueueLimit, QueueSpec, Rate, Trace};
 
 /// How fast the bottleneck sends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -14,22 +14,6 @@ pub enum Capacity {
     Rate(Rate),
     /// At the times of a trace.
     Trace(Trace),
-}
-
-/// Where packets wait for the bottleneck.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum QueueSpec {
-    /// One queue for everybody, which drops what does not fit.
-    DropTail(QueueLimit),
-    /// Two queues: less-than-best-effort is sent only while no best effort waits. A
-    /// packet that is being sent is not interrupted.
-    StrictPriority {
-        /// Limit of the queue that goes first.
-        best_effort: QueueLimit,
-        /// Limit of the queue that yields.
-        less_than_best_effort: QueueLimit,
-    },
 }
 
 /// A one-way link. The default passes everything on at once.
@@ -112,11 +96,21 @@ impl LinkSpec {
     ///
     /// *Errors:* [`LinkError::Spec`] names the contradiction.
     pub fn validate(&self) -> Result<(), LinkError> {
-        if self
-            .limits()
-            .any(|limit| matches!(limit, QueueLimit::Packets(0) | QueueLimit::Bytes(0)))
-        {
-            return Err(LinkError::Spec("a queue must hold at least one packet"));
+        self.queue.validate()?;
+        let is_simple = matches!(
+            self.queue,
+            QueueSpec::DropTail(_) | QueueSpec::StrictPriority { .. }
+        );
+        if !is_simple && self.ecn_threshold.is_some() {
+            return Err(LinkError::Spec(
+                "an ECN threshold goes with drop-tail or strict priority; RED, CoDel, \
+                 FQ-CoDel and PIE mark by themselves (ecn = true)",
+            ));
+        }
+        if !is_simple && self.capacity == Capacity::Unlimited {
+            return Err(LinkError::Spec(
+                "RED, CoDel, FQ-CoDel and PIE need a bottleneck with a rate or a trace",
+            ));
         }
         if self.reorder > Probability::NEVER && self.reorder_delay == Nanos::ZERO {
             return Err(LinkError::Spec(
@@ -134,17 +128,6 @@ impl LinkSpec {
             ));
         }
         Ok(())
-    }
-
-    fn limits(&self) -> impl Iterator<Item = QueueLimit> {
-        let (first, second) = match self.queue {
-            QueueSpec::DropTail(limit) => (limit, None),
-            QueueSpec::StrictPriority {
-                best_effort,
-                less_than_best_effort,
-            } => (best_effort, Some(less_than_best_effort)),
-        };
-        std::iter::once(first).chain(second)
     }
 }
 

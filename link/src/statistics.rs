@@ -49,8 +49,11 @@ pub struct ClassStatistics {
     pub delivered_pkts: u64,
     /// Bytes of these packets.
     pub delivered_bytes: u64,
-    /// Packets that found the queue full.
+    /// Packets that the queue dropped, for lack of room or to signal congestion.
     pub dropped_pkts: u64,
+    /// Those of them that the queue discipline dropped to signal congestion.
+    #[serde(default)]
+    pub early_dropped_pkts: u64,
     /// Packets that the wire lost.
     pub lost_pkts: u64,
     /// Packets that the wire doubled.
@@ -70,6 +73,7 @@ impl AddAssign for ClassStatistics {
         self.delivered_pkts += other.delivered_pkts;
         self.delivered_bytes += other.delivered_bytes;
         self.dropped_pkts += other.dropped_pkts;
+        self.early_dropped_pkts += other.early_dropped_pkts;
         self.lost_pkts += other.lost_pkts;
         self.duplicated_pkts += other.duplicated_pkts;
         self.reordered_pkts += other.reordered_pkts;

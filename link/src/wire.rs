@@ -2,8 +2,9 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::events::Events;
 use crate::random::{Purpose, Stream};
-use crate::{Delivery, LinkSpec, LinkStatistics, Nanos};
+use crate::{Delivery, DropCause, LinkSpec, Nanos};
 
 /// Packets between the bottleneck and the far end.
 pub(crate) struct Wire<T> {
@@ -39,12 +40,12 @@ impl<T: Clone> Wire<T> {
     }
 
     /// Takes a packet that the bottleneck has sent; its due time is still the sending's.
-    pub(crate) fn send(&mut self, mut delivery: Delivery<T>, statistics: &mut LinkStatistics) {
-        let counters = statistics.class_mut(delivery.packet.class);
+    pub(crate) fn send(&mut self, mut delivery: Delivery<T>, events: &mut Events<T>) {
         if self.loss.is_chosen(self.spec.loss) {
-            counters.lost_pkts += 1;
+            events.dropped(delivery.due, delivery.packet, DropCause::Lost);
             return;
         }
+        let counters = events.class_mut(delivery.packet.class);
         delivery.due += self.spec.delay;
         if self.spec.jitter > Nanos::ZERO {
             delivery.due += self.jitter.up_to(self.spec.jitter);

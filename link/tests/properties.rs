@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What holds on any link, whatever comes.
 use ebb_link::{
-    Capacity, Class, Ecn, Link, LinkSpec, Nanos, Packet, Probability, QueueLimit, QueueSpec, Rate,
+    Capacity, Class, ClassRedSpec, CodelSpec, Delivery, DropCause, Dropped, Ecn, FqCodelSpec, Link,
+    LinkSpec, Nanos, Packet, PieSpec, Probability, QueueLimit, QueueSpec, Rate, RedCurve, RedSpec,
     Trace,
 };
 use proptest::prelude::*;
@@ -31,7 +32,7 @@ fn capacity() -> impl Strategy<Value = Capacity> {
     ]
 }
 
-fn queue() -> impl Strategy<Value = QueueSpec> {
+fn simple_queue() -> impl Strategy<Value = QueueSpec> {
     prop_oneof![
         limit().prop_map(QueueSpec::DropTail),
         (limit(), limit()).prop_map(|(best_effort, less_than_best_effort)| {
@@ -43,10 +44,86 @@ fn queue() -> impl Strategy<Value = QueueSpec> {
     ]
 }
 
+/// Disciplines that mark and drop early, set so that they act on short runs.
+fn active_queue() -> impl Strategy<Value = QueueSpec> {
+    let target = (1_u64..20).prop_map(Nanos::from_millis);
+    (2_u64..50, 0.01..1.0, target, any::<[bool; 3]>()).prop_flat_map(
+        |(limit, weight, target, [ecn, gentle, is_bytes])| {
+            let amount = |packets: u64| match is_bytes {
+                true => QueueLimit::Bytes(packets * 1_500),
+                false => QueueLimit::Packets(packets),
+            };
+            let limit = amount(limit);
+            let (min_threshold, max_threshold) = (amount(1), amount(3));
+            let interval = target + target;
+            let red = RedSpec {
+                limit,
+                weight,
+                ecn,
+                gentle,
+                min_threshold,
+                max_threshold,
+                ..RedSpec::default()
+            };
+            let curve = RedCurve {
+                min_threshold,
+                max_threshold,
+                max_probability: Probability::ALWAYS,
+                gentle,
+            };
+            let class_red = ClassRedSpec {
+                limit,
+                weight,
+                ecn,
+                less_than_best_effort: Some(curve),
+                ..ClassRedSpec::default()
+            };
+            let codel = CodelSpec {
+                limit,
+                target,
+                interval,
+                ecn,
+            };
+            let fq_codel = FqCodelSpec {
+                limit,
+                target,
+                interval,
+                ecn,
+                flows: 4,
+                ..FqCodelSpec::default()
+            };
+            let pie = PieSpec {
+                limit,
+                target,
+                ecn,
+                max_burst: Nanos::ZERO,
+                ..PieSpec::default()
+            };
+            prop_oneof![
+                Just(QueueSpec::Red(red)),
+                Just(QueueSpec::ClassRed(class_red)),
+                Just(QueueSpec::Codel(codel)),
+                Just(QueueSpec::FqCodel(fq_codel)),
+                Just(QueueSpec::Pie(pie)),
+            ]
+        },
+    )
+}
+
+/// Any queue with a bottleneck that suits it.
+fn queue_and_capacity() -> impl Strategy<Value = (QueueSpec, Capacity)> {
+    let limited = capacity().prop_filter("needs a bottleneck", |capacity| {
+        *capacity != Capacity::Unlimited
+    });
+    prop_oneof![
+        1 => (simple_queue(), capacity()),
+        2 => (active_queue(), limited),
+    ]
+}
+
 prop_compose! {
     fn spec()(
-        capacity in capacity(),
-        queue in queue(),
+        (queue, capacity) in queue_and_capacity(),
         delay_us in 0_u64..100_000,
         jitter_us in 1_u64..20_000,
         jitter_reorders: bool,
@@ -69,9 +146,30 @@ prop_compose! {
     }
 }
 
-/// Time since the packet before it (µs), size, class.
-fn arrivals() -> impl Strategy<Value = Vec<(u64, u32, bool)>> {
-    prop::collection::vec((0_u64..5_000, 20_u32..1_501, any::<bool>()), 1..200)
+/// A packet that is offered: time since the one before it (µs), size, class, ECN, flow.
+type Arrival = (u64, u32, bool, bool, u32);
+
+fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
+    let arrival = (
+        0_u64..5_000,
+        20_u32..1_501,
+        any::<bool>(),
+        any::<bool>(),
+        0_u32..6,
+    );
+    prop::collection::vec(arrival, 1..200)
+}
+
+fn packet(arrival: &Arrival, payload: usize) -> Packet<usize> {
+    let &(_, size_bytes, is_less, is_capable, flow) = arrival;
+    let ecn = if is_capable {
+        Ecn::Capable
+    } else {
+        Ecn::NotCapable
+    };
+    Packet::new(size_bytes, Class::ALL[usize::from(is_less)], payload)
+        .with_ecn(ecn)
+        .with_flow(flow)
 }
 
 fn is_within(link: &Link<usize>, queue: &QueueSpec) -> bool {
@@ -80,11 +178,6 @@ fn is_within(link: &Link<usize>, queue: &QueueSpec) -> bool {
         QueueLimit::Bytes(limit) => bytes <= limit,
     };
     match *queue {
-        QueueSpec::DropTail(limit) => holds(
-            limit,
-            link.queue_bytes(Class::BestEffort),
-            link.queue_pkts(),
-        ),
         // Packets are only known of both together; bytes of each.
         QueueSpec::StrictPriority {
             best_effort,
@@ -97,7 +190,37 @@ fn is_within(link: &Link<usize>, queue: &QueueSpec) -> bool {
             bytes_hold(best_effort, Class::BestEffort)
                 && bytes_hold(less_than_best_effort, Class::LessThanBestEffort)
         }
+        ref one => holds(
+            one.limit(),
+            link.queue_bytes(Class::BestEffort),
+            link.queue_pkts(),
+        ),
     }
+}
+
+/// What one run gave: packets handed back, packets dropped inside, packets delivered.
+type Outcome = (Vec<usize>, Vec<Dropped<usize>>, Vec<Delivery<usize>>);
+
+/// Offers all arrivals, and polls each `poll_every` of them.
+fn run(spec: &LinkSpec, seed: u64, arrivals: &[Arrival], poll_every: usize) -> Outcome {
+    let mut link = Link::new(spec, seed).unwrap();
+    link.keep_dropped();
+    let (mut rejected, mut delivered) = (Vec::new(), Vec::new());
+    let mut now = Nanos::ZERO;
+    for (number, arrival) in arrivals.iter().enumerate() {
+        now += Nanos::from_micros(arrival.0);
+        if let Err(back) = link.enqueue(now, packet(arrival, number)) {
+            rejected.push(back.0.payload);
+        }
+        if number % poll_every == 0 {
+            delivered.extend(std::iter::from_fn(|| link.poll(now)));
+        }
+    }
+    while let Some(deadline) = link.next_deadline() {
+        delivered.extend(std::iter::from_fn(|| link.poll(deadline)));
+    }
+    let dropped = std::iter::from_fn(|| link.next_dropped()).collect();
+    (rejected, dropped, delivered)
 }
 
 proptest! {
@@ -122,11 +245,9 @@ proptest! {
             prop_assert!(link.next_deadline().is_none_or(|deadline| deadline > now));
             Ok(())
         };
-        for (number, (gap_us, size_bytes, is_less)) in arrivals.iter().enumerate() {
-            now += Nanos::from_micros(*gap_us);
-            let class = Class::ALL[usize::from(*is_less)];
-            let ecn = Ecn::NotCapable;
-            let _ = link.enqueue(now, Packet { size_bytes: *size_bytes, class, ecn, flow: 0, payload: number });
+        for (number, arrival) in arrivals.iter().enumerate() {
+            now += Nanos::from_micros(arrival.0);
+            let _ = link.enqueue(now, packet(arrival, number));
             prop_assert!(is_within(&link, &spec.queue));
             check(&mut link, now)?;
         }
@@ -140,6 +261,71 @@ proptest! {
             total.offered_pkts + total.duplicated_pkts
         );
         prop_assert_eq!(total.waiting.count, total.offered_pkts - total.dropped_pkts);
+        prop_assert!(total.early_dropped_pkts <= total.dropped_pkts);
         prop_assert_eq!(link.len_pkts(), 0);
+        let capable = arrivals.iter().filter(|arrival| arrival.3).count();
+        prop_assert!(total.marked_pkts <= capable as u64);
+    }
+
+    #[test]
+    fn packets_that_are_dropped_are_handed_out_once_and_no_others(
+        spec in spec(),
+        arrivals in arrivals(),
+        seed: u64,
+    ) {
+        let (rejected, dropped, delivered) = run(&spec, seed, &arrivals, 1);
+        let mut seen: Vec<usize> = delivered.iter().map(|one| one.packet.payload).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        seen.extend(rejected);
+        seen.extend(dropped.iter().map(|one| one.packet.payload));
+        seen.sort_unstable();
+        prop_assert_eq!(seen, (0..arrivals.len()).collect::<Vec<_>>());
+        let is_simple = matches!(
+            spec.queue,
+            QueueSpec::DropTail(_) | QueueSpec::StrictPriority { .. }
+        );
+        prop_assert!(!is_simple || dropped.iter().all(|one| one.cause == DropCause::Lost));
+    }
+
+    #[test]
+    fn equal_seeds_give_equal_packets_however_often_the_link_is_polled(
+        spec in spec(),
+        arrivals in arrivals(),
+        seed: u64,
+        poll_every in 2_usize..50,
+    ) {
+        let (rejected, dropped, delivered) = run(&spec, seed, &arrivals, 1);
+        let seldom = run(&spec, seed, &arrivals, poll_every);
+        prop_assert_eq!(&rejected, &seldom.0);
+        prop_assert_eq!(&dropped, &seldom.1);
+        prop_assert_eq!(&delivered, &seldom.2);
+    }
+
+    #[test]
+    fn occupancy_is_the_sum_of_all_waiting_times_over_time(
+        queue in simple_queue(),
+        arrivals in arrivals(),
+        seed: u64,
+    ) {
+        let capacity = Capacity::Rate(Rate::from_mbit_per_s(3));
+        let spec = LinkSpec { queue, capacity, ..LinkSpec::default() };
+        let mut link = Link::new(&spec, seed).unwrap();
+        let mut now = Nanos::ZERO;
+        for (number, arrival) in arrivals.iter().enumerate() {
+            now += Nanos::from_micros(arrival.0);
+            let _ = link.enqueue(now, packet(arrival, number));
+        }
+        while let Some(deadline) = link.next_deadline() {
+            now = deadline;
+            while link.poll(now).is_some() {}
+        }
+        // Little's law, exact once the queue is empty.
+        let occupancy = link.occupancy(now);
+        let waited_ns = link.statistics().total().waiting.sum_ns as f64;
+        let integral = occupancy.mean_pkts() * occupancy.duration().0 as f64;
+        prop_assert!((integral - waited_ns).abs() <= 1e-9 * waited_ns + 1.0);
+        prop_assert!(occupancy.mean_pkts() <= occupancy.max_pkts() as f64);
+        prop_assert!(occupancy.mean_bytes() <= occupancy.max_bytes() as f64);
     }
 }

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which values of a queue make sense.
+use crate::{
+    ClassRedSpec, LinkError, Nanos, PieSpec, Probability, QueueLimit, QueueSpec, RedCurve,
+};
+
+impl QueueSpec {
+    /// Whether the values are in their ranges.
+    ///
+    /// *Errors:* [`LinkError::Queue`] names the key and its range, [`LinkError::Spec`]
+    /// a queue that holds nothing.
+    pub fn validate(&self) -> Result<(), LinkError> {
+        let second = match self {
+            Self::StrictPriority {
+                less_than_best_effort,
+                ..
+            } => *less_than_best_effort,
+            _ => self.limit(),
+        };
+        if [self.limit(), second].map(amount).contains(&0) {
+            return Err(LinkError::Spec("a queue must hold at least one packet"));
+        }
+        let check = Check(self.name());
+        match self {
+            Self::DropTail(_) | Self::StrictPriority { .. } => Ok(()),
+            Self::Red(red) => {
+                check.average(red.weight, red.typical_packet_bytes)?;
+                check.curve(&red.curve(), red.limit)
+            }
+            Self::ClassRed(red) => check.class_red(red),
+            Self::Codel(codel) => check.codel(codel.target, codel.interval),
+            Self::FqCodel(codel) => {
+                check.at_least("flows", codel.flows, 1, "1024")?;
+                check.at_most("flows", codel.flows, 1 << 20, "1024")?;
+                check.at_least("quantum-bytes", codel.quantum_bytes, 1, "1514")?;
+                check.codel(codel.target, codel.interval)
+            }
+            Self::Pie(pie) => check.pie(pie),
+        }
+    }
+}
+
+fn amount(limit: QueueLimit) -> u64 {
+    match limit {
+        QueueLimit::Packets(amount) | QueueLimit::Bytes(amount) => amount,
+    }
+}
+
+/// Checks the values of the discipline of this name.
+struct Check(&'static str);
+
+impl Check {
+    fn wrong(&self, key: &'static str, problem: String) -> LinkError {
+        LinkError::Queue {
+            discipline: self.0,
+            key,
+            problem,
+        }
+    }
+
+    fn at_least(
+        &self,
+        key: &'static str,
+        value: u32,
+        least: u32,
+        usual: &str,
+    ) -> Result<(), LinkError> {
+        if value >= least {
+            return Ok(());
+        }
+        let problem = format!("is {value}, but must be at least {least}; usual is {usual}");
+        Err(self.wrong(key, problem))
+    }
+
+    fn at_most(
+        &self,
+        key: &'static str,
+        value: u32,
+        most: u32,
+        usual: &str,
+    ) -> Result<(), LinkError> {
+        if value <= most {
+            return Ok(());
+        }
+        let problem = format!("is {value}, but must be at most {most}; usual is {usual}");
+        Err(self.wrong(key, problem))
+    }
+
+    fn longer_than_zero(
+        &self,
+        key: &'static str,
+        value: Nanos,
+        usual: &str,
+    ) -> Result<(), LinkError> {
+        if value > Nanos::ZERO {
+            return Ok(());
+        }
+        Err(self.wrong(key, format!("must be above 0; usual is {usual}")))
+    }
+
+    fn average(&self, weight: f64, typical_packet_bytes: u32) -> Result<(), LinkError> {
+        if !(weight > 0.0 && weight <= 1.0) {
+            let problem = format!("is {weight}, but must be above 0, up to 1; usual is 0.002");
+            return Err(self.wrong("weight", problem));
+        }
+        self.at_least("typical-packet-bytes", typical_packet_bytes, 1, "500")
+    }
+
+    fn curve(&self, curve: &RedCurve, limit: QueueLimit) -> Result<(), LinkError> {
+        let (min, max) = (curve.min_threshold, curve.max_threshold);
+        if !is_same_unit(min, max) {
+            let problem = format!(
+                "is `{max}`, but `min-threshold` is `{min}`: give both in packets or both in bytes"
+            );
+            return Err(self.wrong("max-threshold", problem));
+        }
+        if amount(min) > amount(max) {
+            let problem = format!("is {min}, which is above the `max-threshold` of {max}");
+            return Err(self.wrong("min-threshold", problem));
+        }
+        if amount(max) == 0 {
+            return Err(self.wrong("max-threshold", "must be above 0".to_owned()));
+        }
+        if is_same_unit(min, limit) && amount(min) >= amount(limit) {
+            let problem =
+                format!("is {min}, but the queue holds {limit}: the average never gets there");
+            return Err(self.wrong("min-threshold", problem));
+        }
+        if curve.max_probability == Probability::NEVER {
+            let problem = "is 0, so that nothing is ever marked; usual is 0.1".to_owned();
+            return Err(self.wrong("max-probability", problem));
+        }
+        Ok(())
+    }
+
+    fn class_red(&self, red: &ClassRedSpec) -> Result<(), LinkError> {
+        self.average(red.weight, red.typical_packet_bytes)?;
+        for curve in [red.best_effort, red.less_than_best_effort]
+            .iter()
+            .flatten()
+        {
+            self.curve(curve, red.limit)?;
+        }
+        match (red.best_effort, red.less_than_best_effort) {
+            (None, None) => {
+                let problem = "is missing, and so is `best-effort`: give thresholds for \
+                               one class at least, or use drop-tail";
+                Err(self.wrong("less-than-best-effort", problem.to_owned()))
+            }
+            (Some(first), Some(second))
+                if !is_same_unit(first.max_threshold, second.max_threshold) =>
+            {
+                let problem = "has other units than `best-effort`: there is one average, \
+                               in packets or in bytes";
+                Err(self.wrong("less-than-best-effort", problem.to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn codel(&self, target: Nanos, interval: Nanos) -> Result<(), LinkError> {
+        self.longer_than_zero("target", target, "5ms")?;
+        if interval <= target {
+            let problem = format!("is {interval}, but must be longer than `target`, {target}");
+            return Err(self.wrong("interval", problem));
+        }
+        Ok(())
+    }
+
+    fn pie(&self, pie: &PieSpec) -> Result<(), LinkError> {
+        self.longer_than_zero("target", pie.target, "15ms")?;
+        if pie.update < Nanos::from_micros(10) {
+            let problem = format!(
+                "is {}, but must be at least 10us; usual is 15ms",
+                pie.update
+            );
+            return Err(self.wrong("update", problem));
+        }
+        for (key, value, usual) in [("alpha", pie.alpha, 0.125), ("beta", pie.beta, 1.25)] {
+            if !(value > 0.0 && value <= 1e6) {
+                let problem = format!("is {value}, but must be above 0; usual is {usual}");
+                return Err(self.wrong(key, problem));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_same_unit(first: QueueLimit, second: QueueLimit) -> bool {
+    matches!(first, QueueLimit::Packets(_)) == matches!(second, QueueLimit::Packets(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CodelSpec, FqCodelSpec, RedSpec};
+
+    fn read(text: &str) -> QueueSpec {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn reads_each_discipline_with_its_defaults() {
+        assert_eq!(read(r#"{"red":{}}"#), QueueSpec::Red(RedSpec::default()));
+        assert_eq!(
+            read(r#"{"codel":{}}"#),
+            QueueSpec::Codel(CodelSpec::default())
+        );
+        assert_eq!(
+            read(r#"{"fq-codel":{}}"#),
+            QueueSpec::FqCodel(FqCodelSpec::default())
+        );
+        let pie = read(r#"{"pie":{"target":"20ms","ecn":false}}"#);
+        let expected = PieSpec {
+            target: Nanos::from_millis(20),
+            ecn: false,
+            ..PieSpec::default()
+        };
+        assert_eq!(pie, QueueSpec::Pie(expected));
+        for spec in [pie, read(r#"{"red":{}}"#), read(r#"{"codel":{}}"#)] {
+            assert_eq!(spec.validate(), Ok(()));
+            assert_eq!(read(&serde_json::to_string(&spec).unwrap()), spec);
+        }
+    }
+
+    #[test]
+    fn reads_thresholds_by_class_with_only_what_tcp_lp_ecn_needs() {
+        let curve = r#"{"min-threshold":"13","max-threshold":"13"}"#;
+        let text = format!(r#"{{"class-red":{{"limit":"86","less-than-best-effort":{curve}}}}}"#);
+        // 0.15 * 86 = 12.9.
+        assert_eq!(read(&text), QueueSpec::tcp_lp_ecn(86, 0.15));
+        assert_eq!(QueueSpec::tcp_lp_ecn(86, 0.15).validate(), Ok(()));
+    }
+
+    #[test]
+    fn refuses_values_out_of_range_by_naming_key_and_range() {
+        for (text, expected) in [
+            (
+                r#"{"red":{"weight":0.0}}"#,
+                "queue `red`: `weight` is 0, but must be above 0",
+            ),
+            (
+                r#"{"red":{"min-threshold":"50"}}"#,
+                "`min-threshold` is 50, which is above",
+            ),
+            (
+                r#"{"red":{"max-threshold":"9kb"}}"#,
+                "both in packets or both in bytes",
+            ),
+            (r#"{"red":{"limit":"3"}}"#, "but the queue holds 3"),
+            (
+                r#"{"red":{"max-probability":"0"}}"#,
+                "nothing is ever marked",
+            ),
+            (
+                r#"{"class-red":{}}"#,
+                "give thresholds for one class at least",
+            ),
+            (
+                r#"{"codel":{"target":"0"}}"#,
+                "queue `codel`: `target` must be above 0",
+            ),
+            (
+                r#"{"codel":{"interval":"5ms"}}"#,
+                "must be longer than `target`, 5ms",
+            ),
+            (
+                r#"{"fq-codel":{"flows":0}}"#,
+                "`flows` is 0, but must be at least 1",
+            ),
+            (
+                r#"{"fq-codel":{"flows":99000000}}"#,
+                "must be at most 1048576",
+            ),
+            (r#"{"fq-codel":{"quantum-bytes":0}}"#, "usual is 1514"),
+            (r#"{"pie":{"update":"0"}}"#, "must be at least 10us"),
+            (
+                r#"{"pie":{"beta":-1}}"#,
+                "`beta` is -1, but must be above 0",
+            ),
+        ] {
+            let message = read(text).validate().unwrap_err().to_string();
+            assert!(message.contains(expected), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn refuses_unknown_keys() {
+        let error = serde_json::from_str::<QueueSpec>(r#"{"pie":{"tagret":"1ms"}}"#).unwrap_err();
+        assert!(error.to_string().contains("tagret"), "{error}");
+    }
+}
