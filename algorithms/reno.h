@@ -62,8 +62,10 @@ EBB_INLINE void ebb_reno_on_ack(struct ebb_reno_state *state, const struct ebb_s
 EBB_INLINE void ebb_reno_reduce(struct ebb_reno_state *state, u32 cwnd_pkts,
 				const struct ebb_reno_params *params)
 {
-	u64 left = (u64)cwnd_pkts * params->beta_x1024 / 1024;
+	u64 left;
 
+	cwnd_pkts = (u32)ebb_clamp(cwnd_pkts, 1, EBB_SENDER_MAX_CWND_PKTS);
+	left = (u64)cwnd_pkts * params->beta_x1024 / 1024;
 	state->prior_cwnd_pkts = cwnd_pkts;
 	state->credit_pkts = 0;
 	state->window.cwnd_pkts = cwnd_pkts;
