@@ -9,12 +9,15 @@
 //!   run.
 #![forbid(unsafe_code)]
 
+mod error;
+mod file;
 mod flow;
 mod outcome;
 mod scenario;
 mod tcp;
 mod traffic;
 
+pub use error::{Problem, ScenarioError};
 pub use flow::Flow;
 pub use outcome::{
     ApplicationMeasure, ClassMeasure, Distribution, FlowMeasure, FlowOutcome, FlowSeries,

@@ -22,6 +22,8 @@ pub struct Scenario {
     pub runs: u32,
     /// Length of one bin of the time series; each run has `duration / bin`, rounded up.
     pub bin: Nanos,
+    /// Whether the result has time series of each flow, and not of links only.
+    pub has_flow_series: bool,
     /// Parts of a run that are reported. There is at least one.
     pub intervals: Vec<Interval>,
     /// Hosts and routers.

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The keys of a link: rate or trace, delay, queue, and what the wire does to packets.
+use ebb_link::{Capacity, LinkSpec, Nanos, Probability, Rate, Trace};
+
+use super::queues;
+use super::section::Section;
+
+/// What the values of a link are taken from where the section does not give them.
+pub(super) struct Base<'s> {
+    /// A link whose values hold where the section has none.
+    pub spec: &'s LinkSpec,
+    /// Whether the section must say what queue there is.
+    pub needs_queue: bool,
+    /// The round trip for queues in bandwidth-delay products; none: cannot be used.
+    pub round_trip: Option<Nanos>,
+}
+
+/// Reads the keys of a link. The delay is the caller's.
+pub(super) fn read(section: &Section<'_, '_>, base: &Base<'_>) -> LinkSpec {
+    let mut spec = base.spec.clone();
+    if let Some(capacity) = read_capacity(section) {
+        spec.capacity = capacity;
+    }
+    match queues::read(section, &spec.capacity, base.round_trip) {
+        Some(queue) => spec.queue = queue,
+        None if section.has("queue") || !base.needs_queue => {}
+        None if spec.capacity == Capacity::Unlimited => {}
+        None => section.wrong_here(
+            "`queue` is missing; write queue = 86 (packets), \"128kb\" or a table with a kind",
+        ),
+    }
+    spec.ecn_threshold = section.get("ecn_threshold").or(spec.ecn_threshold);
+    spec.jitter = section.get_or("jitter", spec.jitter);
+    spec.jitter_reorders = section.get_or("jitter_reorders", spec.jitter_reorders);
+    spec.loss = section.get_or::<Probability>("loss", spec.loss);
+    spec.reorder = section.get_or("reorder", spec.reorder);
+    spec.reorder_delay = section.get_or("reorder_delay", spec.reorder_delay);
+    spec.duplicate = section.get_or("duplicate", spec.duplicate);
+    if let Err(error) = spec.validate() {
+        section.wrong_here(error.to_string());
+    }
+    spec
+}
+
+fn read_capacity(section: &Section<'_, '_>) -> Option<Capacity> {
+    let rate = section.get::<Rate>("rate");
+    let Some(file) = section.get::<String>("trace") else {
+        return rate.map(Capacity::Rate);
+    };
+    if rate.is_some() {
+        section.wrong("trace", "a link has a rate or a trace, not both");
+    }
+    let path = section.source.folder.join(&file);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => {
+            section.wrong("trace", format!("{}: {error}", path.display()));
+            return None;
+        }
+    };
+    match Trace::parse(&path.display().to_string(), &text) {
+        Ok(trace) => Some(Capacity::Trace(trace)),
+        Err(error) => {
+            section.wrong("trace", error.to_string());
+            None
+        }
+    }
+}
