@@ -96,10 +96,11 @@ pub struct FlowMeasure {
     pub retransmitted_pkts: u64,
     /// Times that its retransmission timer went off.
     pub timeouts: u64,
-    /// Times that it began to repair losses without a timeout.
-    pub recoveries: u64,
-    /// Packets of it that queues dropped or links lost, on the way of the data.
-    pub lost_pkts: u64,
+    /// Times that it began to repair losses without a timeout; none: not known (lab).
+    pub recoveries: Option<u64>,
+    /// Packets of it that queues dropped or links lost, on the way of the data; none: not
+    /// known (lab).
+    pub lost_pkts: Option<u64>,
     /// Round-trip times that its sender measured.
     pub rtt_ms: Distribution,
     /// What its application saw.
