@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use ebb_algorithms::PolicyError;
+use ebb_link::{LinkError, Nanos};
+
+/// Why a scenario could not be run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The parts of a link contradict each other.
+    #[error("link '{link}': {source}")]
+    Link {
+        /// Its name.
+        link: String,
+        /// What contradicts.
+        source: LinkError,
+    },
+    /// A route does not connect its hosts.
+    #[error("flow '{flow}': its path {problem}")]
+    Path {
+        /// Its name.
+        flow: String,
+        /// What is wrong, and what would be right.
+        problem: &'static str,
+    },
+    /// A policy of a flow was not understood.
+    #[error("flow '{flow}': {source}")]
+    Policy {
+        /// Its name.
+        flow: String,
+        /// What was not understood.
+        source: PolicyError,
+    },
+    /// More links or flows than the simulator numbers.
+    #[error("{count} {what}: the simulator takes fewer than {limit}")]
+    TooMany {
+        /// What there are too many of.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+        /// How many are too many.
+        limit: usize,
+    },
+    /// Applications and flows do not fit together.
+    #[error("{applications} applications for {flows} flows: there must be one for each")]
+    Applications {
+        /// Flows of the scenario.
+        flows: usize,
+        /// Applications given.
+        applications: usize,
+    },
+    /// The simulator has no application for the traffic of a flow.
+    #[error("flow '{flow}': the simulator has no such traffic yet")]
+    Traffic {
+        /// Its name.
+        flow: String,
+    },
+    /// Time stands still.
+    #[error(
+        "no progress at {at}: packets run around in no time; give at least one link on each \
+         path a rate or a delay"
+    )]
+    NoProgress {
+        /// When.
+        at: Nanos,
+    },
+}
+
+impl Error {
+    pub(crate) fn path(flow: &str, problem: &'static str) -> Self {
+        Self::Path {
+            flow: flow.to_owned(),
+            problem,
+        }
+    }
+}

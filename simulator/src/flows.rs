@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The flows of a run: their routes, their timeline, their counters.
+
+use ebb_link::{Class, Nanos};
+use ebb_scenario::Flow;
+
+use crate::meter::ByInterval;
+
+use crate::schedule::{Alarm, Entity, Schedule};
+use crate::simulation::Simulation;
+
+/// A flow while it runs.
+pub(crate) struct FlowState {
+    pub(crate) spec: Flow,
+    /// Where its routes start in the list of hops. *Shape:* by `End::index` of the sender.
+    pub(crate) routes: [u32; 2],
+    pub(crate) class: Class,
+    /// Whether its receiver policy only observes.
+    pub(crate) is_observing: bool,
+    /// When it really started.
+    pub(crate) start: Nanos,
+    /// What is to happen, in order of time.
+    milestones: Vec<(Nanos, Milestone)>,
+    next_milestone: usize,
+    timer: Option<Nanos>,
+    alarm: Alarm,
+    /// Places of its connections that exist.
+    pub(crate) connections: Vec<u32>,
+    /// When the last byte of a fixed size had arrived.
+    pub(crate) completed_at: Option<Nanos>,
+    pub(crate) meter: FlowMeter,
+}
+
+/// Something in a flow's timeline. *Shape:* what happens at one instant in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Milestone {
+    /// It is best effort from here.
+    Resume,
+    /// It is of its own class and under its receiver policy from here.
+    Yield,
+    Start,
+    Stop,
+}
+
+/// What is counted for a flow over all its connections.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FlowMeter {
+    /// What has happened so far, but for connections that exist.
+    pub(crate) counters: FlowCounters,
+    /// RTT samples of its senders.
+    pub(crate) rtt: ByInterval,
+}
+
+/// Counters of a flow. See [`FlowMeasure`](ebb_scenario::FlowMeasure) for their meaning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FlowCounters {
+    pub(crate) delivered_bytes: u64,
+    pub(crate) sent_bytes: u64,
+    pub(crate) sent_pkts: u64,
+    pub(crate) retransmitted_bytes: u64,
+    pub(crate) retransmitted_pkts: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) recoveries: u64,
+    pub(crate) lost_pkts: u64,
+    pub(crate) rtt_samples: u64,
+    pub(crate) rtt_sum_ns: u64,
+}
+
+impl FlowState {
+    pub(crate) fn new(spec: Flow, routes: [u32; 2], start: Nanos, intervals: usize) -> Self {
+        let mut milestones = vec![(start, Milestone::Start)];
+        milestones.extend(spec.stop.map(|stop| (stop.max(start), Milestone::Stop)));
+        for interval in &spec.during {
+            milestones.push((interval.from, Milestone::Yield));
+            milestones.push((interval.to, Milestone::Resume));
+        }
+        milestones.sort();
+        let is_always = spec.during.is_empty();
+        Self {
+            routes,
+            class: if is_always {
+                spec.class
+            } else {
+                Class::BestEffort
+            },
+            spec,
+            is_observing: !is_always,
+            start,
+            milestones,
+            next_milestone: 0,
+            timer: None,
+            alarm: Alarm::default(),
+            connections: Vec::new(),
+            completed_at: None,
+            meter: FlowMeter {
+                counters: FlowCounters::default(),
+                rtt: ByInterval::new(intervals),
+            },
+        }
+    }
+
+    /// Asks to be woken at the next milestone or timer.
+    pub(crate) fn arm(&mut self, place: u32, schedule: &mut Schedule) {
+        let milestone = self.milestones.get(self.next_milestone).map(|(at, _)| *at);
+        let deadline = match (milestone, self.timer) {
+            (Some(first), Some(second)) => Some(first.min(second)),
+            (first, second) => first.or(second),
+        };
+        if let Some(deadline) = deadline {
+            self.alarm.at(deadline, Entity::Flow(place), schedule);
+        }
+    }
+
+    pub(crate) fn set_timer(&mut self, at: Option<Nanos>) {
+        self.timer = at;
+    }
+
+    fn next_milestone(&mut self, now: Nanos) -> Option<Milestone> {
+        let (_, milestone) = self
+            .milestones
+            .get(self.next_milestone)
+            .filter(|(at, _)| *at <= now)?;
+        self.next_milestone += 1;
+        Some(*milestone)
+    }
+}
+
+impl Simulation<'_> {
+    pub(crate) fn wake_flow(&mut self, place: u32) {
+        let now = self.network.now;
+        let flow = &mut self.network.flows[place as usize];
+        if !flow.alarm.went_off(now) {
+            return;
+        }
+        while let Some(milestone) = self.network.flows[place as usize].next_milestone(now) {
+            self.pass_milestone(place, milestone);
+        }
+        let flow = &mut self.network.flows[place as usize];
+        if flow.timer.take_if(|timer| *timer <= now).is_some() {
+            self.tell(place, |application, host| application.on_timer(host));
+        }
+        let network = &mut self.network;
+        network.flows[place as usize].arm(place, &mut network.schedule);
+    }
+
+    fn pass_milestone(&mut self, place: u32, milestone: Milestone) {
+        match milestone {
+            Milestone::Start => self.tell(place, |application, host| application.on_start(host)),
+            Milestone::Stop => self.tell(place, |application, host| application.on_stop(host)),
+            Milestone::Yield | Milestone::Resume => {
+                self.network
+                    .set_yielding(place, milestone == Milestone::Yield);
+            }
+        }
+    }
+}

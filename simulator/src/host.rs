@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use ebb_link::{Ecn, Nanos};
+use ebb_scenario::{Flow, Interval};
+
+use crate::application::{Datagram, End};
+use crate::network::Network;
+use crate::parcel::Body;
+use crate::random::Stream;
+
+/// Headers of a UDP packet, the least that it can have. *Units:* bytes.
+pub const UDP_HEADER_BYTES: u32 = 28;
+
+/// What an application can do: both hosts of its flow, for the length of a call.
+pub struct Host<'a> {
+    pub(crate) network: &'a mut Network,
+    pub(crate) flow: u32,
+}
+
+impl<'a> Host<'a> {
+    pub(crate) fn new(network: &'a mut Network, flow: u32) -> Self {
+        Self { network, flow }
+    }
+
+    /// The time.
+    pub fn now(&self) -> Nanos {
+        self.network.now
+    }
+
+    /// The flow as the scenario has it.
+    pub fn flow(&self) -> &Flow {
+        &self.network.flows[self.flow as usize].spec
+    }
+
+    /// The parts of the run that are reported.
+    pub fn intervals(&self) -> &[Interval] {
+        self.network.clock.intervals()
+    }
+
+    /// This flow's random numbers for one purpose; from their beginning at each call, so
+    /// keep them.
+    pub fn stream(&self, purpose: &str) -> Stream {
+        self.network.seeds.stream(purpose, &self.flow().name)
+    }
+
+    /// Calls [`Application::on_timer`](crate::Application::on_timer) at this time, and
+    /// not at the one that was set before.
+    pub fn set_timer(&mut self, at: Nanos) {
+        let flow = &mut self.network.flows[self.flow as usize];
+        flow.set_timer(Some(at));
+        flow.arm(self.flow, &mut self.network.schedule);
+    }
+
+    /// Forgets the timer.
+    pub fn clear_timer(&mut self) {
+        self.network.flows[self.flow as usize].set_timer(None);
+    }
+
+    /// Sends a UDP packet of this size, headers counted, to the other end; one that is
+    /// too small for its headers is sent with them alone.
+    pub fn send_datagram(&mut self, from: End, number: u64, packet_bytes: u32) {
+        let datagram = Datagram {
+            number,
+            packet_bytes: packet_bytes.max(UDP_HEADER_BYTES),
+            from,
+            sent_at: self.now(),
+        };
+        let flow = &mut self.network.flows[self.flow as usize];
+        if from == End::Source {
+            let counters = &mut flow.meter.counters;
+            counters.sent_pkts += 1;
+            counters.sent_bytes += datagram.payload_bytes();
+        }
+        let body = Body::Datagram(datagram);
+        let (flow, size_bytes) = (self.flow, datagram.packet_bytes);
+        self.network
+            .send(flow, from, size_bytes, Ecn::NotCapable, body);
+    }
+
+    /// Says that everything the flow was to bring has arrived now.
+    pub fn complete(&mut self) {
+        let now = self.now();
+        let flow = &mut self.network.flows[self.flow as usize];
+        flow.completed_at.get_or_insert(now);
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The network: links, and packets that move from one to the next.
+
+use ebb_link::{Class, Ecn, Link, Nanos, Packet, QueueSpec};
+
+use crate::application::End;
+use crate::endpoints::Endpoints;
+use crate::flows::FlowState;
+use crate::meter::{ByInterval, Clock};
+use crate::observer::{PacketBody, PacketRecord, Point};
+use crate::parcel::{Body, Parcel, Pool};
+use crate::random::Seeds;
+use crate::schedule::{Alarm, Entity, Schedule};
+
+/// In the list of routes: the packet has arrived.
+pub(crate) const ARRIVED: u32 = u32::MAX;
+
+/// The network, without the applications that act on it.
+pub(crate) struct Network {
+    pub(crate) now: Nanos,
+    pub(crate) schedule: Schedule,
+    pub(crate) ports: Vec<Port>,
+    /// All routes one after the other: places of links, then [`ARRIVED`].
+    pub(crate) hops: Vec<u32>,
+    pub(crate) flows: Vec<FlowState>,
+    pub(crate) endpoints: Endpoints,
+    pub(crate) pool: Pool,
+    /// What links dropped in this event.
+    #[allow(clippy::vec_box)]
+    pub(crate) lost: Vec<Box<Parcel>>,
+    pub(crate) clock: Clock,
+    pub(crate) seeds: Seeds,
+    /// What an observer has not yet been told; `None` without an observer.
+    pub(crate) observed: Option<Vec<PacketRecord>>,
+    pub(crate) events: u64,
+}
+
+/// A link, and what the network keeps about it.
+pub(crate) struct Port {
+    pub(crate) link: Link<Box<Parcel>>,
+    pub(crate) alarm: Alarm,
+    /// Present if the link is reported.
+    pub(crate) meter: Option<Box<PortMeter>>,
+}
+
+/// What is measured at a link beyond its own statistics.
+pub(crate) struct PortMeter {
+    /// Waiting in the queue.
+    pub(crate) waited: ByInterval,
+    /// Each class has a queue of its own.
+    is_split: bool,
+    /// Most that waited since the last reading.
+    max_queue_pkts: u64,
+    max_queue_bytes: u64,
+}
+
+impl Port {
+    /// A link that is reported in so many intervals, if it is.
+    pub(crate) fn new(
+        mut link: Link<Box<Parcel>>,
+        queue: &QueueSpec,
+        intervals: Option<usize>,
+    ) -> Self {
+        link.keep_dropped();
+        let meter = intervals.map(|intervals| {
+            Box::new(PortMeter {
+                waited: ByInterval::new(intervals),
+                is_split: matches!(queue, QueueSpec::StrictPriority { .. }),
+                max_queue_pkts: 0,
+                max_queue_bytes: 0,
+            })
+        });
+        Self {
+            link,
+            alarm: Alarm::default(),
+            meter,
+        }
+    }
+
+    /// Packets and bytes that wait.
+    pub(crate) fn queue(&self) -> (u64, u64) {
+        let is_split = self.meter.as_ref().is_some_and(|meter| meter.is_split);
+        let others_bytes = if is_split {
+            self.link.queue_bytes(Class::LessThanBestEffort)
+        } else {
+            0
+        };
+        let bytes = self.link.queue_bytes(Class::BestEffort) + others_bytes;
+        (self.link.queue_pkts() as u64, bytes)
+    }
+
+    /// The most packets and bytes that waited since this was asked last.
+    pub(crate) fn take_max_queue(&mut self) -> (u64, u64) {
+        let (pkts, bytes) = self.queue();
+        let Some(meter) = &mut self.meter else {
+            return (0, 0);
+        };
+        (
+            std::mem::replace(&mut meter.max_queue_pkts, pkts),
+            std::mem::replace(&mut meter.max_queue_bytes, bytes),
+        )
+    }
+
+    #[inline]
+    fn meter_queue(&mut self) {
+        if self.meter.is_none() {
+            return;
+        }
+        let (pkts, bytes) = self.queue();
+        if let Some(meter) = &mut self.meter {
+            meter.max_queue_pkts = meter.max_queue_pkts.max(pkts);
+            meter.max_queue_bytes = meter.max_queue_bytes.max(bytes);
+        }
+    }
+}
+
+impl Network {
+    /// Puts a packet of a flow on its way.
+    pub(crate) fn send(&mut self, flow: u32, from: End, size_bytes: u32, ecn: Ecn, body: Body) {
+        let state = &self.flows[flow as usize];
+        let (hop, class) = (state.routes[from.index()], state.class);
+        let payload = self.pool.pack(Parcel {
+            hop,
+            flow,
+            waited: Nanos::ZERO,
+            body,
+        });
+        if self.observed.is_some() {
+            self.observe(Point::Sent, &payload, ecn, size_bytes);
+        }
+        let packet = Packet {
+            size_bytes,
+            class,
+            ecn,
+            flow,
+            payload,
+        };
+        self.enqueue(self.hops[hop as usize], packet);
+    }
+
+    /// Gives a packet to a link.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, place: u32, packet: Packet<Box<Parcel>>) {
+        let port = &mut self.ports[place as usize];
+        if let Err(rejected) = port.link.enqueue(self.now, packet) {
+            self.lost.push(rejected.0.payload);
+        }
+        port.meter_queue();
+        self.arm(place);
+    }
+
+    /// Sees to it that a link is woken when it has something to deliver.
+    #[inline]
+    pub(crate) fn arm(&mut self, place: u32) {
+        let port = &mut self.ports[place as usize];
+        while let Some(dropped) = port.link.next_dropped() {
+            self.lost.push(dropped.packet.payload);
+        }
+        if let Some(deadline) = port.link.next_deadline() {
+            let entity = Entity::Link(place);
+            port.alarm.at(deadline, entity, &mut self.schedule);
+        }
+    }
+
+    /// Chooses the next time at which meters are read.
+    pub(crate) fn set_next_reading(&mut self) {
+        self.clock.advance();
+        if let Some(at) = self.clock.next_reading() {
+            self.schedule.set(at, Entity::Sampler);
+        }
+    }
+
+    #[cold]
+    pub(crate) fn observe(&mut self, point: Point, parcel: &Parcel, ecn: Ecn, size_bytes: u32) {
+        let (from, body) = match parcel.body {
+            Body::Datagram(datagram) => (datagram.from, PacketBody::Udp(datagram)),
+            Body::Segment {
+                endpoint,
+                segment,
+                generation,
+            } => (
+                Endpoints::end_of(endpoint).other(),
+                PacketBody::Tcp {
+                    connection: generation,
+                    segment,
+                },
+            ),
+        };
+        let record = PacketRecord {
+            at: self.now,
+            point,
+            flow: parcel.flow as usize,
+            from,
+            size_bytes,
+            ecn,
+            body,
+        };
+        self.observed.get_or_insert_default().push(record);
+    }
+}

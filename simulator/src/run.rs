@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From a scenario to its outcome.
+
+use std::collections::HashMap;
+
+use ebb_link::Link;
+use ebb_scenario::{LinkId, NodeId, Outcome, Scenario};
+
+use crate::application::Application;
+use crate::endpoints::Endpoints;
+use crate::flows::FlowState;
+use crate::meter::Clock;
+use crate::network::{ARRIVED, Network, Port};
+use crate::observer::Observer;
+use crate::outcome::Readings;
+use crate::parcel::Pool;
+use crate::random::Seeds;
+use crate::schedule::{Entity, MAX_PLACES, Schedule};
+use crate::simulation::Simulation;
+use crate::{Error, applications};
+
+/// How a scenario is run.
+#[derive(Default)]
+pub struct Options<'a> {
+    /// Number of the run, from 0: each has its own seed.
+    pub run: u32,
+    /// Sees every packet.
+    pub observer: Option<&'a mut dyn Observer>,
+    /// Is told of the time that was reached, at each reading of the meters.
+    pub progress: Option<&'a mut dyn FnMut(ebb_link::Nanos)>,
+}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Events that were handled: packets that reached the end of a link, timers.
+    pub events: u64,
+}
+
+/// Runs a scenario once.
+///
+/// *Errors:* [`Error`] if the scenario contradicts itself or makes no progress.
+pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Outcome, Error> {
+    run_counted(scenario, options).map(|(outcome, _)| outcome)
+}
+
+/// Runs a scenario once and tells what it cost.
+///
+/// *Errors:* as [`run`].
+pub fn run_counted(scenario: &Scenario, options: Options<'_>) -> Result<(Outcome, Cost), Error> {
+    let mut applications = Vec::with_capacity(scenario.flows.len());
+    for flow in &scenario.flows {
+        applications.push(applications::application(flow)?);
+    }
+    run_applications(scenario, applications, options)
+}
+
+/// Runs a scenario whose flows are these applications, whatever traffic it names.
+///
+/// *Shape:* one application for each flow, in their order.
+///
+/// *Errors:* as [`run`].
+pub fn run_applications(
+    scenario: &Scenario,
+    applications: Vec<Box<dyn Application>>,
+    options: Options<'_>,
+) -> Result<(Outcome, Cost), Error> {
+    let Options {
+        run,
+        observer,
+        mut progress,
+    } = options;
+    check_counts(scenario, applications.len())?;
+    let seed = scenario.seed_of_run(run);
+    let mut network = build(scenario, Seeds::new(seed))?;
+    network.observed = observer.is_some().then(Vec::new);
+    let mut simulation = Simulation {
+        network,
+        applications,
+        observer,
+    };
+    let mut readings = Readings::new(scenario);
+    simulation.run_until(scenario.duration, |network| {
+        readings.read(network);
+        if let Some(progress) = &mut progress {
+            progress(network.now);
+        }
+    })?;
+    let cost = Cost {
+        events: simulation.network.events,
+    };
+    Ok((readings.outcome(scenario, run, &simulation), cost))
+}
+
+fn check_counts(scenario: &Scenario, applications: usize) -> Result<(), Error> {
+    let limit = MAX_PLACES as usize;
+    for (what, count) in [
+        ("links", scenario.links.len()),
+        ("flows", scenario.flows.len()),
+    ] {
+        if count >= limit {
+            return Err(Error::TooMany { what, count, limit });
+        }
+    }
+    if applications != scenario.flows.len() {
+        return Err(Error::Applications {
+            flows: scenario.flows.len(),
+            applications,
+        });
+    }
+    Ok(())
+}
+
+fn build(scenario: &Scenario, seeds: Seeds) -> Result<Network, Error> {
+    let mut schedule = Schedule::default();
+    let clock = Clock::new(scenario);
+    if let Some(at) = clock.next_reading() {
+        schedule.set(at, Entity::Sampler);
+    }
+    let mut routes = Routes::default();
+    let mut flows = Vec::with_capacity(scenario.flows.len());
+    for (place, flow) in scenario.flows.iter().enumerate() {
+        let there = routes.add(scenario, &flow.name, &flow.path, flow.from, flow.to)?;
+        let back = routes.add(scenario, &flow.name, &flow.return_path, flow.to, flow.from)?;
+        let delay = seeds.stream("start", &flow.name).up_to(flow.start_spread.0);
+        let start = flow.start + ebb_link::Nanos(delay);
+        let intervals = scenario.intervals.len();
+        let mut state = FlowState::new(flow.clone(), [there, back], start, intervals);
+        state.arm(place as u32, &mut schedule);
+        flows.push(state);
+    }
+    Ok(Network {
+        now: ebb_link::Nanos::ZERO,
+        schedule,
+        ports: ports(scenario, seeds)?,
+        hops: routes.hops,
+        flows,
+        endpoints: Endpoints::default(),
+        pool: Pool::default(),
+        lost: Vec::new(),
+        clock,
+        seeds,
+        observed: None,
+        events: 0,
+    })
+}
+
+fn ports(scenario: &Scenario, seeds: Seeds) -> Result<Vec<Port>, Error> {
+    let mut ports = Vec::with_capacity(scenario.links.len());
+    for link in &scenario.links {
+        let seed = seeds.number("link", &link.name);
+        let made = Link::new(&link.spec, seed).map_err(|source| Error::Link {
+            link: link.name.clone(),
+            source,
+        })?;
+        let intervals = link.is_reported.then_some(scenario.intervals.len());
+        ports.push(Port::new(made, &link.spec.queue, intervals));
+    }
+    Ok(ports)
+}
+
+/// All routes in one list; flows on the same way share one.
+#[derive(Default)]
+struct Routes<'a> {
+    hops: Vec<u32>,
+    known: HashMap<&'a [LinkId], u32>,
+}
+
+impl<'a> Routes<'a> {
+    fn add(
+        &mut self,
+        scenario: &Scenario,
+        flow: &str,
+        path: &'a [LinkId],
+        from: NodeId,
+        to: NodeId,
+    ) -> Result<u32, Error> {
+        let mut at = from;
+        for id in path {
+            let link = scenario.links.get(id.index());
+            match link.filter(|link| link.from == at) {
+                Some(link) => at = link.to,
+                None => return Err(Error::path(flow, "has a gap: links must follow each other")),
+            }
+        }
+        if path.is_empty() || at != to {
+            return Err(Error::path(
+                flow,
+                "does not lead from the one host to the other",
+            ));
+        }
+        if let Some(start) = self.known.get(path) {
+            return Ok(*start);
+        }
+        let start = self.hops.len() as u32;
+        self.hops.extend(path.iter().map(|id| id.0));
+        self.hops.push(ARRIVED);
+        self.known.insert(path, start);
+        Ok(start)
+    }
+}

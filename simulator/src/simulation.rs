@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The loop: links, endpoints and flows, woken in order of time.
+
+use ebb_link::{Delivery, Ecn, Nanos, Packet};
+
+use crate::application::{Application, End};
+use crate::network::{ARRIVED, Network};
+use crate::observer::{Observer, Point};
+use crate::parcel::{Body, Parcel};
+use crate::schedule::Entity;
+use crate::{Error, Host};
+
+/// So many events at one instant are no progress: packets run around in no time.
+const MAX_EVENTS_AT_ONCE: u64 = 20_000_000;
+
+/// The network and the applications, one for each flow.
+pub(crate) struct Simulation<'a> {
+    pub(crate) network: Network,
+    pub(crate) applications: Vec<Box<dyn Application>>,
+    pub(crate) observer: Option<&'a mut dyn Observer>,
+}
+
+impl Simulation<'_> {
+    /// Runs until `end`, this instant included; `read` is called when meters are to be
+    /// read.
+    pub(crate) fn run_until(
+        &mut self,
+        end: Nanos,
+        mut read: impl FnMut(&mut Network),
+    ) -> Result<(), Error> {
+        let mut events_before = 0;
+        while let Some((at, entity)) = self.network.schedule.take(end) {
+            let network = &mut self.network;
+            assert!(at >= network.now, "time runs back");
+            if at != network.now {
+                events_before = network.events;
+                network.now = at;
+            }
+            network.events += 1;
+            if network.events - events_before > MAX_EVENTS_AT_ONCE {
+                return Err(Error::NoProgress { at });
+            }
+            match entity {
+                Entity::Link(place) => self.wake_link(place),
+                Entity::Endpoint(place) => self.wake_endpoint(place),
+                Entity::Flow(place) => self.wake_flow(place),
+                Entity::Sampler => {
+                    self.settle_links();
+                    read(&mut self.network);
+                    self.network.set_next_reading();
+                }
+            }
+            self.finish_event();
+        }
+        self.network.now = end;
+        Ok(())
+    }
+
+    /// Lets the application of a flow act.
+    pub(crate) fn tell(
+        &mut self,
+        flow: u32,
+        act: impl FnOnce(&mut dyn Application, &mut Host<'_>),
+    ) {
+        let application = &mut self.applications[flow as usize];
+        let mut host = Host::new(&mut self.network, flow);
+        act(application.as_mut(), &mut host);
+    }
+
+    fn wake_link(&mut self, place: u32) {
+        let network = &mut self.network;
+        let alarm = &mut network.ports[place as usize].alarm;
+        if alarm.went_off(network.now) {
+            self.drain(place);
+        }
+    }
+
+    /// Passes on what is due at a link.
+    fn drain(&mut self, place: u32) {
+        let now = self.network.now;
+        loop {
+            let link = &mut self.network.ports[place as usize].link;
+            match link.poll(now) {
+                Some(delivery) => self.pass_on(place, delivery),
+                // What was due may have been lost on the wire just now.
+                None if link.next_deadline().is_some_and(|due| due <= now) => {}
+                None => break,
+            }
+        }
+        self.network.arm(place);
+    }
+
+    #[inline]
+    fn pass_on(&mut self, place: u32, delivery: Delivery<Box<Parcel>>) {
+        let network = &mut self.network;
+        let waited = delivery.waited();
+        if let Some(meter) = &mut network.ports[place as usize].meter {
+            meter.waited.add(network.clock.open(), waited);
+        }
+        let Packet {
+            size_bytes,
+            ecn,
+            payload: mut parcel,
+            ..
+        } = delivery.packet;
+        parcel.waited += waited;
+        parcel.hop += 1;
+        let next = network.hops[parcel.hop as usize];
+        if next == ARRIVED {
+            self.arrive(parcel, ecn, size_bytes);
+            return;
+        }
+        let packet = Packet {
+            payload: parcel,
+            ..delivery.packet
+        };
+        network.enqueue(next, packet);
+    }
+
+    fn arrive(&mut self, parcel: Box<Parcel>, ecn: Ecn, size_bytes: u32) {
+        let network = &mut self.network;
+        if network.observed.is_some() {
+            network.observe(Point::Arrived, &parcel, ecn, size_bytes);
+        }
+        match parcel.body {
+            Body::Datagram(datagram) => {
+                let flow = parcel.flow;
+                network.pool.free(parcel);
+                if datagram.from == End::Source {
+                    let counters = &mut network.flows[flow as usize].meter.counters;
+                    counters.delivered_bytes += datagram.payload_bytes();
+                }
+                self.tell(flow, |application, host| {
+                    application.on_datagram(&datagram, host);
+                });
+            }
+            Body::Segment { .. } => self.receive(parcel, ecn),
+        }
+    }
+
+    /// Tells applications and meters of what links dropped, and the observer of all.
+    #[inline]
+    fn finish_event(&mut self) {
+        while let Some(parcel) = self.network.lost.pop() {
+            self.bury(parcel);
+        }
+        if let Some(observed) = &mut self.network.observed
+            && let Some(observer) = &mut self.observer
+        {
+            for record in observed.drain(..) {
+                observer.on_packet(&record);
+            }
+        }
+    }
+
+    #[cold]
+    fn bury(&mut self, parcel: Box<Parcel>) {
+        let network = &mut self.network;
+        if network.observed.is_some() {
+            let (ecn, size_bytes) = parcel.sent_as();
+            network.observe(Point::Lost, &parcel, ecn, size_bytes);
+        }
+        let (flow, body) = (parcel.flow, parcel.body);
+        network.pool.free(parcel);
+        if body.is_on_the_way_of_the_data() {
+            network.flows[flow as usize].meter.counters.lost_pkts += 1;
+        }
+        if let Body::Datagram(datagram) = body {
+            self.tell(flow, |application, host| {
+                application.on_datagram_lost(&datagram, host);
+            });
+        }
+    }
+
+    /// Brings links up to date for a reading: they work only when they are asked.
+    fn settle_links(&mut self) {
+        for place in 0..self.network.ports.len() {
+            if self.network.ports[place].meter.is_some() {
+                self.drain(place as u32);
+            }
+        }
+    }
+}
