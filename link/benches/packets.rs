@@ -20,7 +20,14 @@ const REPETITIONS: u32 = 5;
 
 fn main() {
     println!("{:<44} ns per packet", "link");
-    for (name, spec) in links() {
+    // Arguments choose links by a part of their name; cargo itself adds `--bench`.
+    let chosen: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with('-'))
+        .collect();
+    let is_chosen =
+        |name: &str| chosen.is_empty() || chosen.iter().any(|part| name.contains(part.as_str()));
+    for (name, spec) in links().into_iter().filter(|(name, _)| is_chosen(name)) {
         let best = (0..REPETITIONS)
             .map(|_| ns_per_packet(&spec))
             .fold(f64::INFINITY, f64::min);

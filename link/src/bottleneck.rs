@@ -19,6 +19,7 @@ impl Bottleneck {
 
     /// The time at which a packet is sent whole; `is_continuing` says that it follows
     /// the packet before it without a gap.
+    #[inline]
     pub(crate) fn end_of(&mut self, start: Nanos, size_bytes: u32, is_continuing: bool) -> Nanos {
         match self {
             Self::Unlimited => start,
@@ -44,6 +45,7 @@ impl RateClock {
         }
     }
 
+    #[inline]
     fn end_of(&mut self, start: Nanos, size_bytes: u32, is_continuing: bool) -> Nanos {
         if !is_continuing {
             self.remainder = 0;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::ClassStatistics;
-use crate::{Class, LinkStatistics, Nanos, Packet, Rejected};
+use crate::{Class, LinkStatistics, Nanos, Occupancy, Packet, Rejected};
 
 /// Why a packet did not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -32,6 +32,7 @@ pub struct Dropped<T> {
 /// What happens to packets inside of a link: counted, and kept for who asked.
 pub(crate) struct Events<T> {
     pub(crate) statistics: LinkStatistics,
+    pub(crate) occupancy: Occupancy,
     dropped: Option<VecDeque<Dropped<T>>>,
 }
 
@@ -39,6 +40,7 @@ impl<T> Default for Events<T> {
     fn default() -> Self {
         Self {
             statistics: LinkStatistics::default(),
+            occupancy: Occupancy::default(),
             dropped: None,
         }
     }

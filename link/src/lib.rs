@@ -26,6 +26,8 @@ mod bottleneck;
 mod discipline;
 mod error;
 mod events;
+mod general;
+mod line;
 mod link;
 mod nanos;
 mod occupancy;

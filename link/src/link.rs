@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use crate::bottleneck::Bottleneck;
 use crate::events::Events;
-use crate::occupancy::Occupancy;
-use crate::queue::{Queue, Waiting};
-use crate::wire::Wire;
-use crate::{Class, Dropped, LinkError, LinkSpec, LinkStatistics, Nanos, Packet, Rejected};
+use crate::general::General;
+use crate::line::Line;
+use crate::{
+    Class, Dropped, LinkError, LinkSpec, LinkStatistics, Nanos, Occupancy, Packet, Rejected,
+};
 
 /// A one-way link: packets go in, and come out when they are due.
 ///
@@ -12,12 +12,14 @@ use crate::{Class, Dropped, LinkError, LinkSpec, LinkStatistics, Nanos, Packet, 
 /// time that the link has seen.
 pub struct Link<T> {
     now: Nanos,
-    queue: Queue<T>,
-    bottleneck: Bottleneck,
-    sending: Option<Sending<T>>,
-    wire: Wire<T>,
+    path: Path<T>,
     events: Events<T>,
-    occupancy: Occupancy,
+}
+
+/// Plain links take a short cut; what comes out is the same.
+enum Path<T> {
+    Line(Line<T>),
+    General(Box<General<T>>),
 }
 
 /// A packet that has arrived, and its times on the way.
@@ -49,12 +51,11 @@ impl<T: Clone> Link<T> {
         spec.validate()?;
         Ok(Self {
             now: Nanos::ZERO,
-            queue: Queue::new(spec, seed),
-            bottleneck: Bottleneck::new(&spec.capacity),
-            sending: None,
-            wire: Wire::new(spec, seed),
+            path: match Line::new(spec) {
+                Some(line) => Path::Line(line),
+                None => Path::General(Box::new(General::new(spec, seed))),
+            },
             events: Events::default(),
-            occupancy: Occupancy::default(),
         })
     }
 
@@ -67,27 +68,19 @@ impl<T: Clone> Link<T> {
         let counters = self.events.class_mut(packet.class);
         counters.offered_pkts += 1;
         counters.offered_bytes += u64::from(packet.size_bytes);
-        if self.sending.is_some() {
-            return self.push(packet);
+        match &mut self.path {
+            Path::Line(line) => line.enqueue(self.now, packet, &mut self.events),
+            Path::General(general) => general.enqueue(self.now, packet, &mut self.events),
         }
-        if self.queue.is_bypassed_when_idle() {
-            let queued_at = self.now;
-            self.start(Waiting { packet, queued_at }, self.now, false);
-        } else {
-            self.push(packet)?;
-            if let Some(waiting) = self.pop(self.now) {
-                self.start(waiting, self.now, false);
-            }
-        }
-        // A packet that takes no time to send must not wait for the next call.
-        self.advance(now);
-        Ok(())
     }
 
     /// The packet that is due first, if one is due; call until `None`.
     pub fn poll(&mut self, now: Nanos) -> Option<Delivery<T>> {
         self.advance(now);
-        let delivery = self.wire.pop(self.now)?;
+        let delivery = match &mut self.path {
+            Path::Line(line) => line.poll(self.now),
+            Path::General(general) => general.poll(self.now),
+        }?;
         let counters = self.events.class_mut(delivery.packet.class);
         counters.delivered_pkts += 1;
         counters.delivered_bytes += u64::from(delivery.packet.size_bytes);
@@ -98,13 +91,9 @@ impl<T: Clone> Link<T> {
     ///
     /// With random loss or jitter there may be nothing at that time either: ask again.
     pub fn next_deadline(&self) -> Option<Nanos> {
-        let sending = self
-            .sending
-            .as_ref()
-            .map(|sending| sending.end + self.wire.delay());
-        match (self.wire.next_due(), sending) {
-            (Some(first), Some(second)) => Some(first.min(second)),
-            (first, second) => first.or(second),
+        match &self.path {
+            Path::Line(line) => line.next_deadline(),
+            Path::General(general) => general.next_deadline(),
         }
     }
 
@@ -117,8 +106,9 @@ impl<T: Clone> Link<T> {
     /// [`Link::restart_statistics`].
     pub fn occupancy(&mut self, now: Nanos) -> Occupancy {
         self.advance(now);
-        self.occupancy.advance(self.now, &self.queue);
-        self.occupancy
+        let (pkts, bytes) = self.queue_length();
+        self.events.occupancy.advance(self.now, pkts, bytes);
+        self.events.occupancy
     }
 
     /// Begins to count anew at `now`, after a warm-up for example. Packets that are on
@@ -126,7 +116,8 @@ impl<T: Clone> Link<T> {
     pub fn restart_statistics(&mut self, now: Nanos) {
         self.advance(now);
         self.events.statistics = LinkStatistics::default();
-        self.occupancy = Occupancy::starting(self.now, &self.queue);
+        let (pkts, bytes) = self.queue_length();
+        self.events.occupancy = Occupancy::starting(self.now, pkts, bytes);
     }
 
     /// From now on keeps packets that the link drops from inside, for
@@ -143,80 +134,37 @@ impl<T: Clone> Link<T> {
 
     /// Packets that wait for the bottleneck, of both classes.
     pub fn queue_pkts(&self) -> usize {
-        self.queue.len_pkts()
+        self.queue_length().0
     }
 
     /// Bytes that wait in the queue of this class.
     pub fn queue_bytes(&self, class: Class) -> u64 {
-        self.queue.class_bytes(class)
+        match &self.path {
+            Path::Line(line) => line.queue_bytes(),
+            Path::General(general) => general.class_bytes(class),
+        }
     }
 
     /// Packets that are anywhere on the link.
     pub fn len_pkts(&self) -> usize {
-        self.queue.len_pkts() + usize::from(self.sending.is_some()) + self.wire.len_pkts()
-    }
-
-    /// Ends every transmission that is over by `now`, in order.
-    fn advance(&mut self, now: Nanos) {
-        self.now = self.now.max(now);
-        while let Some(sending) = self.sending.take_if(|sending| sending.end <= self.now) {
-            let end = sending.end;
-            self.wire.send(sending.into_delivery(), &mut self.events);
-            if let Some(waiting) = self.pop(end) {
-                self.start(waiting, end, true);
-            }
+        match &self.path {
+            Path::Line(line) => line.len_pkts(),
+            Path::General(general) => general.len_pkts(),
         }
     }
 
-    fn push(&mut self, packet: Packet<T>) -> Result<(), Rejected<T>> {
-        self.occupancy.advance(self.now, &self.queue);
-        let result = self.queue.push(self.now, packet, &mut self.events);
-        self.occupancy.saw(&self.queue);
-        result
+    fn queue_length(&self) -> (usize, u64) {
+        match &self.path {
+            Path::Line(line) => (line.queue_pkts(), line.queue_bytes()),
+            Path::General(general) => (general.queue_pkts(), general.queue_bytes()),
+        }
     }
 
-    /// The packet that the bottleneck sends next, from `time` on.
-    fn pop(&mut self, time: Nanos) -> Option<Waiting<T>> {
-        self.occupancy.advance(time, &self.queue);
-        self.queue.pop(time, &mut self.events)
-    }
-
-    fn start(&mut self, waiting: Waiting<T>, start: Nanos, is_continuing: bool) {
-        let Waiting { packet, queued_at } = waiting;
-        let end = self
-            .bottleneck
-            .end_of(start, packet.size_bytes, is_continuing);
-        let counters = self.events.class_mut(packet.class);
-        counters.waiting.add(start.since(queued_at));
-        self.sending = Some(Sending {
-            packet,
-            queued_at,
-            start,
-            end,
-        });
-    }
-}
-
-struct Sending<T> {
-    packet: Packet<T>,
-    queued_at: Nanos,
-    start: Nanos,
-    end: Nanos,
-}
-
-impl<T> Sending<T> {
-    fn into_delivery(self) -> Delivery<T> {
-        let Self {
-            packet,
-            queued_at,
-            start,
-            end,
-        } = self;
-        Delivery {
-            packet,
-            queued_at,
-            sent_from: start,
-            due: end,
+    fn advance(&mut self, now: Nanos) {
+        self.now = self.now.max(now);
+        match &mut self.path {
+            Path::Line(line) => line.advance(self.now, &mut self.events),
+            Path::General(general) => general.advance(self.now, &mut self.events),
         }
     }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use crate::Nanos;
-use crate::queue::Queue;
 
 /// How full a queue was over a stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,32 +51,34 @@ impl Occupancy {
         }
     }
 
-    pub(crate) fn starting<T>(now: Nanos, queue: &Queue<T>) -> Self {
+    pub(crate) fn starting(now: Nanos, pkts: usize, bytes: u64) -> Self {
         let mut occupancy = Self {
             from: Some(now),
             until: now,
             ..Self::default()
         };
-        occupancy.saw(queue);
+        occupancy.saw(pkts, bytes);
         occupancy
     }
 
     /// Counts the queue as it was until `now`, before it changes.
-    pub(crate) fn advance<T>(&mut self, now: Nanos, queue: &Queue<T>) {
+    #[inline]
+    pub(crate) fn advance(&mut self, now: Nanos, pkts: usize, bytes: u64) {
         if self.from.is_none() {
             self.from = Some(now);
             self.until = now;
         }
         let length = u128::from(now.since(self.until).0);
-        self.pkt_ns += length * queue.len_pkts() as u128;
-        self.byte_ns += length * u128::from(queue.total_bytes());
+        self.pkt_ns += length * pkts as u128;
+        self.byte_ns += length * u128::from(bytes);
         self.until = self.until.max(now);
     }
 
     /// Counts the queue as it is after a packet came.
-    pub(crate) fn saw<T>(&mut self, queue: &Queue<T>) {
-        self.max_pkts = self.max_pkts.max(queue.len_pkts() as u64);
-        self.max_bytes = self.max_bytes.max(queue.total_bytes());
+    #[inline]
+    pub(crate) fn saw(&mut self, pkts: usize, bytes: u64) {
+        self.max_pkts = self.max_pkts.max(pkts as u64);
+        self.max_bytes = self.max_bytes.max(bytes);
     }
 
     fn mean(&self, integral: u128) -> f64 {

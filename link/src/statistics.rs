@@ -18,6 +18,7 @@ pub struct Waiting {
 
 impl Waiting {
     /// Counts one packet that waited so long.
+    #[inline]
     pub fn add(&mut self, waited: Nanos) {
         self.count += 1;
         self.sum_ns = self.sum_ns.saturating_add(waited.0);
@@ -101,6 +102,7 @@ impl LinkStatistics {
         total
     }
 
+    #[inline]
     pub(crate) fn class_mut(&mut self, class: Class) -> &mut ClassStatistics {
         &mut self.classes[class.index()]
     }

@@ -328,4 +328,43 @@ proptest! {
         prop_assert!(occupancy.mean_pkts() <= occupancy.max_pkts() as f64);
         prop_assert!(occupancy.mean_bytes() <= occupancy.max_bytes() as f64);
     }
+
+    #[test]
+    fn plain_links_do_the_same_by_their_short_cut(
+        capacity in capacity(),
+        limit in limit(),
+        threshold in prop::option::of(limit()),
+        delay_us in 0_u64..20_000,
+        arrivals in arrivals(),
+    ) {
+        let ecn_threshold = threshold.filter(|_| capacity != Capacity::Unlimited);
+        let delay = Nanos::from_micros(delay_us);
+        let queue = QueueSpec::DropTail(limit);
+        let plain = LinkSpec { capacity, queue, ecn_threshold, delay, ..LinkSpec::default() };
+        // One class only has the strict priorities for itself, the long way.
+        let queue = QueueSpec::StrictPriority { best_effort: limit, less_than_best_effort: limit };
+        let long = LinkSpec { queue, ..plain.clone() };
+        let mut links = [plain, long].map(|spec| Link::new(&spec, 1).unwrap());
+        let mut now = Nanos::ZERO;
+        for (number, arrival) in arrivals.iter().enumerate() {
+            now += Nanos::from_micros(arrival.0);
+            let mut packet = packet(arrival, number);
+            packet.class = Class::BestEffort;
+            let [plain, long] = links.each_mut().map(|link| {
+                let result = link.enqueue(now, packet);
+                let next = (number % 3 == 0).then(|| link.poll(now));
+                (result, next, link.queue_pkts(), link.len_pkts(), link.occupancy(now))
+            });
+            prop_assert_eq!(plain, long);
+        }
+        let [plain, long] = links.map(|mut link| {
+            let mut delivered = Vec::new();
+            while let Some(deadline) = link.next_deadline() {
+                delivered.extend(std::iter::from_fn(|| link.poll(deadline)));
+                now = now.max(deadline);
+            }
+            (delivered, *link.statistics(), link.occupancy(now))
+        });
+        prop_assert_eq!(plain, long);
+    }
 }
