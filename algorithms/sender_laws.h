@@ -11,10 +11,19 @@
 #ifndef EBB_SENDER_LAWS_H
 #define EBB_SENDER_LAWS_H
 
+#include "cubic.h"
 #include "reno.h"
+#include "tcp_lp.h"
+#include "tcp_lp_ecn.h"
 
-#define EBB_SENDER_LAWS(X)                       \
-	X(101, reno, "reno", EBB_RENO_PARAMS, 0, \
-	  "Reno (RFC 5681): one segment more per round trip, half at a loss")
+#define EBB_SENDER_LAWS(X)                                                            \
+	X(101, reno, "reno", EBB_RENO_PARAMS, 0,                                      \
+	  "Reno (RFC 5681): one segment more per round trip, half at a loss")         \
+	X(102, cubic, "cubic", EBB_CUBIC_PARAMS, 0,                                   \
+	  "CUBIC (RFC 9438), HyStart++: what most of the Internet sends with")        \
+	X(107, tcp_lp, "tcp-lp", EBB_TCP_LP_PARAMS, 0,                                \
+	  "TCP-LP (Rice, 2006): steps aside as soon as one-way delays rise")          \
+	X(108, tcp_lp_ecn, "tcp-lp-ecn", EBB_TCP_LP_ECN_PARAMS, EBB_SENDER_NEEDS_ECN, \
+	  "TCP-LP/ECN: as tcp-lp, told by the routers' congestion marks")
 
 #endif /* EBB_SENDER_LAWS_H */
