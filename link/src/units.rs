@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Values as people write them: rates, queue sizes, probabilities.
 use std::fmt;
+use std::marker::PhantomData;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
@@ -189,8 +190,65 @@ impl FromStr for Probability {
 }
 
 string_serde!(Rate);
-string_serde!(QueueLimit);
-string_serde!(Probability);
+
+impl Serialize for QueueLimit {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for QueueLimit {
+    /// Reads the text, or a plain number of packets.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOrNumber(
+            "a queue size such as 86 or \"128kb\"",
+            PhantomData,
+        ))
+    }
+}
+
+impl Serialize for Probability {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Probability {
+    /// Reads the text, or a plain number from 0 to 1.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOrNumber(
+            "a probability such as 0.02 or \"2%\"",
+            PhantomData,
+        ))
+    }
+}
+
+/// Reads a value from its text, or from a number as people would type it without quotes.
+struct TextOrNumber<T>(&'static str, PhantomData<T>);
+
+impl<T: FromStr<Err = LinkError>> serde::de::Visitor<'_> for TextOrNumber<T> {
+    type Value = T;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+}
 
 /// Serialises a value as the text that its `Display` writes and `FromStr` reads.
 macro_rules! string_serde {
@@ -329,5 +387,24 @@ mod tests {
             assert_eq!(text.parse::<QueueLimit>().unwrap().to_string(), text);
         }
         assert_eq!("2%".parse::<Probability>().unwrap().to_string(), "0.02");
+    }
+
+    #[test]
+    fn reads_plain_numbers_of_packets_and_of_probability() {
+        let limit = serde_json::from_str::<QueueLimit>;
+        assert_eq!(limit("86").unwrap(), QueueLimit::Packets(86));
+        assert_eq!(limit("\"86\"").unwrap(), QueueLimit::Packets(86));
+        let probability = serde_json::from_str::<Probability>;
+        assert_eq!(probability("0.02").unwrap(), Probability(0.02));
+        assert_eq!(probability("1").unwrap(), Probability::ALWAYS);
+        for message in [
+            limit("-1").unwrap_err().to_string(),
+            limit("1.5").unwrap_err().to_string(),
+            limit("true").unwrap_err().to_string(),
+        ] {
+            assert!(message.contains("86"), "{message}");
+        }
+        let message = probability("2").unwrap_err().to_string();
+        assert!(message.contains("must be from 0 to 1"), "{message}");
     }
 }
