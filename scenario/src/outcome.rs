@@ -189,10 +189,10 @@ pub struct LinkMeasure {
     pub utilisation: Option<f64>,
     /// Waiting in its queue, own transmission not counted, of packets that left it.
     pub queue_delay_ms: Distribution,
-    /// Most packets that waited at the same time.
-    pub max_queue_pkts: u64,
-    /// Most bytes that waited at the same time.
-    pub max_queue_bytes: u64,
+    /// Most packets that waited at the same time; none: not known (lab).
+    pub max_queue_pkts: Option<u64>,
+    /// Most bytes that waited at the same time; none: not known (lab).
+    pub max_queue_bytes: Option<u64>,
     /// Best effort.
     pub best_effort: ClassMeasure,
     /// Less than best effort.
@@ -210,10 +210,10 @@ pub struct ClassMeasure {
     pub delivered_bytes: u64,
     /// Packets that the queue dropped.
     pub dropped_pkts: u64,
-    /// Packets that the wire lost.
-    pub lost_pkts: u64,
-    /// Packets that the queue marked "congestion experienced".
-    pub marked_pkts: u64,
+    /// Packets that the wire lost; none: not known (lab).
+    pub lost_pkts: Option<u64>,
+    /// Packets that the queue marked "congestion experienced"; none: not known (lab).
+    pub marked_pkts: Option<u64>,
     /// Mean waiting in the queue of those that left it.
     pub mean_queue_delay_ms: f64,
 }
@@ -252,9 +252,9 @@ pub struct LinkSeries {
     pub name: String,
     /// What left it in the bin, per second, headers included.
     pub rate_bits_per_s: Vec<f64>,
-    /// Packets that waited at the end of the bin.
+    /// Packets that waited at the end of the bin; empty: not known (lab).
     pub queue_pkts: Vec<u64>,
-    /// Bytes that waited at the end of the bin.
+    /// Bytes that waited at the end of the bin; empty: not known (lab).
     pub queue_bytes: Vec<u64>,
     /// Mean waiting of packets that left the queue in the bin.
     pub queue_delay_ms: Vec<Option<f64>>,

@@ -264,8 +264,8 @@ impl Readings {
         let class = |class| class_measure(after.class(class), before.class(class));
         LinkMeasure {
             utilisation: rate.map(|rate| bytes as f64 * 8.0 / (rate * seconds)),
-            max_queue_pkts,
-            max_queue_bytes,
+            max_queue_pkts: Some(max_queue_pkts),
+            max_queue_bytes: Some(max_queue_bytes),
             best_effort: class(Class::BestEffort),
             less_than_best_effort: class(Class::LessThanBestEffort),
             ..LinkMeasure::default()
@@ -279,8 +279,8 @@ fn class_measure(after: &ClassStatistics, before: &ClassStatistics) -> ClassMeas
         delivered_pkts: after.delivered_pkts - before.delivered_pkts,
         delivered_bytes: after.delivered_bytes - before.delivered_bytes,
         dropped_pkts: after.dropped_pkts - before.dropped_pkts,
-        lost_pkts: after.lost_pkts - before.lost_pkts,
-        marked_pkts: after.marked_pkts - before.marked_pkts,
+        lost_pkts: Some(after.lost_pkts - before.lost_pkts),
+        marked_pkts: Some(after.marked_pkts - before.marked_pkts),
         mean_queue_delay_ms: mean_waiting_ms(&after.waiting, &before.waiting).unwrap_or(0.0),
     }
 }
