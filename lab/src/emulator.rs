@@ -64,7 +64,8 @@ impl Testbed {
             let reverse = link(&spec.reverse, "reverse", seed.wrapping_add(1))?;
             let (server_tun, client_tun) = (Arc::new(server_tun), Arc::new(client_tun));
             let direction = |link, from: &Arc<_>, to: &Arc<_>| {
-                Direction::new(link, Arc::clone(from), Arc::clone(to), path.classifier())
+                let (from, to) = (Arc::clone(from), Arc::clone(to));
+                Direction::new(link, from, to, path.classifier(), spec.keeps_waits)
             };
             directions.push(direction(forward, &server_tun, &client_tun));
             directions.push(direction(reverse, &client_tun, &server_tun));

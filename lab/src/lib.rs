@@ -4,6 +4,7 @@
 //! * [`namespace`]: network namespaces without names, gone with the process;
 //! * [`tun`]: the devices between the kernel and the emulator;
 //! * [`emulator`]: [`emulator::Testbed`], any number of paths in one thread;
+//! * [`engine`]: runs a scenario file, as the simulator does;
 //! * [`shell`]: a shell behind an emulated link;
 //! * [`demo`]: what a download does to a person's pages and call.
 
@@ -11,6 +12,7 @@ pub mod clock;
 pub mod demo;
 pub mod emulator;
 pub mod endpoint;
+pub mod engine;
 pub mod error;
 pub mod figures;
 pub mod namespace;

@@ -42,6 +42,8 @@ pub struct PathSpec {
     pub congestion_control: Option<String>,
     /// Seed of the path's random numbers; paths differ even with equal seeds.
     pub seed: u64,
+    /// Whether the report has each packet's waiting time and not only means and maxima.
+    pub keeps_waits: bool,
 }
 
 impl PathSpec {

@@ -27,7 +27,13 @@ pub struct QueueSeries {
     /// Length of a bin.
     pub bin: Nanos,
     classes: [Vec<QueueBin>; 2],
+    /// Bin and waiting time in µs of each packet, if they are kept.
+    #[serde(skip)]
+    waits: Option<[Vec<(u32, u32)>; 2]>,
 }
+
+/// Room for the packets of a run: the emulator's thread should not move them.
+const WAITS_CAPACITY: usize = 1 << 20;
 
 impl QueueSeries {
     /// The bins of one class.
@@ -50,20 +56,46 @@ impl QueueSeries {
         total
     }
 
-    pub(super) fn new(epoch: Nanos) -> Self {
+    /// The waiting times of each packet of one class that left the queue in bins that
+    /// begin from `from` and before `until`. *Units:* µs. Empty where they are not kept.
+    pub fn waits_us(
+        &self,
+        class: Class,
+        from: Nanos,
+        until: Nanos,
+    ) -> impl Iterator<Item = u32> + '_ {
+        let waits = self
+            .waits
+            .iter()
+            .flat_map(move |waits| &waits[class.index()]);
+        waits.filter_map(move |(bin, wait_us)| {
+            let begin = self.epoch + Nanos(u64::from(*bin) * self.bin.0);
+            (begin >= from && begin < until).then_some(*wait_us)
+        })
+    }
+
+    pub(super) fn new(epoch: Nanos, keeps_waits: bool) -> Self {
         // Room for two minutes: the emulator's thread should not allocate.
         let bins = || Vec::with_capacity(1_200);
+        let waits = || Vec::with_capacity(WAITS_CAPACITY);
         Self {
             epoch,
             bin: BIN,
             classes: [bins(), bins()],
+            waits: keeps_waits.then(|| [waits(), waits()]),
         }
     }
 
     pub(super) fn add_sent<T>(&mut self, delivery: &Delivery<T>) {
-        let bin = self.bin_mut(delivery.packet.class, delivery.sent_from);
+        let class = delivery.packet.class;
+        let bin = self.bin_mut(class, delivery.sent_from);
         bin.waiting.add(delivery.waited());
         bin.sent_bytes += u64::from(delivery.packet.size_bytes);
+        let number = (delivery.sent_from.since(self.epoch).0 / self.bin.0) as u32;
+        if let Some(waits) = &mut self.waits {
+            let wait_us = u32::try_from(delivery.waited().0 / 1_000).unwrap_or(u32::MAX);
+            waits[class.index()].push((number, wait_us));
+        }
     }
 
     pub(super) fn add_dropped(&mut self, class: Class, now: Nanos) {
@@ -89,7 +121,7 @@ mod tests {
     fn puts_packets_into_the_bin_in_which_their_waiting_ended() {
         let epoch = Nanos::from_secs(1_000);
         let at = |ms| epoch + Nanos::from_millis(ms);
-        let mut series = QueueSeries::new(epoch);
+        let mut series = QueueSeries::new(epoch, true);
         for (queued, sent) in [(0, 99), (50, 100), (90, 199)] {
             series.add_sent(&Delivery {
                 packet: Packet::new(1_500, Class::LessThanBestEffort, ()),
@@ -108,6 +140,8 @@ mod tests {
         assert_eq!(bins[1].waiting.max_ns, 109_000_000);
         assert_eq!(bins[2].dropped_pkts, 1);
         assert!(series.class(Class::BestEffort).is_empty());
+        let waits_us = series.waits_us(Class::LessThanBestEffort, at(100), at(200));
+        assert!(waits_us.eq([50_000, 109_000]));
         let later = series.between(Class::LessThanBestEffort, at(100), at(1_000));
         assert_eq!((later.waiting.count, later.dropped_pkts), (2, 1));
     }

@@ -58,8 +58,9 @@ impl Direction {
         from: Arc<Tun>,
         to: Arc<Tun>,
         classifier: ClassifierState,
+        keeps_waits: bool,
     ) -> Self {
-        let series = QueueSeries::new(Nanos::ZERO);
+        let series = QueueSeries::new(Nanos::ZERO, keeps_waits);
         Self {
             link,
             from,
@@ -93,7 +94,7 @@ impl Worker {
         let readable = |data| EpollEvent::new(EpollFlags::EPOLLIN, data);
         epoll.add(stop, readable(STOP)).map_err(failed)?;
         for (number, direction) in directions.iter_mut().enumerate() {
-            direction.series = QueueSeries::new(epoch);
+            direction.series.epoch = epoch;
             epoll
                 .add(direction.from.as_fd(), readable(number as u64))
                 .map_err(failed)?;

@@ -17,11 +17,11 @@ use crate::namespace::NamespaceHandle;
 use crate::traffic::{Plan, PlannedFlow, Role};
 
 /// Flows of a path use ports from here on.
-const FIRST_PORT: u16 = 5_201;
+pub(crate) const FIRST_PORT: u16 = 5_201;
 /// Receivers count bytes in bins of this length.
-const BIN_US: u64 = 10_000;
+pub(crate) const BIN_US: u64 = 10_000;
 /// From "go" to the common start: more than the worker takes to read the line.
-const LEAD: Nanos = Nanos::from_millis(200);
+pub(crate) const LEAD: Nanos = Nanos::from_millis(200);
 
 /// Everything that a wave needs, set up.
 pub(super) struct Wave<'a> {
@@ -136,7 +136,7 @@ fn plan_flows(
 }
 
 /// The namespace as a file that the worker can open, too.
-fn namespace_file(namespace: &NamespaceHandle) -> PathBuf {
+pub(crate) fn namespace_file(namespace: &NamespaceHandle) -> PathBuf {
     let (pid, fd) = (std::process::id(), namespace.as_fd().as_raw_fd());
     format!("/proc/{pid}/fd/{fd}").into()
 }

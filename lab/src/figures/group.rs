@@ -16,7 +16,7 @@ use crate::traffic::Role;
 const PREFIX: &str = "ebb-lab-";
 
 /// A cgroup under a policy; removed when dropped.
-pub(super) struct Group {
+pub(crate) struct Group {
     policy: String,
     cgroup: Cgroup,
     attachment: Option<Attachment>,
@@ -43,7 +43,7 @@ impl Group {
         Self::attach(policy, options).map(Some)
     }
 
-    fn attach(policy: &Policy, options: AttachOptions) -> Result<Self, RunError> {
+    pub(crate) fn attach(policy: &Policy, options: AttachOptions) -> Result<Self, RunError> {
         let failed = |source| RunError::Policy {
             policy: policy.to_string(),
             source,
@@ -66,7 +66,7 @@ impl Group {
     }
 
     /// As the worker sees it: the hierarchy may be mounted for this process only.
-    pub(super) fn directory(&self) -> PathBuf {
+    pub(crate) fn directory(&self) -> PathBuf {
         let directory = self.cgroup.directory_path();
         match directory.strip_prefix("/proc/self") {
             Ok(inside) => Path::new("/proc")
@@ -76,7 +76,7 @@ impl Group {
         }
     }
 
-    pub(super) fn set_observing(&mut self, is_observing: bool) -> Result<(), RunError> {
+    pub(crate) fn set_observing(&mut self, is_observing: bool) -> Result<(), RunError> {
         let failed = |source| RunError::Policy {
             policy: self.policy.clone(),
             source,
@@ -88,7 +88,7 @@ impl Group {
     }
 
     /// Detaches; an error shows that a trace is not whole.
-    pub(super) fn finish(mut self) -> Result<(), RunError> {
+    pub(crate) fn finish(mut self) -> Result<(), RunError> {
         let policy = self.policy.clone();
         self.attachment
             .take()

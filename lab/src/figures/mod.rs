@@ -17,10 +17,13 @@ mod run;
 mod scenario;
 mod table;
 
+pub(crate) use batch::{BIN_US, FIRST_PORT, LEAD, namespace_file};
 pub use catalogue::{Entry, Target};
 pub use choice::PolicyChoice;
 pub use command::{CompareArguments, FiguresArguments};
 pub use figure::Figure;
+pub(crate) use group::Group;
 pub use measure::measure;
+pub(crate) use run::ENDPOINT_LATE_US;
 pub use run::{QueueResult, Run, RunError, RunOptions, RunResult, run_many};
 pub use scenario::{LinkParameters, Question, Scenario, Switch};

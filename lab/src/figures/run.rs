@@ -125,7 +125,7 @@ impl RunResult {
 }
 
 /// Endpoints that are later than this disturb a run: a pause of a sender would show.
-const ENDPOINT_LATE_US: u64 = 30_000;
+pub(crate) const ENDPOINT_LATE_US: u64 = 30_000;
 
 /// Carries runs out, many at the same time, each on a path of its own.
 ///

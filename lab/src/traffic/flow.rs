@@ -128,6 +128,14 @@ pub struct TcpSample {
     pub rtt_us: u32,
     /// Segments sent again, from the beginning.
     pub retransmitted_segments: u32,
+    /// Data sent again, from the beginning.
+    pub retransmitted_bytes: u64,
+    /// Segments with data sent, retransmissions included, from the beginning.
+    pub sent_segments: u32,
+    /// Data sent, retransmissions included, from the beginning.
+    pub sent_bytes: u64,
+    /// Times that the retransmission timer went off, from the beginning; 0 before Linux 6.7.
+    pub timeouts: u16,
 }
 
 /// What became of a UDP flow's packets.

@@ -237,10 +237,24 @@ pub(super) struct TcpInfo {
     advmss_to_rcv_space: [u32; 4],
     /// Segments sent again.
     pub(super) total_retrans: u32,
-    pacing_rate_to_bytes_retrans: [u64; 14],
+    pacing_rate_to_bytes_received: [u64; 4],
+    segs_out_to_data_segs_in: [u32; 5],
+    /// Segments with data that were sent, retransmissions included.
+    pub(super) data_segs_out: u32,
+    delivery_rate_to_sndbuf_limited: [u64; 4],
+    delivered: [u32; 2],
+    /// Data that was sent, retransmissions included.
+    pub(super) bytes_sent: u64,
+    /// Data that was sent again.
+    pub(super) bytes_retrans: u64,
     dsack_dups_to_rcv_ooopack: [u32; 3],
     /// The window that the peer advertised last. *Units:* bytes.
     pub(super) snd_wnd: u32,
+    rcv_wnd_and_rehash: [u32; 2],
+    /// Times that the retransmission timer went off (Linux 6.7 and newer).
+    pub(super) total_rto: u16,
+    total_rto_recoveries: u16,
+    total_rto_time: u32,
 }
 
 // From <linux/tcp.h>, which never moves a field.
@@ -248,7 +262,10 @@ const _: () = assert!(std::mem::offset_of!(TcpInfo, snd_mss) == 16);
 const _: () = assert!(std::mem::offset_of!(TcpInfo, rtt) == 68);
 const _: () = assert!(std::mem::offset_of!(TcpInfo, snd_cwnd) == 80);
 const _: () = assert!(std::mem::offset_of!(TcpInfo, total_retrans) == 100);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, data_segs_out) == 156);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, bytes_sent) == 200);
 const _: () = assert!(std::mem::offset_of!(TcpInfo, snd_wnd) == 228);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, total_rto) == 240);
 
 /// The sender's `TCP_INFO`.
 pub(super) fn tcp_info(fd: BorrowedFd) -> io::Result<TcpInfo> {

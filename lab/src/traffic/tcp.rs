@@ -166,6 +166,10 @@ impl TcpFlow {
                 peer_window_bytes: info.snd_wnd,
                 rtt_us: info.rtt,
                 retransmitted_segments: info.total_retrans,
+                retransmitted_bytes: info.bytes_retrans,
+                sent_segments: info.data_segs_out,
+                sent_bytes: info.bytes_sent,
+                timeouts: info.total_rto,
             });
         }
         Some(after(epoch_ns, now_s + f64::from(every_ms) / 1e3))

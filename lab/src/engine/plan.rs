@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From a scenario to one emulated path with flows, or a refusal that names what is missing.
+use ebb_algorithms::Policy;
+use ebb_link::{Capacity, Class, LinkSpec, Nanos};
+use ebb_scenario::{Flow, LinkId, NodeId, Scenario, TcpOptions, Traffic};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use super::EngineError;
+use crate::emulator::PathSpec;
+use crate::traffic::{Direction, FlowKind, FlowSpec, Role};
+
+/// The sender's state is looked at so often. *Units:* ms.
+const SAMPLE_EVERY_MS: u32 = 20;
+/// IPv4 and UDP.
+const UDP_HEADER_BYTES: u32 = 28;
+
+/// The one path that all flows of a scenario share.
+pub(super) struct SharedPath {
+    /// From the server to the client: the way of the first flow's data.
+    pub forward: LinkSpec,
+    /// The other way.
+    pub reverse: LinkSpec,
+    /// The link of the scenario that limits each of them, if one does.
+    pub bottlenecks: [Option<LinkId>; 2],
+    /// Where servers are, from which downloads come.
+    server: NodeId,
+}
+
+/// One run of a scenario.
+pub(super) struct Plan {
+    /// Links and the kernel's settings.
+    pub path: PathSpec,
+    /// In the order of the scenario.
+    pub flows: Vec<FlowSpec>,
+}
+
+/// Says what in a scenario is beyond the lab.
+struct Refusal<'s>(&'s Scenario);
+
+impl Refusal<'_> {
+    fn because(&self, what: String, instead: &'static str) -> EngineError {
+        EngineError::Unsupported {
+            scenario: self.0.name.clone(),
+            what,
+            instead,
+        }
+    }
+}
+
+/// Finds the path that all flows share.
+///
+/// *Errors:* [`EngineError::Unsupported`] if there is no such path.
+pub(super) fn shared_path(scenario: &Scenario) -> Result<SharedPath, EngineError> {
+    let refuse = Refusal(scenario);
+    let Some(first) = scenario.flows.first() else {
+        return Err(refuse.because("it has no flow".into(), "write a [[flow]]"));
+    };
+    let (forward, out) = combine(scenario, first, &first.path)?;
+    let (reverse, back) = combine(scenario, first, &first.return_path)?;
+    let path = SharedPath {
+        forward,
+        reverse,
+        bottlenecks: [out, back],
+        server: first.from,
+    };
+    for flow in &scenario.flows[1..] {
+        let (there, here) = match direction(&path, flow) {
+            Direction::Download => (&flow.path, &flow.return_path),
+            Direction::Upload => (&flow.return_path, &flow.path),
+        };
+        let same = combine(scenario, flow, there)? == (path.forward.clone(), out)
+            && combine(scenario, flow, here)? == (path.reverse.clone(), back);
+        if !same {
+            let what = format!(
+                "flow `{}` takes another way than `{}`",
+                flow.name, first.name
+            );
+            return Err(refuse.because(what, "in the lab all flows share one path and one RTT"));
+        }
+    }
+    Ok(path)
+}
+
+/// Which way the data of a flow goes.
+pub(super) fn direction(path: &SharedPath, flow: &Flow) -> Direction {
+    if flow.from == path.server {
+        Direction::Download
+    } else {
+        Direction::Upload
+    }
+}
+
+/// One link in place of several, of which only one may do more than delay.
+fn combine(
+    scenario: &Scenario,
+    flow: &Flow,
+    links: &[LinkId],
+) -> Result<(LinkSpec, Option<LinkId>), EngineError> {
+    let mut combined = LinkSpec::default();
+    let mut bottleneck = None;
+    let mut delay = Nanos::ZERO;
+    for id in links {
+        let link = &scenario.links[id.index()];
+        delay += link.spec.delay;
+        if link.spec == LinkSpec::delay_only(link.spec.delay) {
+            continue;
+        }
+        if bottleneck.replace(*id).is_some() {
+            let what = format!(
+                "flow `{}` passes two links that do more than delay, the second is `{}`",
+                flow.name, link.name
+            );
+            let instead = "the lab emulates one each way: give the others a delay only";
+            return Err(Refusal(scenario).because(what, instead));
+        }
+        combined = link.spec.clone();
+    }
+    combined.delay = delay;
+    let is_limited = combined.capacity != Capacity::Unlimited;
+    Ok((combined, bottleneck.filter(|_| is_limited)))
+}
+
+impl Plan {
+    /// The run of this number.
+    ///
+    /// *Errors:* [`EngineError::Unsupported`].
+    pub(super) fn new(
+        scenario: &Scenario,
+        shared: &SharedPath,
+        run: u32,
+    ) -> Result<Self, EngineError> {
+        let mut path = PathSpec::new(shared.forward.clone(), shared.reverse.clone());
+        path.seed = scenario.seed_of_run(run);
+        path.keeps_waits = true;
+        apply_tcp_options(scenario, &mut path)?;
+        // One stream for start times, so that nothing else depends on them.
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(scenario.seed_of_run(run));
+        let flows = scenario.flows.iter().map(|flow| {
+            let start = flow.start + spread(&mut random, flow.start_spread);
+            flow_spec(scenario, shared, flow, start)
+        });
+        Ok(Self {
+            path,
+            flows: flows.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn spread(random: &mut Xoshiro256PlusPlus, most: Nanos) -> Nanos {
+    // The high half of the product is uniform from 0 to `most`.
+    let wide = u128::from(random.next_u64()) * (u128::from(most.0) + 1);
+    Nanos((wide >> 64) as u64)
+}
+
+fn flow_spec(
+    scenario: &Scenario,
+    shared: &SharedPath,
+    flow: &Flow,
+    start: Nanos,
+) -> Result<FlowSpec, EngineError> {
+    let role = match flow.class {
+        Class::BestEffort => Role::BestEffort,
+        Class::LessThanBestEffort => Role::LessThanBestEffort,
+    };
+    let mut spec = FlowSpec::new(&flow.name, role, kind(scenario, flow)?);
+    spec.direction = direction(shared, flow);
+    spec.start_s = start.as_secs_f64();
+    spec.stop_s = flow.stop.map(Nanos::as_secs_f64);
+    if flow.traffic.is_tcp() {
+        spec.congestion_control = congestion_control(scenario, flow)?;
+        spec.sample_every_ms = Some(SAMPLE_EVERY_MS);
+    }
+    Ok(spec)
+}
+
+fn kind(scenario: &Scenario, flow: &Flow) -> Result<FlowKind, EngineError> {
+    Ok(match &flow.traffic {
+        Traffic::Greedy => FlowKind::Greedy,
+        Traffic::Fixed { bytes } => FlowKind::Fixed { bytes: *bytes },
+        Traffic::Constant { rate, .. } => FlowKind::ConstantRate {
+            rate_bit_per_s: rate.bits_per_s(),
+        },
+        Traffic::OnOff { on, off, reconnect } if on == off && !reconnect => FlowKind::OnOff {
+            period_s: on.as_secs_f64(),
+        },
+        Traffic::Udp { rate, packet_bytes } if *packet_bytes >= UDP_HEADER_BYTES + 16 => {
+            FlowKind::Udp {
+                rate_pkts_per_s: u32::try_from(
+                    rate.bits_per_s() / (8 * u64::from(*packet_bytes)).max(1),
+                )
+                .unwrap_or(u32::MAX),
+                payload_bytes: packet_bytes - UDP_HEADER_BYTES,
+            }
+        }
+        _ => {
+            let what = format!("flow `{}` sends what the lab's endpoints do not", flow.name);
+            let instead = "kinds: greedy, fixed, constant, on-off (on = off, one connection), udp \
+                 (packets of 44 bytes and more)";
+            return Err(Refusal(scenario).because(what, instead));
+        }
+    })
+}
+
+/// The kernel's own laws keep their names; Ebb's are called "ebb_" and the law's name.
+fn congestion_control(scenario: &Scenario, flow: &Flow) -> Result<String, EngineError> {
+    const BUILT_IN: [&str; 3] = ["reno", "cubic", "bbr"];
+    let refuse = |what| {
+        let instead = "the lab's senders take laws with the values that the kernel has for them";
+        Refusal(scenario).because(what, instead)
+    };
+    let policy = Policy::sender(&flow.sender)
+        .map_err(|error| refuse(format!("flow `{}`: {error}", flow.name)))?;
+    let law = policy.law();
+    if policy != Policy::with_defaults(law) {
+        return Err(refuse(format!(
+            "flow `{}` sets parameters of its sender law: {policy}",
+            flow.name
+        )));
+    }
+    Ok(match BUILT_IN.contains(&law.name) {
+        true => law.name.to_owned(),
+        false => format!("ebb_{}", law.name),
+    })
+}
+
+/// Sets what the kernel can set for a whole path; all flows must agree.
+fn apply_tcp_options(scenario: &Scenario, path: &mut PathSpec) -> Result<(), EngineError> {
+    let mut flows = scenario.flows.iter().filter(|flow| flow.traffic.is_tcp());
+    let Some(first) = flows.next() else {
+        return Ok(());
+    };
+    let options = first.tcp;
+    if let Some(other) = flows.find(|flow| flow.tcp != options) {
+        let what = format!(
+            "flow `{}` has other TCP options than `{}`",
+            other.name, first.name
+        );
+        return Err(Refusal(scenario).because(what, "in the lab all flows have the same"));
+    }
+    // What the lab sets; buffers of the kernel are larger than any path needs.
+    let comparable = TcpOptions {
+        mss_bytes: TcpOptions::LINUX.mss_bytes,
+        has_ecn: TcpOptions::LINUX.has_ecn,
+        has_sack: TcpOptions::LINUX.has_sack,
+        has_window_scaling: TcpOptions::LINUX.has_window_scaling,
+        receive_buffer: TcpOptions::LINUX.receive_buffer,
+        send_buffer: TcpOptions::LINUX.send_buffer,
+        tso_pkts: TcpOptions::LINUX.tso_pkts,
+        ..options
+    };
+    if comparable != TcpOptions::LINUX {
+        let what = format!("flow `{}` has TCP options that no sysctl sets", first.name);
+        let instead = "the lab's TCP is that of its kernel; it can set mss, ecn, sack and window \
+             scaling";
+        return Err(Refusal(scenario).because(what, instead));
+    }
+    if options.mss_bytes != TcpOptions::LINUX.mss_bytes {
+        path.route_mss = u16::try_from(options.mss_bytes).ok();
+    }
+    let switches = [
+        ("net.ipv4.tcp_ecn", options.has_ecn),
+        ("net.ipv4.tcp_sack", options.has_sack),
+        ("net.ipv4.tcp_window_scaling", options.has_window_scaling),
+    ];
+    for (name, is_on) in switches {
+        let value = (name, if is_on { "1" } else { "0" });
+        path.server_sysctls.push((value.0.into(), value.1.into()));
+        path.client_sysctls.push((value.0.into(), value.1.into()));
+    }
+    Ok(())
+}
