@@ -98,10 +98,12 @@ EBB_INLINE void ebb_cubic_avoid_rfc(struct ebb_cubic_state *state, const struct 
 	u64 cwnd_x1024 = (cwnd_pkts << 10) + (state->credit_x65536 >> 6);
 	u64 curve_x1024 =
 		ebb_cubic_window_x1024(&state->now, ebb_cubic_time_x1024(t_us), params->c_x1000);
+	u64 reno_x1024 = ((u64)state->now.w_est_pkts << 10) +
+			 ebb_div(state->now.w_est_acked_x1024, cwnd_pkts, 0);
 	u64 target_x1024;
 	u64 credit;
 
-	if (params->reno_friendly && curve_x1024 < (u64)state->now.w_est_pkts << 10) {
+	if (params->reno_friendly && curve_x1024 < reno_x1024) {
 		state->window.cwnd_pkts = (u32)ebb_max(cwnd_pkts, state->now.w_est_pkts);
 		return;
 	}

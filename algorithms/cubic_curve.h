@@ -46,13 +46,16 @@ EBB_INLINE u32 ebb_cubic_time_x1024(u64 time_us)
 /*
  * K [RFC9438 §4.2]: cbrt((W_max - cwnd_epoch) / C). The cube of s/1024 is 2^30 times the
  * cube of s. Products: 2^30 segments at the most, over C of 0.1 at the least: below 2^64.
+ * Rounded up, so that the curve starts at the window, or a little below.
  */
 EBB_INLINE u32 ebb_cubic_k_x1024(u32 gap_pkts, u32 c_x1000)
 {
 	u64 gap = ebb_min(gap_pkts, EBB_SENDER_MAX_CWND_PKTS);
 	u64 cube = ebb_div(gap << 30, c_x1000, 0) * 1000;
 
-	return (u32)ebb_min(ebb_cubic_root(cube), EBB_CUBIC_MAX_TIME_X1024);
+	if (!cube)
+		return 0;
+	return (u32)ebb_min(ebb_cubic_root(cube - 1) + 1, EBB_CUBIC_MAX_TIME_X1024);
 }
 
 /* W_cubic(t) in segments/1024; 0 where the curve lies below. */
