@@ -5,7 +5,7 @@ mod udp;
 
 use ebb_scenario::{Flow, Traffic};
 
-use crate::{Application, Error};
+use crate::{Application, Error, traffic};
 
 pub use udp::{Poisson, Udp};
 
@@ -19,6 +19,7 @@ pub(crate) fn application(flow: &Flow) -> Result<Box<dyn Application>, Error> {
             period,
             packet_bytes,
         } => Box::new(Udp::square_wave(*rate, *low_rate, *period, *packet_bytes)),
+        Traffic::Call(call) => Box::new(traffic::Call::new(*call)),
         _ => {
             return Err(Error::Traffic {
                 flow: flow.name.clone(),

@@ -23,6 +23,7 @@ mod run;
 mod schedule;
 mod segment;
 mod simulation;
+pub mod traffic;
 
 pub use application::{Application, ConnectOptions, ConnectionEvent, ConnectionId, Datagram, End};
 pub use error::Error;
