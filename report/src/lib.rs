@@ -4,12 +4,16 @@
 //! - [`table`]: aligned columns that fit 80 characters and need no colour;
 //! - [`figure`]: a grid of panels that share their axes, and what is drawn in them;
 //! - [`image`]: the one way from a figure to its two files;
+//! - [`capture`]: packets as a pcapng file;
 //! - [`demo`]: the demo's table and figure;
+//! - [`outcome`]: tables and figure of a scenario;
 //! - [`units`]: numbers with their units, written the same everywhere.
 
+pub mod capture;
 pub mod demo;
 pub mod figure;
 pub mod image;
+pub mod outcome;
 pub mod table;
 pub mod units;
 

@@ -36,7 +36,7 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-fn significant(value: f64) -> String {
+pub(crate) fn significant(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 99.95 => 0,
         size if size >= 9.995 => 1,

@@ -14,6 +14,14 @@ pub enum ScenarioError {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// The file is no result file of this version.
+    #[error("{path}: not a result of this version of Ebb: {source} (run the scenario again)")]
+    Results {
+        /// The file.
+        path: PathBuf,
+        /// What was found in it.
+        source: serde_json::Error,
+    },
     /// The file does not describe a scenario. *Shape:* at least one problem, in the order
     /// of the file.
     #[error("{}", listed(.0))]

@@ -13,6 +13,7 @@ mod error;
 mod file;
 mod flow;
 mod outcome;
+mod results;
 mod scenario;
 mod tcp;
 mod traffic;
@@ -23,6 +24,7 @@ pub use outcome::{
     ApplicationMeasure, ClassMeasure, Distribution, FlowMeasure, FlowOutcome, FlowSeries,
     LateShare, LinkMeasure, LinkOutcome, LinkSeries, OUTCOME_FORMAT, Outcome, Period, Series,
 };
+pub use results::Results;
 pub use scenario::{Interval, Link, LinkId, Node, NodeId, NodeKind, Scenario};
 pub use tcp::{Buffer, DelayedAcks, Pacing, Recovery, TcpOptions, TcpProfile, Timestamps};
 pub use traffic::{Call, Connections, Draw, Traffic, Video, Web};

@@ -9,6 +9,7 @@ pub mod lab;
 pub mod man;
 pub mod policies;
 pub mod run;
+pub mod sim;
 pub mod status;
 
 use anyhow::Result;
@@ -25,6 +26,7 @@ pub enum Command {
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
     Lab(lab::Lab),
+    Sim(sim::Sim),
     Man(man::Man),
 }
 
@@ -39,6 +41,7 @@ impl Command {
             Self::Status(command) => command.execute().map(|()| 0),
             Self::Policies(command) => command.execute().map(|()| 0),
             Self::Lab(command) => command.execute(),
+            Self::Sim(command) => command.execute().map(|()| 0),
             Self::Demo(command) => command.execute().map(|()| 0),
             Self::Man(command) => command.execute().map(|()| 0),
         }

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb sim`: runs scenarios in the simulator.
+mod progress;
+mod runs;
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use ebb_report::capture::{Capture, Place};
+use ebb_report::{image, outcome};
+use ebb_scenario::{Results, Scenario};
+
+use self::progress::Progress;
+use crate::output;
+
+/// Simulate scenarios: links, queues and flows from one file
+#[derive(Debug, Args)]
+pub struct Sim {
+    #[command(subcommand)]
+    command: SimCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum SimCommand {
+    Run(SimRun),
+    Check(SimCheck),
+}
+
+/// Run a scenario, print what came out, write the result
+#[derive(Debug, Args)]
+#[command(long_about = RUN_ABOUT, after_help = RUN_AFTER_HELP)]
+struct SimRun {
+    /// Scenario file; docs/scenarios.md describes the language
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Result file, or the directory for it  [default: NAME.json here, unless --json]
+    #[arg(short, long, value_name = "FILE|DIR")]
+    out: Option<PathBuf>,
+
+    /// Draw rates, windows and queues over time, as NAME.svg and NAME.png in this directory
+    #[arg(long, value_name = "DIR")]
+    plot: Option<PathBuf>,
+
+    /// Write the packets of the first run to this file, for Wireshark
+    #[arg(long, value_name = "FILE.pcapng")]
+    trace: Option<PathBuf>,
+
+    /// At which hosts packets are traced
+    #[arg(
+        long,
+        value_name = "WHERE",
+        default_value = "senders",
+        requires = "trace"
+    )]
+    trace_at: TraceAt,
+
+    /// Seed of the first run, in place of the scenario's; each further run has the next one
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+
+    /// Number of runs, in place of the scenario's
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: Option<u32>,
+
+    /// Runs at the same time  [default: one on each core]
+    #[arg(long, value_name = "NUMBER")]
+    jobs: Option<NonZeroUsize>,
+
+    /// Print the result as JSON in place of the tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Check scenario files without running them
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_AFTER_HELP)]
+struct SimCheck {
+    /// Scenario files
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TraceAt {
+    /// Where flows come from
+    Senders,
+    /// Where flows go to
+    Receivers,
+    /// At both ends: each packet that arrives is there twice
+    Both,
+}
+
+const RUN_ABOUT: &str = "\
+Run a scenario, print what came out, write the result.
+
+A scenario is one TOML file: links with their queues, flows with their control laws, and when \
+they come and go. The simulator sends every packet; the same file and seed give the same result, \
+byte for byte, on any machine. Several runs take different seeds and go over all cores.
+
+In the tables `again` is the share of data that was sent again, `RTT` the mean round trip that \
+senders saw, `p95` what 95 % of all values do not exceed, `queue` the mean waiting in a link's \
+queue. With several runs a value is the mean, and ± half its 95 % confidence interval.";
+
+const RUN_AFTER_HELP: &str = "\
+Examples:
+  ebb sim run scenarios/two-flows.toml                      tables, and two-flows.json
+  ebb sim run scenarios/two-flows.toml --plot plots         ... and pictures in ./plots
+  ebb sim run scenarios/two-flows.toml --trace out.pcapng   ... and packets for Wireshark
+  ebb sim run scenarios/two-flows.toml --runs 10 --json | jq '.runs[].flows[0].measures[0]'
+
+Exit status: 0; 1 when the scenario is wrong or Ebb failed; 2 wrong usage.";
+
+const CHECK_AFTER_HELP: &str = "\
+Examples:
+  ebb sim check scenarios/*.toml
+
+Exit status: 0 when all are right, 1 otherwise.";
+
+impl Sim {
+    /// Does it.
+    pub fn execute(self) -> Result<()> {
+        match self.command {
+            SimCommand::Run(command) => command.execute(),
+            SimCommand::Check(command) => command.execute(),
+        }
+    }
+}
+
+impl SimCheck {
+    fn execute(self) -> Result<()> {
+        let mut wrong = 0;
+        for file in &self.files {
+            match Scenario::read(file) {
+                Ok(scenario) => output::print(&format!(
+                    "{}: {} flow{}, {}\n",
+                    file.display(),
+                    scenario.flows.len(),
+                    output::plural(scenario.flows.len() as u64),
+                    scenario.duration
+                ))?,
+                Err(error) => {
+                    wrong += 1;
+                    output::complain(&error.to_string());
+                }
+            }
+        }
+        match wrong {
+            0 => Ok(()),
+            _ => bail!("{wrong} of {} files cannot be run", self.files.len()),
+        }
+    }
+}
+
+impl SimRun {
+    fn execute(self) -> Result<()> {
+        let mut scenario = Scenario::read(&self.file)?;
+        scenario.seed = self.seed.unwrap_or(scenario.seed);
+        scenario.runs = self.runs.unwrap_or(scenario.runs);
+        let stem = scenario.name.replace('/', "-");
+        // What cannot be written is better known before the runs than after them.
+        let result_file = self.result_file(&stem)?;
+        let mut capture = self.open_trace(&scenario)?;
+
+        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let progress = Progress::start(&scenario);
+        let runs = runs::run_all(
+            &scenario,
+            self.jobs.unwrap_or(cores),
+            capture.as_mut().map(|capture| capture as _),
+            &progress,
+        );
+        progress.end();
+        let results = Results {
+            runs: runs.with_context(|| self.file.display().to_string())?,
+            scenario,
+        };
+        self.report(&results, result_file.as_deref(), &stem)?;
+        if let (Some(capture), Some(path)) = (capture, &self.trace) {
+            let packets = capture
+                .finish()
+                .with_context(|| path.display().to_string())?;
+            self.tell(&format!("Packets: {packets} in {}\n", path.display()))?;
+        }
+        Ok(())
+    }
+
+    fn report(&self, results: &Results, result_file: Option<&Path>, stem: &str) -> Result<()> {
+        let text = results.to_json();
+        if self.json {
+            output::print(&text)?;
+        } else {
+            output::print(&outcome::text(results))?;
+            output::print("\n")?;
+        }
+        if let Some(path) = result_file {
+            std::fs::write(path, &text).with_context(|| path.display().to_string())?;
+            self.tell(&format!("Result: {}\n", path.display()))?;
+        }
+        if let Some(folder) = &self.plot {
+            match outcome::figure(results, 0) {
+                Some(figure) => {
+                    let [svg, png] = image::write(&figure, folder, stem)?;
+                    self.tell(&format!("Plot: {} and {}\n", png.display(), svg.display()))?;
+                }
+                None => output::complain("no plot: nothing was sent in this run"),
+            }
+        }
+        Ok(())
+    }
+
+    /// With --json standard output is for the result alone.
+    fn tell(&self, line: &str) -> Result<()> {
+        if self.json {
+            Ok(())
+        } else {
+            output::print(line)
+        }
+    }
+
+    fn result_file(&self, stem: &str) -> Result<Option<PathBuf>> {
+        let name = format!("{stem}.json");
+        let path = match &self.out {
+            None if self.json => return Ok(None),
+            None => PathBuf::from(name),
+            Some(path) if is_folder(path) => {
+                std::fs::create_dir_all(path).with_context(|| path.display().to_string())?;
+                path.join(name)
+            }
+            Some(path) => path.clone(),
+        };
+        if let Some(folder) = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            && !folder.is_dir()
+        {
+            bail!("{}: there is no such directory", folder.display());
+        }
+        Ok(Some(path))
+    }
+
+    fn open_trace(&self, scenario: &Scenario) -> Result<Option<Capture<BufWriter<File>>>> {
+        let Some(path) = &self.trace else {
+            return Ok(None);
+        };
+        let name = || path.display().to_string();
+        let file = BufWriter::new(File::create(path).with_context(name)?);
+        let place = match self.trace_at {
+            TraceAt::Senders => Place::Senders,
+            TraceAt::Receivers => Place::Receivers,
+            TraceAt::Both => Place::Both,
+        };
+        Capture::new(scenario, place, file)
+            .map(Some)
+            .with_context(name)
+    }
+}
+
+/// A directory that is there, or is meant by the slash at its end.
+fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
+}

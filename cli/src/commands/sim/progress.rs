@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How far the runs are: one line on standard error, if that is a terminal.
+use std::io::{IsTerminal, Write};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use ebb_link::Nanos;
+use ebb_scenario::Scenario;
+
+/// Told by all runs, from any thread.
+pub(super) struct Progress {
+    is_terminal: bool,
+    name: String,
+    duration: Nanos,
+    /// Time that each run has reached. *Units:* ns.
+    reached_ns: Vec<AtomicU64>,
+    complete: AtomicU32,
+    begun: Instant,
+    written: Mutex<Option<Instant>>,
+}
+
+/// A line that changes more often cannot be read.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// What takes less is over before somebody wonders.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+impl Progress {
+    pub fn start(scenario: &Scenario) -> Self {
+        Self {
+            is_terminal: std::io::stderr().is_terminal(),
+            name: scenario.name.clone(),
+            duration: scenario.duration,
+            reached_ns: (0..scenario.runs).map(|_| AtomicU64::new(0)).collect(),
+            complete: AtomicU32::new(0),
+            begun: Instant::now(),
+            written: Mutex::new(None),
+        }
+    }
+
+    /// A run has reached this time.
+    pub fn reached(&self, run: u32, now: Nanos) {
+        let before = self.reached_ns[run as usize].swap(now.0, Ordering::Relaxed);
+        if now >= self.duration && before < self.duration.0 {
+            self.complete.fetch_add(1, Ordering::Relaxed);
+        }
+        if !self.is_terminal || self.begun.elapsed() < PATIENCE {
+            return;
+        }
+        let Ok(mut written) = self.written.try_lock() else {
+            return;
+        };
+        if written.is_none_or(|written| written.elapsed() >= INTERVAL) {
+            *written = Some(Instant::now());
+            // The runs go on where nobody watches.
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", self.line());
+        }
+    }
+
+    /// The line goes away.
+    pub fn end(&self) {
+        if self.is_terminal {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+
+    fn line(&self) -> String {
+        let reached: u128 = self
+            .reached_ns
+            .iter()
+            .map(|reached| u128::from(reached.load(Ordering::Relaxed)))
+            .sum();
+        let all = u128::from(self.duration.0) * self.reached_ns.len() as u128;
+        let share = reached as f64 / all.max(1) as f64;
+        let left_s = self.begun.elapsed().as_secs_f64() * (1.0 / share.max(1e-6) - 1.0);
+        let runs = match self.reached_ns.len() {
+            1 => String::new(),
+            count => format!(
+                "{} of {count} runs, ",
+                self.complete.load(Ordering::Relaxed)
+            ),
+        };
+        let line = format!(
+            "{}: {runs}{:.0} %, {left_s:.0} s left",
+            self.name,
+            share * 100.0
+        );
+        // A line that wraps could not be replaced.
+        line.chars().take(79).collect()
+    }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The table of flows: who got how much, at what price.
+use ebb_lab::stats::jain_index;
+use ebb_link::Class;
+use ebb_scenario::{FlowMeasure, FlowOutcome, Results};
+
+use super::{NOTHING, cut, interval_title, mean, spread};
+use crate::table::{Align, Table};
+use crate::units;
+
+/// Flows of one entry of the file are one line where there are more flows than this.
+const MAX_LINES: usize = 16;
+const NAME_WIDTH: usize = 16;
+const POLICY_WIDTH: usize = 20;
+
+/// One line for each flow or, where these are many, for each group.
+pub(super) fn table(results: &Results, interval: usize) -> Table {
+    let title = interval_title(&results.scenario.intervals[interval]);
+    let mut table = Table::new(title)
+        .column("flow", Align::Left)
+        .column("policy", Align::Left)
+        .column("Mbit/s", Align::Right)
+        .column("again", Align::Right)
+        .column("RTT", Align::Right)
+        .column("p95", Align::Right);
+    let lines = lines(results);
+    let has_completion = lines.iter().any(|line| line.has_completion(results));
+    if has_completion {
+        table = table.column("done", Align::Right);
+    }
+    for line in &lines {
+        let mut cells = line.cells(results, interval);
+        if has_completion {
+            cells.push(line.completion(results));
+        }
+        table.row(cells);
+    }
+    for line in lines.iter().filter(|line| line.flows.len() > 1) {
+        if let Some(note) = line.fairness(results, interval) {
+            table.note(note);
+        }
+    }
+    table
+}
+
+/// A line of the table: some flows of one group.
+struct Line {
+    name: String,
+    flows: Vec<usize>,
+}
+
+fn lines(results: &Results) -> Vec<Line> {
+    let flows = &results.scenario.flows;
+    if flows.len() <= MAX_LINES {
+        return flows
+            .iter()
+            .enumerate()
+            .map(|(place, flow)| Line {
+                name: flow.name.clone(),
+                flows: vec![place],
+            })
+            .collect();
+    }
+    let mut lines: Vec<Line> = Vec::new();
+    for (place, flow) in flows.iter().enumerate() {
+        match lines.last_mut().filter(|line| line.name == flow.group) {
+            Some(line) => line.flows.push(place),
+            None => lines.push(Line {
+                name: flow.group.clone(),
+                flows: vec![place],
+            }),
+        }
+    }
+    lines
+}
+
+impl Line {
+    fn cells(&self, results: &Results, interval: usize) -> Vec<String> {
+        let name = match self.flows.len() {
+            1 => cut(&self.name, NAME_WIDTH),
+            count => format!("{} ×{count}", cut(&self.name, NAME_WIDTH - 6)),
+        };
+        let goodput = self.sums(results, interval, |measure| measure.goodput_bits_per_s);
+        let again = self.sums(results, interval, |measure| {
+            measure.retransmitted_bytes as f64
+        });
+        let sent = self.sums(results, interval, |measure| measure.sent_bytes as f64);
+        let share = match (mean(&again), mean(&sent)) {
+            (Some(again), Some(sent)) if sent > 0.0 => units::percent(again / sent),
+            _ => NOTHING.into(),
+        };
+        vec![
+            name,
+            cut(&self.policy(results), POLICY_WIDTH),
+            spread(&goodput, 1e6),
+            share,
+            self.rtt(results, interval, |measure| measure.rtt_ms.mean),
+            self.rtt(results, interval, |measure| measure.rtt_ms.p95),
+        ]
+    }
+
+    /// `cubic`, `cubic, ebb` or `UDP`, with the class where it is not the usual one.
+    fn policy(&self, results: &Results) -> String {
+        let flow = &results.scenario.flows[self.flows[0]];
+        let laws = match (flow.sender.as_str(), &flow.receiver) {
+            ("", _) => "UDP".to_owned(),
+            (sender, Some(receiver)) => format!("{sender}, {receiver}"),
+            (sender, None) => sender.to_owned(),
+        };
+        match flow.class {
+            Class::BestEffort => laws,
+            Class::LessThanBestEffort => format!("{laws} (LBE)"),
+        }
+    }
+
+    /// Of each run, the sum over the flows of the line.
+    fn sums(
+        &self,
+        results: &Results,
+        interval: usize,
+        value: impl Fn(&FlowMeasure) -> f64,
+    ) -> Vec<f64> {
+        let sum = |flows: &[FlowOutcome]| {
+            let measures = self
+                .flows
+                .iter()
+                .map(|&flow| &flows[flow].measures[interval]);
+            measures.map(&value).sum()
+        };
+        results.runs.iter().map(|run| sum(&run.flows)).collect()
+    }
+
+    /// The mean over flows and runs that have samples.
+    fn rtt(
+        &self,
+        results: &Results,
+        interval: usize,
+        value: impl Fn(&FlowMeasure) -> f64,
+    ) -> String {
+        let measures = results.runs.iter().flat_map(|run| {
+            self.flows
+                .iter()
+                .map(|&flow| &run.flows[flow].measures[interval])
+        });
+        let values: Vec<f64> = measures
+            .filter(|measure| measure.rtt_ms.count > 0)
+            .map(value)
+            .collect();
+        mean(&values).map_or(NOTHING.into(), units::milliseconds)
+    }
+
+    fn has_completion(&self, results: &Results) -> bool {
+        self.flows.iter().any(|&flow| {
+            matches!(
+                results.scenario.flows[flow].traffic,
+                ebb_scenario::Traffic::Fixed { .. }
+            )
+        })
+    }
+
+    /// The mean time to completion; how many were not complete.
+    fn completion(&self, results: &Results) -> String {
+        if !self.has_completion(results) {
+            return NOTHING.into();
+        }
+        let all = results
+            .runs
+            .iter()
+            .flat_map(|run| self.flows.iter().map(|&flow| run.flows[flow].completion_s));
+        let all: Vec<Option<f64>> = all.collect();
+        let complete: Vec<f64> = all.iter().copied().flatten().collect();
+        match (mean(&complete), all.len() - complete.len()) {
+            (Some(mean), 0) => units::seconds(mean),
+            (Some(mean), open) => format!("{} ({open} not)", units::seconds(mean)),
+            (None, _) => "not".into(),
+        }
+    }
+
+    fn fairness(&self, results: &Results, interval: usize) -> Option<String> {
+        let of_run = |flows: &[FlowOutcome]| {
+            let shares: Vec<f64> = self
+                .flows
+                .iter()
+                .map(|&flow| flows[flow].measures[interval].goodput_bits_per_s)
+                .collect();
+            jain_index(&shares)
+        };
+        let indices: Vec<f64> = results
+            .runs
+            .iter()
+            .filter_map(|run| of_run(&run.flows))
+            .collect();
+        let index = mean(&indices)?;
+        Some(format!("{}: Jain's index {index:.3}", self.name))
+    }
+}
