@@ -14,12 +14,14 @@
 /*
  * The greatest integer whose cube is not above x: one binary digit of the root for
  * three of x, from the top. Where y is the root so far, taking another digit 1 costs
- * (2y + 1)^3 - (2y)^3 = 3 (2y) (2y + 1) + 1 of what is left.
+ * (2y + 1)^3 - (2y)^3 = 3 (2y) (2y + 1) + 1 of what is left. Without a branch, for the
+ * eBPF verifier would follow both ways at each digit; all numbers compared are below 2^63.
  */
 EBB_INLINE u32 ebb_cubic_root(u64 x)
 {
 	u64 root = 0;
 	u64 cost;
+	u64 digit;
 	u32 i;
 	u32 shift;
 
@@ -27,10 +29,9 @@ EBB_INLINE u32 ebb_cubic_root(u64 x)
 		shift = 63 - 3 * i;
 		root <<= 1;
 		cost = 3 * root * (root + 1) + 1;
-		if ((x >> shift) >= cost) {
-			x -= cost << shift;
-			root++;
-		}
+		digit = (cost - 1 - (x >> shift)) >> 63;
+		x -= (cost * digit) << shift;
+		root += digit;
 	}
 	return (u32)root;
 }
