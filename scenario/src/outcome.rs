@@ -134,6 +134,10 @@ pub enum ApplicationMeasure {
         page_s: Distribution,
         /// From an object's request to its last byte.
         object_s: Distribution,
+        /// The same by the size of the object. *Shape:* in order of size, without classes
+        /// that no object was in.
+        #[serde(default)]
+        object_s_by_size: Vec<SizeClass>,
     },
     /// Packets of the video whose turn was in the interval.
     Video {
@@ -158,6 +162,19 @@ pub enum ApplicationMeasure {
         /// How many never arrived.
         lost_pkts: u64,
     },
+}
+
+/// Objects of about the same size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SizeClass {
+    /// The least size.
+    pub from_bytes: u64,
+    /// The least size that is too large.
+    pub to_bytes: u64,
+    /// How many there were.
+    pub count: u64,
+    /// Mean from request to last byte.
+    pub mean_s: f64,
 }
 
 /// Packets that were late with a pre-buffering time.
