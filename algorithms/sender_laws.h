@@ -13,6 +13,7 @@
 
 #include "cubic.h"
 #include "reno.h"
+#include "vegas.h"
 #include "tcp_lp.h"
 #include "tcp_lp_ecn.h"
 
@@ -21,6 +22,8 @@
 	  "Reno (RFC 5681): one segment more per round trip, half at a loss")         \
 	X(102, cubic, "cubic", EBB_CUBIC_PARAMS, 0,                                   \
 	  "CUBIC (RFC 9438), HyStart++: what most of the Internet sends with")        \
+	X(103, vegas, "vegas", EBB_VEGAS_PARAMS, 0,                                   \
+	  "Vegas (1994): keeps two to four segments of its own in the queue")         \
 	X(107, tcp_lp, "tcp-lp", EBB_TCP_LP_PARAMS, 0,                                \
 	  "TCP-LP (Rice, 2006): steps aside as soon as one-way delays rise")          \
 	X(108, tcp_lp_ecn, "tcp-lp-ecn", EBB_TCP_LP_ECN_PARAMS, EBB_SENDER_NEEDS_ECN, \

@@ -25,7 +25,7 @@ fn every_law_survives_a_path_that_loses_every_tenth_packet() {
     for law in laws_of(Side::Sender) {
         let outcome = run(&path, &[Plan::greedy(law.name)], 20);
         let received: u64 = outcome.flows[0].received_bytes[100..].iter().sum();
-        assert!(received > 20_000, "{}: {received} bytes", law.name);
+        assert!(received > 5_000, "{}: {received} bytes", law.name);
     }
 }
 

@@ -224,6 +224,7 @@ impl Host {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn the_window_stays_in_bounds_whatever_the_host_says(
         policy in any_law_with_values(),

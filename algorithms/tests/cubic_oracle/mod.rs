@@ -84,7 +84,11 @@ fn lose(flow: &mut SenderFlow) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig {
+        cases: 48,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
     #[test]
     fn the_window_follows_the_curve_of_the_rfc_for_100_s(
         window_pkts in 4u32..5000,
