@@ -198,13 +198,9 @@ EBB_INLINE void ebb_clock_take_offset(struct ebb_clock *clock, u64 now_us, u64 o
 	}
 }
 
-/*
- * Takes a segment's timestamp and its RTT sample (0: none); returns 1 if the tick
- * changed and every delay so far is void.
- */
-EBB_INLINE u8 ebb_clock_on_segment(struct ebb_clock *clock, u64 now_us, u32 tsval, u64 rtt_us)
+/* Takes a timestamp; returns 1 if the tick changed and every delay so far is void. */
+EBB_INLINE u8 ebb_clock_hear(struct ebb_clock *clock, u64 now_us, u32 tsval)
 {
-	u64 offset_us;
 	u8 is_void = clock->has_offset &&
 		     ebb_sub_floor(now_us, clock->offset_at_us) > EBB_CLOCK_SILENCE_US;
 
@@ -215,13 +211,14 @@ EBB_INLINE u8 ebb_clock_on_segment(struct ebb_clock *clock, u64 now_us, u32 tsva
 	if (is_void) {
 		clock->is_started = 0;
 		clock->has_offset = 0;
-		ebb_clock_advance(clock, now_us, tsval);
-		return 1;
 	}
 	ebb_clock_advance(clock, now_us, tsval);
-	if (!rtt_us)
-		return 0;
-	offset_us = EBB_CLOCK_BIAS_US + now_us - clock->sender_us - rtt_us;
+	return is_void;
+}
+
+/* Takes the first sample of the clocks' offset, or a further one. */
+EBB_INLINE void ebb_clock_learn_offset(struct ebb_clock *clock, u64 now_us, u64 offset_us)
+{
 	if (!clock->has_offset) {
 		clock->offset_us = offset_us;
 		clock->offset_at_us = now_us;
@@ -231,6 +228,19 @@ EBB_INLINE u8 ebb_clock_on_segment(struct ebb_clock *clock, u64 now_us, u32 tsva
 		clock->has_offset = 1;
 	}
 	ebb_clock_take_offset(clock, now_us, offset_us);
+}
+
+/*
+ * Takes a segment's timestamp and its RTT sample (0: none); returns 1 if the tick
+ * changed and every delay so far is void.
+ */
+EBB_INLINE u8 ebb_clock_on_segment(struct ebb_clock *clock, u64 now_us, u32 tsval, u64 rtt_us)
+{
+	if (ebb_clock_hear(clock, now_us, tsval))
+		return 1;
+	if (rtt_us)
+		ebb_clock_learn_offset(clock, now_us,
+				       EBB_CLOCK_BIAS_US + now_us - clock->sender_us - rtt_us);
 	return 0;
 }
 
