@@ -12,7 +12,7 @@
  *    Both differ from the one-way delay by a constant only; this one is the RTT where
  *    there is no queue on the way back, drift is followed, and our own tick and delayed
  *    acknowledgements' older TSecr do not enter.
- * 2. A queue on the way back shorter than the ticks' rounding and 3 ms is not seen.
+ * 2. A queue on the way back shorter than two of the peer's ticks and 4 ms is not seen.
  * 3. Without timestamps, or while the peer's tick is not measured yet (2 s), or where its
  *    clock stands still, the delay is the RTT.
  *
@@ -48,7 +48,7 @@ EBB_INLINE void ebb_forward_on_ack(struct ebb_clock *clock, const struct ebb_sen
 /* The delay of the segment that the acknowledgement taken last is about; 0: not known. */
 EBB_INLINE u32 ebb_forward_delay_us(const struct ebb_clock *clock, const struct ebb_sender_ack *ack)
 {
-	u64 unsure_us = (u64)clock->tick.tick_us + EBB_TICK_USUAL_US + EBB_FORWARD_DRIFT_US;
+	u64 unsure_us = 2ull * clock->tick.tick_us + EBB_TICK_USUAL_US + EBB_FORWARD_DRIFT_US;
 	u64 way_back_us;
 
 	if (!ack->rtt_us)
