@@ -105,11 +105,18 @@ impl Schedule {
         let mut place = 0;
         loop {
             let first = 4 * place + 1;
-            let Some(children) = heap.get(first..heap.len().min(first + 4)) else {
-                break;
-            };
-            let Some((offset, least)) = least_of(children) else {
-                break;
+            let (offset, least) = match heap.get(first..) {
+                Some([one, two, three, four, ..]) => {
+                    let left = lesser((0, *one), (1, *two));
+                    lesser(left, lesser((2, *three), (3, *four)))
+                }
+                Some([one, rest @ ..]) => {
+                    let numbered = rest.iter().enumerate();
+                    numbered.fold((0, *one), |least, (index, child)| {
+                        lesser(least, (index + 1, *child))
+                    })
+                }
+                _ => break,
             };
             if key <= least {
                 break;
@@ -136,14 +143,9 @@ impl Schedule {
     }
 }
 
-fn least_of(children: &[u128]) -> Option<(usize, u128)> {
-    let (mut offset, mut least) = (0, *children.first()?);
-    for (index, child) in children.iter().enumerate().skip(1) {
-        if *child < least {
-            (offset, least) = (index, *child);
-        }
-    }
-    Some((offset, least))
+#[inline(always)]
+fn lesser(first: (usize, u128), second: (usize, u128)) -> (usize, u128) {
+    if second.1 < first.1 { second } else { first }
 }
 
 /// The alarms of one entity that wakes at its earliest deadline, which moves.
