@@ -3,7 +3,7 @@
 //!
 //! A source keeps the bottleneck busy and the queue half full, the way a simulator
 //! drives a link: one `next_deadline` and one `poll` per packet that comes out, one
-//! `enqueue` per packet that goes in. The payload has the size of a simulated segment.
+//! `enqueue` per packet that goes in.
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -12,8 +12,8 @@ use ebb_link::{
     QueueSpec, Rate, RedSpec,
 };
 
-/// As large as a simulated TCP segment.
-type Payload = [u64; 10];
+/// As large as a pointer to a segment, which is what the simulator moves.
+type Payload = u64;
 
 const PACKETS: u32 = 2_000_000;
 const REPETITIONS: u32 = 5;
@@ -95,7 +95,7 @@ fn ns_per_packet(spec: &LinkSpec) -> f64 {
         match link.next_deadline() {
             Some(deadline) if deadline <= next_arrival => {
                 while let Some(delivery) = link.poll(deadline) {
-                    arrived += black_box(delivery).packet.payload[0];
+                    arrived += black_box(delivery).packet.payload;
                 }
             }
             _ => {
@@ -110,5 +110,5 @@ fn ns_per_packet(spec: &LinkSpec) -> f64 {
 }
 
 fn packet(number: u32) -> Packet<Payload> {
-    Packet::new(1_500, Class::BestEffort, [u64::from(number); 10]).with_flow(number % 8)
+    Packet::new(1_500, Class::BestEffort, u64::from(number)).with_flow(number % 8)
 }
