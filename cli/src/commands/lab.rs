@@ -3,8 +3,13 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use ebb_lab::engine::RunArguments;
 use ebb_lab::figures::{CompareArguments, FiguresArguments};
 use ebb_lab::shell::{self, ShellArgs};
+use ebb_report::outcome;
+
+use super::run::require_root;
+use crate::output;
 
 /// Emulate links with real kernel TCP at their ends
 #[derive(Debug, Args)]
@@ -24,6 +29,9 @@ enum LabCommand {
     /// Measure scenarios under several policies side by side
     #[command(long_about = COMPARE_ABOUT, after_help = COMPARE_AFTER_HELP)]
     Compare(CompareArguments),
+    /// Run scenario files with real kernel TCP, as `ebb sim run` does in the simulator
+    #[command(long_about = RUN_ABOUT, after_help = RUN_AFTER_HELP)]
+    Run(RunArguments),
 }
 
 const SHELL_ABOUT: &str = "\
@@ -76,6 +84,22 @@ Examples:
   sudo ebb lab compare --policy ebb:target_us=7000 --runs 5 --json compare.json
   sudo ebb lab compare --scenario s5 --policy ebb --trace traces";
 
+const RUN_ABOUT: &str = "\
+Run scenario files with real kernel TCP over an emulated link.
+
+The files are those of `ebb sim run`, and so are tables and results; what no kernel tells is missing \
+there. The lab has two hosts and one link in each direction: it refuses a scenario with more, and \
+says what it does not have. Runs happen in real time, many side by side, each on a link of its \
+own. Those in which the emulator or the endpoints were late are repeated, and marked if they stay \
+so.";
+
+const RUN_AFTER_HELP: &str = "\
+Examples:
+  sudo ebb lab run scenarios/two-flows.toml
+  sudo ebb lab run --runs 3 --parallel 14 --out kernel simulator/tests/kernel/*.toml
+
+Exit status: 0; 1 when a scenario is wrong, a run stayed disturbed or Ebb failed; 2 wrong usage.";
+
 impl Lab {
     /// Does it; answers the exit status.
     pub fn execute(self) -> Result<u8> {
@@ -83,6 +107,31 @@ impl Lab {
             LabCommand::Shell(args) => Ok(shell::run(&args)?),
             LabCommand::Figures(arguments) => Ok(arguments.run()?),
             LabCommand::Compare(arguments) => Ok(arguments.run()?),
+            LabCommand::Run(arguments) => run_files(&arguments),
         }
     }
+}
+
+fn run_files(arguments: &RunArguments) -> Result<u8> {
+    require_root("lab run")?;
+    let mut status = 0;
+    for file in arguments.run()? {
+        output::print(&outcome::text(&file.results))?;
+        let mut emulators = file.emulator.clone();
+        emulators.dedup();
+        output::print(&format!("{}\n", emulators.join("\n")))?;
+        if let Some(directory) = &arguments.out {
+            let path = file.write(directory)?;
+            output::print(&format!("Result: {}\n", path.display()))?;
+        }
+        output::print("\n")?;
+        if file.is_disturbed {
+            output::complain(&format!(
+                "{}: the machine was too busy to emulate the link; do not believe it",
+                file.file.display()
+            ));
+            status = 1;
+        }
+    }
+    Ok(status)
 }

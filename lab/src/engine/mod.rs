@@ -5,11 +5,13 @@
 //! It can do what two hosts with one link in each direction can show: TCP and UDP flows in
 //! both directions, drop-tail or any other queue of the link, receiver laws through the
 //! kernel backend, congestion controls that the kernel has. It refuses the rest by name.
+mod command;
 mod outcome;
 mod plan;
 mod run;
 
-pub use run::{LabRun, run};
+pub use command::{CommandError, LabResults, RunArguments};
+pub use run::{Job, LabRun, run};
 
 use crate::LabError;
 use crate::figures::RunError;

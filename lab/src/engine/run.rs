@@ -27,24 +27,31 @@ pub struct LabRun {
     pub is_disturbed: bool,
 }
 
-/// Runs `runs` of a scenario, `parallel` at the same time; disturbed ones are repeated
-/// `retries` times at the most.
+/// One run of a scenario, by its number.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// What is run.
+    pub scenario: &'a Scenario,
+    /// Which run: it has a seed of its own.
+    pub run: u32,
+}
+
+/// Carries out runs, `parallel` at the same time; a disturbed group is repeated `retries`
+/// times at the most.
 ///
-/// *Shape:* in the order of `runs`.
+/// *Shape:* in the order of `jobs`.
 ///
 /// *Errors:* [`EngineError`]: the lab cannot run it, or the first thing that failed.
-pub fn run(
-    scenario: &Scenario,
-    runs: &[u32],
-    parallel: usize,
-    retries: u32,
-) -> Result<Vec<LabRun>, EngineError> {
-    let shared = shared_path(scenario)?;
+pub fn run(jobs: &[Job<'_>], parallel: usize, retries: u32) -> Result<Vec<LabRun>, EngineError> {
+    let shared = jobs.iter().map(|job| shared_path(job.scenario));
+    let shared = shared.collect::<Result<Vec<_>, _>>()?;
+    let places: Vec<usize> = (0..jobs.len()).collect();
     let mut done = Vec::new();
-    for wave in runs.chunks(parallel.max(1)) {
+    for wave in places.chunks(parallel.max(1)) {
         let mut retries_left = retries;
         loop {
-            let results = Wave::prepare(scenario, &shared, wave)?.run()?;
+            let on_paths: Vec<_> = wave.iter().map(|at| (jobs[*at], &shared[*at])).collect();
+            let results = Wave::prepare(&on_paths)?.run()?;
             let is_disturbed = results.iter().any(|run| run.is_disturbed);
             if !is_disturbed || retries_left == 0 {
                 done.extend(results);
@@ -56,6 +63,9 @@ pub fn run(
     Ok(done)
 }
 
+/// A job and the path that its flows share.
+type OnPath<'a> = (Job<'a>, &'a SharedPath);
+
 /// A cgroup with those flows of a run that are under the same policy at the same times.
 struct YieldingGroup {
     run: usize,
@@ -65,35 +75,30 @@ struct YieldingGroup {
 }
 
 struct Wave<'a> {
-    scenario: &'a Scenario,
-    shared: &'a SharedPath,
-    runs: &'a [u32],
+    jobs: &'a [OnPath<'a>],
     testbed: Testbed,
     groups: Vec<YieldingGroup>,
     endpoints: Endpoints,
 }
 
 impl<'a> Wave<'a> {
-    fn prepare(
-        scenario: &'a Scenario,
-        shared: &'a SharedPath,
-        runs: &'a [u32],
-    ) -> Result<Self, EngineError> {
-        let plans = runs.iter().map(|run| Plan::new(scenario, shared, *run));
+    fn prepare(jobs: &'a [OnPath<'a>]) -> Result<Self, EngineError> {
+        let plans = jobs
+            .iter()
+            .map(|(job, shared)| Plan::new(job.scenario, shared, job.run));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
-        let paths = plans.iter().map(|plan| plan.path.clone());
-        let testbed = Testbed::start(paths.collect())?;
+        let testbed = Testbed::start(plans.iter().map(|plan| plan.path.clone()).collect())?;
         let mut groups = Vec::new();
         let mut flows = Vec::new();
         for (number, plan) in plans.into_iter().enumerate() {
-            let path = testbed.path(number);
+            let scenario = jobs[number].0.scenario;
             for (place, spec) in plan.flows.into_iter().enumerate() {
                 let flow = &scenario.flows[place];
-                let port = FIRST_PORT + place as u16;
+                let port = port_of(place);
                 if flow.class == Class::LessThanBestEffort && flow.during.is_empty() {
                     testbed.set_class(number, port, Class::LessThanBestEffort);
                 }
-                let receiver_cgroup = group_of(&mut groups, number, flow)?;
+                let path = testbed.path(number);
                 flows.push(PlannedFlow {
                     spec,
                     client_namespace: namespace_file(path.client()),
@@ -101,7 +106,7 @@ impl<'a> Wave<'a> {
                     client_address: CLIENT_IPV4.into(),
                     server_address: SERVER_IPV4.into(),
                     port,
-                    receiver_cgroup,
+                    receiver_cgroup: group_of(&mut groups, number, flow)?,
                     end_s: scenario.duration.as_secs_f64(),
                 });
             }
@@ -111,9 +116,7 @@ impl<'a> Wave<'a> {
             bin_us: BIN_US,
         };
         Ok(Self {
-            scenario,
-            shared,
-            runs,
+            jobs,
             testbed,
             groups,
             endpoints: Endpoints::prepare(&plan)?,
@@ -129,30 +132,32 @@ impl<'a> Wave<'a> {
         for group in self.groups {
             group.group.finish()?;
         }
-        Ok(results(
-            self.scenario,
-            self.shared,
-            self.runs,
-            (&emulator, epoch),
-            ends,
-        ))
+        Ok(results(self.jobs, (&emulator, epoch), ends))
     }
 
-    /// Switches classes and policies of flows that yield for a part of the run only.
+    /// Switches classes and policies of flows that yield for a part of a run only.
     fn switch(&mut self, epoch: Nanos) -> Result<(), EngineError> {
-        let mut times: Vec<Nanos> = self.scenario.flows.iter().flat_map(boundaries).collect();
+        let flows = self.jobs.iter().flat_map(|(job, _)| &job.scenario.flows);
+        let mut times: Vec<Nanos> = flows.flat_map(boundaries).collect();
         times.sort_unstable();
         times.dedup();
         for time in times {
             let at = epoch + time;
             std::thread::sleep(Duration::from_nanos(at.since(monotonic_now()).0));
             for group in &mut self.groups {
-                let is_yielding = is_within(&group.during, time);
                 if !group.during.is_empty() {
+                    let is_yielding = is_within(&group.during, time);
                     group.group.set_observing(!is_yielding)?;
                 }
             }
-            for (place, flow) in self.scenario.flows.iter().enumerate() {
+            self.switch_classes(time);
+        }
+        Ok(())
+    }
+
+    fn switch_classes(&self, time: Nanos) {
+        for (path, (job, _)) in self.jobs.iter().enumerate() {
+            for (place, flow) in job.scenario.flows.iter().enumerate() {
                 if flow.during.is_empty() || flow.class == Class::BestEffort {
                     continue;
                 }
@@ -160,14 +165,14 @@ impl<'a> Wave<'a> {
                     true => Class::LessThanBestEffort,
                     false => Class::BestEffort,
                 };
-                for path in 0..self.runs.len() {
-                    self.testbed
-                        .set_class(path, FIRST_PORT + place as u16, class);
-                }
+                self.testbed.set_class(path, port_of(place), class);
             }
         }
-        Ok(())
     }
+}
+
+fn port_of(place: usize) -> u16 {
+    FIRST_PORT + place as u16
 }
 
 fn boundaries(flow: &Flow) -> impl Iterator<Item = Nanos> + '_ {
@@ -213,20 +218,19 @@ fn group_of(
 }
 
 fn results(
-    scenario: &Scenario,
-    shared: &SharedPath,
-    runs: &[u32],
+    jobs: &[OnPath<'_>],
     (emulator, epoch): (&EmulatorReport, Nanos),
     ends: WorkerResult,
 ) -> Vec<LabRun> {
     let is_disturbed = emulator.is_disturbed() || ends.latest_timer_us > ENDPOINT_LATE_US;
     let mut flows = ends.flows.into_iter();
-    let runs = runs.iter().enumerate().map(|(path, run)| {
-        let flows: Vec<_> = flows.by_ref().take(scenario.flows.len()).collect();
+    let runs = jobs.iter().enumerate().map(|(path, (job, shared))| {
+        let count = job.scenario.flows.len();
+        let flows: Vec<_> = flows.by_ref().take(count).collect();
         let measured = Measured {
-            scenario,
+            scenario: job.scenario,
             shared,
-            run: *run,
+            run: job.run,
             flows: &flows,
             path: &emulator.paths[path],
             epoch,
