@@ -14,16 +14,17 @@
  *    stands meanwhile [RFC9438 §5.8].
  * 4. After an undo the window is at least what the host has by then.
  * 5. An RTT of 0 in the host's smoothed RTT makes the curve be read at t, not t + RTT.
- * 6. HyStart++ is for the first slow start only, as [RFC9406 §4.3] recommends.
+ * 6. Reno's window starts again from a window that others have lowered.
+ * 7. HyStart++ is for the first slow start only, as [RFC9406 §4.3] recommends.
  *
  * Differences of rules=1 (Linux 6.18) from the RFC:
- * 7. The curve is read at t plus the least RTT; what it asks for is reckoned 32 times a
+ * 8. The curve is read at t plus the least RTT; what it asks for is reckoned 32 times a
  *    second or when the window has changed, as a whole number of acknowledged segments.
- * 8. Reno's window grows by 3 (1 - beta) / (1 + beta) per round trip at all times, not by
+ * 9. Reno's window grows by 3 (1 - beta) / (1 + beta) per round trip at all times, not by
  *    1 beyond the last maximum; it shortens the steps and never sets the window.
- * 9. Before the first loss the window grows by at least a 20th per round trip; beyond the
+ * 10. Before the first loss the window grows by at least a 20th per round trip; beyond the
  *    curve it still grows by a 100th of a segment per round trip.
- * 10. An undo restores the window alone. An application that does not fill the window stops
+ * 11. An undo restores the window alone. An application that does not fill the window stops
  *    the clock only when nothing is outstanding. A time-out forgets the least RTT.
  *
  * Domain: windows below 2^30 segments, 2048 s between losses, RTT below 1 h.
@@ -48,6 +49,21 @@ EBB_INLINE void ebb_cubic_init(struct ebb_cubic_state *state, const struct ebb_s
 {
 	(void)params;
 	ebb_sender_begin(&state->window, start);
+}
+
+/*
+ * Takes over the host's window. Where others have lowered it (an idle time, a wrapper) Reno
+ * would have to start from there, too.
+ */
+EBB_INLINE void ebb_cubic_follow(struct ebb_cubic_state *state, u32 cwnd_pkts, u32 ssthresh_pkts)
+{
+	u8 is_lower = cwnd_pkts < state->window.cwnd_pkts;
+
+	ebb_sender_follow(&state->window, cwnd_pkts, ssthresh_pkts);
+	if (!is_lower || state->now.w_est_pkts <= state->window.cwnd_pkts)
+		return;
+	state->now.w_est_pkts = state->window.cwnd_pkts;
+	state->now.w_est_acked_x1024 = 0;
 }
 
 /* A stage of congestion avoidance begins [RFC9438 §4.2, §4.8, §4.10]. */
@@ -193,7 +209,7 @@ EBB_INLINE void ebb_cubic_on_ack(struct ebb_cubic_state *state, const struct ebb
 	u64 since_us = ebb_sub_floor(ack->now_us, state->last_ack_us);
 	u32 acked_pkts = ack->acked_pkts;
 
-	ebb_sender_follow(&state->window, ack->cwnd_pkts, ack->ssthresh_pkts);
+	ebb_cubic_follow(state, ack->cwnd_pkts, ack->ssthresh_pkts);
 	if (ack->rtt_us && (!state->min_rtt_us || ack->rtt_us < state->min_rtt_us))
 		state->min_rtt_us = ack->rtt_us;
 	state->last_ack_us = ack->now_us;
@@ -276,7 +292,7 @@ EBB_INLINE void ebb_cubic_on_idle(struct ebb_cubic_state *state,
 				  const struct ebb_cubic_params *params)
 {
 	(void)params;
-	ebb_sender_follow(&state->window, event->cwnd_pkts, event->ssthresh_pkts);
+	ebb_cubic_follow(state, event->cwnd_pkts, event->ssthresh_pkts);
 	if (state->now.has_epoch)
 		ebb_cubic_stop_clock(state, event->now_us, event->idle_us);
 	state->last_ack_us = event->now_us;

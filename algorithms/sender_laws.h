@@ -12,10 +12,13 @@
 #define EBB_SENDER_LAWS_H
 
 #include "cubic.h"
+#include "cubic_plus.h"
+#include "ledbat.h"
 #include "reno.h"
-#include "vegas.h"
+#include "reno_plus.h"
 #include "tcp_lp.h"
 #include "tcp_lp_ecn.h"
+#include "vegas.h"
 
 #define EBB_SENDER_LAWS(X)                                                            \
 	X(101, reno, "reno", EBB_RENO_PARAMS, 0,                                      \
@@ -24,9 +27,15 @@
 	  "CUBIC (RFC 9438), HyStart++: what most of the Internet sends with")        \
 	X(103, vegas, "vegas", EBB_VEGAS_PARAMS, 0,                                   \
 	  "Vegas (1994): keeps two to four segments of its own in the queue")         \
+	X(105, cubic_plus, "cubic+", EBB_CUBIC_PLUS_PARAMS, 0,                        \
+	  "Cubic+ (2016): cubic that holds its window when queues build up")          \
+	X(106, reno_plus, "reno+", EBB_RENO_PLUS_PARAMS, 0,                           \
+	  "reno with the delayed window update of Cubic+")                            \
 	X(107, tcp_lp, "tcp-lp", EBB_TCP_LP_PARAMS, 0,                                \
 	  "TCP-LP (Rice, 2006): steps aside as soon as one-way delays rise")          \
 	X(108, tcp_lp_ecn, "tcp-lp-ecn", EBB_TCP_LP_ECN_PARAMS, EBB_SENDER_NEEDS_ECN, \
-	  "TCP-LP/ECN: as tcp-lp, told by the routers' congestion marks")
+	  "TCP-LP/ECN: as tcp-lp, told by the routers' congestion marks")             \
+	X(109, ledbat, "ledbat", EBB_LEDBAT_PARAMS, 0,                                \
+	  "LEDBAT (RFC 6817): steers its own queueing delay to a target")
 
 #endif /* EBB_SENDER_LAWS_H */

@@ -441,6 +441,22 @@ fn a_host_without_a_smoothed_rtt_reads_the_curve_now() {
 }
 
 #[test]
+fn a_window_that_others_lowered_is_not_restored_at_once() {
+    let mut flow = flow("cubic", 20);
+    lose(&mut flow);
+    // Reno's part rules at an RTT of 10 ms: to 40 segments in 0.32 s, as above.
+    drive(&mut flow, START_US, START_US + 320_000, 10_000);
+    let now_us = START_US + 330_000;
+    flow.on_ack(&SenderAck {
+        cwnd_pkts: 10,
+        ssthresh_pkts: 10,
+        ..ack(&flow, now_us, 10, 10_000)
+    });
+    // The curve is at 16 segments: half a window more at the most.
+    assert!(flow.window().cwnd_pkts <= 15);
+}
+
+#[test]
 fn as_linux_it_reads_the_curve_at_the_least_rtt() {
     // The least RTT is 20 ms, the smoothed one 2 s: the RFC looks 2 s ahead.
     let grown = |policy| {
