@@ -12,7 +12,7 @@
  * 2. As difference 6 of tcp_lp.h (resume_x1024).
  * 3. No growth while the application does not fill the window [RFC7661 §4.1].
  *
- * Domain: windows below 2^30 segments. Small segments as in tcp_lp.h. State: 64 bytes.
+ * Domain: windows below 2^30 segments. Small segments as in tcp_lp.h. State: 56 bytes.
  */
 #ifndef EBB_TCP_LP_ECN_H
 #define EBB_TCP_LP_ECN_H
