@@ -14,6 +14,7 @@
 #include "cubic.h"
 #include "cubic_plus.h"
 #include "ledbat.h"
+#include "ledbat_pp.h"
 #include "reno.h"
 #include "reno_plus.h"
 #include "tcp_lp.h"
@@ -36,6 +37,8 @@
 	X(108, tcp_lp_ecn, "tcp-lp-ecn", EBB_TCP_LP_ECN_PARAMS, EBB_SENDER_NEEDS_ECN, \
 	  "TCP-LP/ECN: as tcp-lp, told by the routers' congestion marks")             \
 	X(109, ledbat, "ledbat", EBB_LEDBAT_PARAMS, 0,                                \
-	  "LEDBAT (RFC 6817): steers its own queueing delay to a target")
+	  "LEDBAT (RFC 6817): steers its own queueing delay to a target")             \
+	X(110, ledbat_pp, "ledbat++", EBB_LEDBAT_PP_PARAMS, 0,                        \
+	  "LEDBAT++ (after its implementations): 60 ms, and slowdowns to see the empty path")
 
 #endif /* EBB_SENDER_LAWS_H */
