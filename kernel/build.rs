@@ -11,8 +11,9 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     rerun_on_change_of_headers(&kernel.join("bpf"));
     rerun_on_change_of_headers(&algorithms);
-    compile(&kernel, &algorithms, &out, "receiver");
-    compile(&kernel, &algorithms, &out, "replay");
+    for name in ["receiver", "sender", "replay", "replay_sender"] {
+        compile(&kernel, &algorithms, &out, name);
+    }
 }
 
 fn compile(kernel: &Path, algorithms: &Path, out: &Path, name: &str) {

@@ -7,9 +7,10 @@
 #define EBB_CONTROL_H
 
 #include "contract.h"
+#include "sender.h"
 
 /* Changes whenever a struct of this file or the flow's storage changes. */
-#define EBB_CONTROL_VERSION 2u
+#define EBB_CONTROL_VERSION 3u
 
 /* Live: the owner writes it, through a mapping of the map, while programs run. */
 struct ebb_control {
@@ -31,7 +32,8 @@ struct ebb_config {
 	u32 law_number;
 	u32 is_marked_only; /* act on marked sockets only (ebb attach PID) */
 	u32 is_tracing;
-	u32 reserved;
+	u32 needs_ecn;            /* a sender law whose connections negotiate ECN */
+	char congestion_name[16]; /* of a sender law as TCP_CONGESTION has it */
 };
 
 /* Per-CPU counts since the programs were loaded. */
@@ -71,6 +73,30 @@ struct ebb_trace_record {
 	u32 rwnd_bytes; /* the law's answer */
 	u32 reserved;
 	union ebb_law_input input;
+};
+
+/* What a sender law was told. */
+#define EBB_TRACE_SENDER_START 11u
+#define EBB_TRACE_SENDER_ACK 12u
+#define EBB_TRACE_LOSS 13u
+#define EBB_TRACE_TIMEOUT 14u
+#define EBB_TRACE_UNDO 15u
+#define EBB_TRACE_IDLE 16u
+
+union ebb_sender_input {
+	struct ebb_sender_start start;
+	struct ebb_sender_ack ack;
+	struct ebb_sender_event event;
+};
+
+/* One call of a sender law. */
+struct ebb_sender_trace_record {
+	u64 cookie;
+	u32 kind; /* EBB_TRACE_… */
+	u32 order;
+	u32 cwnd_pkts; /* the law's answer */
+	u32 ssthresh_pkts;
+	union ebb_sender_input input;
 };
 
 /* One connection as ebb_show tells it, followed by the law's state. */

@@ -10,6 +10,7 @@
 
 #include "kernel_types.h"
 #include "maps.h"
+#include "connections.h"
 #include "packet.h"
 
 /* TCP's largest window: no limit at all. */

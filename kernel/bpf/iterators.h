@@ -8,51 +8,12 @@
 
 #include "flow.h"
 
-#define EBB_MAX_CGROUP_DEPTH 32
-
-/* Whether the socket belongs to the attached cgroup or one below it. */
-EBB_INLINE int ebb_is_in_cgroup(struct tcp_sock *tp)
-{
-	struct sock *sk = (struct sock *)tp;
-	struct cgroup *cgroup = sk->sk_cgrp_data.cgroup;
-
-	for (int i = 0; i < EBB_MAX_CGROUP_DEPTH; i++) {
-		struct cgroup_subsys_state *parent;
-
-		if (!cgroup)
-			return 0;
-		if (BPF_CORE_READ(cgroup, kn, id) == config.cgroup_id)
-			return 1;
-		parent = BPF_CORE_READ(cgroup, self.parent);
-		if (!parent)
-			return 0;
-		cgroup = BPF_CORE_READ(parent, cgroup);
-	}
-	return 0;
-}
-
 EBB_INLINE int ebb_may_receive(struct sock_common *common)
 {
 	u8 state = common->skc_state;
 
 	return state == EBB_TCP_ESTABLISHED || state == EBB_TCP_FIN_WAIT1 ||
 	       state == EBB_TCP_FIN_WAIT2;
-}
-
-EBB_INLINE int ebb_speaks_to_itself(struct sock_common *common)
-{
-	if (common->skc_family == EBB_AF_INET)
-		return (common->skc_daddr & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) ||
-		       common->skc_daddr == common->skc_rcv_saddr;
-	for (int i = 0; i < 3; i++)
-		if (common->skc_v6_daddr.in6_u.u6_addr32[i] !=
-		    common->skc_v6_rcv_saddr.in6_u.u6_addr32[i])
-			return 0;
-	return common->skc_v6_daddr.in6_u.u6_addr32[3] ==
-		       common->skc_v6_rcv_saddr.in6_u.u6_addr32[3] ||
-	       (common->skc_v6_daddr.in6_u.u6_addr32[2] == bpf_htonl(0xffff) &&
-		(common->skc_v6_daddr.in6_u.u6_addr32[3] & bpf_htonl(0xff000000)) ==
-			bpf_htonl(0x7f000000));
 }
 
 EBB_INLINE void ebb_socket_clamp(struct tcp_sock *tp, u32 window_bytes)
@@ -63,21 +24,8 @@ EBB_INLINE void ebb_socket_clamp(struct tcp_sock *tp, u32 window_bytes)
 /* Whether the connection is one that we act on and do not hold yet. */
 EBB_INLINE int ebb_is_wanted(struct sock_common *common, struct tcp_sock *tp)
 {
-	if (!ebb_may_receive(common) || !ebb_is_in_cgroup(tp))
-		return 0;
-	if (config.is_marked_only && !bpf_sk_storage_get(&ebb_marks, tp, 0, 0)) {
-		EBB_COUNT(skipped_unmarked, 1);
-		return 0;
-	}
-	if (ebb_speaks_to_itself(common)) {
-		EBB_COUNT(skipped_loopback, 1);
-		return 0;
-	}
-	if (bpf_core_field_exists(tp->is_mptcp) && tp->is_mptcp) {
-		EBB_COUNT(skipped_mptcp, 1);
-		return 0;
-	}
-	return !bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
+	return ebb_may_receive(common) && ebb_is_chosen(common, tp) &&
+	       !bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
 }
 
 SEC("iter/tcp")
@@ -141,9 +89,6 @@ EBB_INLINE void ebb_describe(struct ebb_flow_record *record, const struct ebb_fl
 	record->payload_bytes = flow->payload_bytes;
 	record->segments = flow->segments;
 	record->acks = flow->acks;
-	record->family = common->skc_family;
-	record->local_port = common->skc_num;
-	record->peer_port = bpf_ntohs(common->skc_dport);
 	record->rwnd_bytes = flow->law.rwnd_bytes;
 	record->window_bytes = tp->rcv_wnd;
 	record->mss_bytes = ebb_mss(flow);
@@ -151,13 +96,7 @@ EBB_INLINE void ebb_describe(struct ebb_flow_record *record, const struct ebb_fl
 	record->law_number = config.law_number;
 	record->state_bytes = sizeof(flow->law);
 	record->is_clamped = flow->is_clamped;
-	if (record->family == EBB_AF_INET) {
-		*(u32 *)record->local = common->skc_rcv_saddr;
-		*(u32 *)record->peer = common->skc_daddr;
-	} else {
-		BPF_CORE_READ_INTO(&record->local, common, skc_v6_rcv_saddr);
-		BPF_CORE_READ_INTO(&record->peer, common, skc_v6_daddr);
-	}
+	ebb_describe_ends(record, common);
 }
 
 SEC("iter/tcp")

@@ -26,6 +26,9 @@ struct sock_common {
 	u16 skc_num;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
+	struct {
+		u64 counter;
+	} skc_cookie;
 };
 
 struct cgroup_subsys_state {
@@ -49,9 +52,12 @@ struct sock_cgroup_data {
 struct sock {
 	struct sock_common __sk_common;
 	struct sock_cgroup_data sk_cgrp_data;
+	u32 sk_pacing_status;
+	unsigned long sk_pacing_rate;
 };
 
 struct inet_connection_sock {
+	u8 icsk_ca_state : 5;
 	struct {
 		u16 rcv_mss;
 	} icsk_ack;
@@ -59,6 +65,7 @@ struct inet_connection_sock {
 
 struct tcp_options_received {
 	u32 rcv_tsval;
+	u32 rcv_tsecr;
 	u16 tstamp_ok : 1;
 	u16 rcv_wscale : 4;
 };
@@ -74,10 +81,46 @@ struct tcp_sock {
 	u32 rcv_wup;
 	u32 window_clamp;
 	u8 is_mptcp;
+	u64 tcp_mstamp;
+	u32 snd_una;
+	u32 snd_nxt;
+	u32 snd_cwnd;
+	u32 snd_cwnd_clamp;
+	u32 snd_ssthresh;
+	u32 prior_ssthresh;
+	u32 prior_cwnd;
+	u32 undo_marker;
+	u32 max_packets_out;
+	u32 packets_out;
+	u32 sacked_out;
+	u32 lost_out;
+	u32 retrans_out;
+	u32 delivered;
+	u32 delivered_ce;
+	u32 lost;
+	u32 app_limited;
+	u32 srtt_us; /* shifted left by 3 */
+	u8 ecn_flags;
+	u8 is_cwnd_limited : 1;
 	struct tcp_options_received rx_opt;
 	struct {
 		u32 rtt_us;
 	} rcv_rtt_est;
+};
+
+struct ack_sample {
+	int rtt_us;
+};
+
+struct rate_sample {
+	u32 prior_delivered;
+	int delivered;
+	long interval_us;
+	long rtt_us;
+	int losses;
+	u32 acked_sacked;
+	u32 prior_in_flight;
+	u8 is_app_limited;
 };
 
 struct task_struct {
@@ -99,6 +142,25 @@ struct bpf_iter__tcp {
 	struct sock_common *sk_common;
 };
 
+/*
+ * The table of a congestion control: libbpf matches it by the members' names with the
+ * kernel's. What the owner fills in before loading comes first.
+ */
+struct tcp_congestion_ops {
+	char name[16];
+	u32 flags;
+	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
+	u32 (*ssthresh)(struct sock *sk);
+	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
+	void (*set_state)(struct sock *sk, u8 new_state);
+	void (*cwnd_event)(struct sock *sk, u32 event);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs);
+	u32 (*undo_cwnd)(struct sock *sk);
+	u32 (*sndbuf_expand)(struct sock *sk);
+};
+
 /* From the kernel's headers, where Debian 12's are too old or clash with libc's. */
 #define EBB_AF_INET 2
 #define EBB_AF_INET6 10
@@ -106,9 +168,19 @@ struct bpf_iter__tcp {
 #define EBB_IPPROTO_TCP 6
 #define EBB_SOL_TCP 6
 #define EBB_TCP_WINDOW_CLAMP 10
+#define EBB_TCP_CONGESTION 13
+#define EBB_TCP_BPF_SNDCWND_CLAMP 1002
 #define EBB_TCP_BPF_SOCK_OPS_CB_FLAGS 1008
 #define EBB_TCP_ESTABLISHED 1
+#define EBB_TCP_SYN_SENT 2
 #define EBB_TCP_FIN_WAIT1 4
 #define EBB_TCP_FIN_WAIT2 5
+#define EBB_TCP_CLOSE_WAIT 8
+#define EBB_TCP_INFINITE_SSTHRESH 0x7fffffff
+#define EBB_TCP_ECN_OK 1
+#define EBB_CA_EVENT_TX_START 0
+#define EBB_CA_EVENT_LOSS 3
+#define EBB_SK_PACING_NONE 0
+#define EBB_SK_PACING_NEEDED 1
 
 #endif /* EBB_KERNEL_TYPES_H */

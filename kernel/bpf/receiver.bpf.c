@@ -60,25 +60,6 @@ EBB_INLINE void ebb_set_clamp(struct bpf_sock_ops *ops, u32 window_bytes)
 	bpf_setsockopt(ops, EBB_SOL_TCP, EBB_TCP_WINDOW_CLAMP, &window_bytes, sizeof(window_bytes));
 }
 
-EBB_INLINE int ebb_is_loopback(struct bpf_sock_ops *ops)
-{
-	if (ops->family == EBB_AF_INET)
-		return (ops->remote_ip4 & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) ||
-		       ops->remote_ip4 == ops->local_ip4;
-	if (ops->remote_ip6[0] != ops->local_ip6[0] || ops->remote_ip6[1] != ops->local_ip6[1] ||
-	    ops->remote_ip6[2] != ops->local_ip6[2])
-		return 0;
-	/* One's own address: ::1 and ::ffff:127.0.0.1 speak to themselves as well. */
-	return ops->remote_ip6[3] == ops->local_ip6[3] ||
-	       (ops->remote_ip6[2] == bpf_htonl(0xffff) &&
-		(ops->remote_ip6[3] & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000));
-}
-
-EBB_INLINE int ebb_is_mptcp(const struct tcp_sock *tp)
-{
-	return bpf_core_field_exists(tp->is_mptcp) && tp->is_mptcp;
-}
-
 /* TCP rounds the window up to a multiple of its scale: less makes no difference. */
 EBB_INLINE int ebb_is_same_window(const struct tcp_sock *tp, u32 a_bytes, u32 b_bytes)
 {
@@ -239,32 +220,5 @@ int ebb_sockops(struct bpf_sock_ops *ops)
 	return 1;
 }
 
-/* ---- marking the sockets of chosen processes ---- */
-
-#define EBB_MAX_ANCESTORS 8
-
-SEC("cgroup/sock_create")
-int ebb_sock_create(struct bpf_sock *sk)
-{
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
-
-	if (sk->type != EBB_SOCK_STREAM ||
-	    (sk->family != EBB_AF_INET && sk->family != EBB_AF_INET6))
-		return 1;
-	if (control.is_released)
-		return 1;
-	for (int i = 0; i <= EBB_MAX_ANCESTORS; i++) {
-		u32 tgid = task->tgid;
-
-		if (bpf_map_lookup_elem(&ebb_processes, &tgid)) {
-			bpf_sk_storage_get(&ebb_marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-			return 1;
-		}
-		if (tgid <= 1)
-			return 1;
-		task = task->real_parent;
-	}
-	return 1;
-}
-
 #include "iterators.h"
+#include "marking.h"

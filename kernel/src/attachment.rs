@@ -7,7 +7,7 @@ use crate::flows::{Flow, parse_flows};
 use crate::layout::{Config, Counters};
 use crate::lease;
 use crate::processes::{self, Namespaces};
-use crate::programs::{LoadOptions, Programs, RunTime};
+use crate::programs::{LoadOptions, Programs, Purpose, RunTime};
 use crate::recorder::Recorder;
 use crate::sweep;
 use ebb_algorithms::Policy;
@@ -108,7 +108,8 @@ impl State {
 
 impl Attachment {
     /// Puts the connections of a cgroup, those that exist and those to come, under a
-    /// policy.
+    /// policy: what they receive if the law is one of the receiving end, what they send
+    /// otherwise. One attachment of each kind can act on a cgroup.
     ///
     /// *Errors*: [`Error::AlreadyAttached`] if a living Ebb acts on them already;
     /// [`Error::NoProcess`]; [`Error::InnerPidNamespace`]; [`Error::NotPermitted`];
@@ -120,18 +121,17 @@ impl Attachment {
             return Err(Error::InnerPidNamespace);
         }
         sweep::sweep(cgroup)?;
-        sweep::refuse_conflict(cgroup, is_marked_only)?;
+        sweep::refuse_conflict(cgroup, policy.law().side(), is_marked_only)?;
         let config = Config {
             cgroup_id: cgroup.id(),
-            law_number: policy.law().number,
             is_marked_only: is_marked_only.into(),
             is_tracing: options.trace.is_some().into(),
-            reserved: 0,
+            ..Config::default()
         };
         let programs = Programs::load(&LoadOptions {
             config,
+            purpose: Purpose::Law(policy.law()),
             predecessor: None,
-            flows: None,
         })?;
         let recorder = options
             .trace
@@ -155,9 +155,16 @@ impl Attachment {
     /// Changes the policy. With the same law it is live for every connection at once;
     /// another law starts afresh on each, and none is unlimited in between.
     ///
-    /// *Errors*: [`Error::Ended`]; [`Error::TraceHoldsOneLaw`].
+    /// *Errors*: [`Error::Ended`]; [`Error::TraceHoldsOneLaw`]; [`Error::OtherEnd`].
     pub fn set_policy(&mut self, policy: &Policy) -> Result<()> {
         let mut state = self.living()?;
+        let side = state.policy.law().side();
+        if policy.law().side() != side {
+            return Err(Error::OtherEnd {
+                law: policy.law().name,
+                side,
+            });
+        }
         if policy.law().number == state.policy.law().number {
             state.programs.control.set_params(policy.values());
             state.policy = policy.clone();
@@ -320,15 +327,13 @@ impl Shared {
     fn change_law(&self, state: &mut State, policy: &Policy) -> Result<()> {
         let config = Config {
             cgroup_id: self.cgroup.id(),
-            law_number: policy.law().number,
             is_marked_only: self.is_marked_only.into(),
-            is_tracing: 0,
-            reserved: 0,
+            ..Config::default()
         };
         let successor = Programs::load(&LoadOptions {
             config,
+            purpose: Purpose::Law(policy.law()),
             predecessor: Some(&state.programs),
-            flows: None,
         })?;
         let control = &successor.control;
         control.initialise(policy, state.is_observing, self.is_marked_only);

@@ -89,6 +89,15 @@ pub enum Error {
         /// What libbpf and the verifier said.
         reason: String,
     },
+    /// A congestion control of this name exists already.
+    #[error(
+        "the kernel has a congestion control '{name}' already, perhaps of another Ebb; \
+         'ebb status' tells, 'ebb detach --all' ends it"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
     /// A system call on a loaded program failed.
     #[error("cannot {action} {what}: {source}")]
     Program {
@@ -110,6 +119,14 @@ pub enum Error {
     /// A trace holds the inputs of one law only.
     #[error("the law cannot be changed while a trace is recorded; detach first")]
     TraceHoldsOneLaw,
+    /// An attachment acts on one end.
+    #[error("{law} is no {side} law, as this attachment needs; attach it on its own")]
+    OtherEnd {
+        /// The law.
+        law: &'static str,
+        /// The end that the attachment acts on.
+        side: ebb_algorithms::Side,
+    },
     /// The attachment has ended, for the reason given.
     #[error("no longer attached to cgroup {cgroup}: {reason}; attach again")]
     Ended {

@@ -4,7 +4,7 @@
 use ebb_algorithms::MAX_PARAMS;
 
 /// `EBB_CONTROL_VERSION`.
-pub(crate) const CONTROL_VERSION: u32 = 2;
+pub(crate) const CONTROL_VERSION: u32 = 3;
 
 /// `struct ebb_control`.
 #[repr(C)]
@@ -30,7 +30,8 @@ pub(crate) struct Config {
     pub law_number: u32,
     pub is_marked_only: u32,
     pub is_tracing: u32,
-    pub reserved: u32,
+    pub needs_ecn: u32,
+    pub congestion_name: [u8; 16],
 }
 
 /// What the programs counted since they were attached.
@@ -92,7 +93,7 @@ pub(crate) struct FlowRecord {
 }
 
 const _: () = assert!(size_of::<Control>() == 8 + 8 * 4 + 2 * 4 * MAX_PARAMS);
-const _: () = assert!(size_of::<Config>() == 24);
+const _: () = assert!(size_of::<Config>() == 40);
 const _: () = assert!(size_of::<Counters>() == 14 * 8);
 const _: () = assert!(size_of::<FlowRecord>() == 5 * 8 + 10 * 4 + 32);
 

@@ -29,9 +29,11 @@ pub mod features;
 pub mod trace;
 
 mod attachment;
+mod congestion;
 mod control;
 mod error;
 mod flows;
+mod laws;
 mod layout;
 mod lease;
 mod messages;
@@ -43,8 +45,10 @@ mod sys;
 mod testing;
 
 pub use attachment::{AttachOptions, Attachment, Ending, Selection};
+pub use congestion::congestion_name;
 pub use error::{Error, Result};
 pub use flows::Flow;
+pub use laws::LoadedLaws;
 pub use layout::Counters;
 pub use programs::{RunStatistics, RunTime};
 pub use sweep::{detach_all, owner_of, sweep};

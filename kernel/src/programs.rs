@@ -1,34 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The receiver's programs, loaded: their descriptors, their maps, the live control.
+//! The programs of one end, loaded: their descriptors, their maps, the live control.
 
+use crate::congestion::{self, Registration};
 use crate::control::{CONTROL_MAP, ControlMapping};
 use crate::error::{Error, Result};
 use crate::layout::{Config, Counters};
 use crate::processes::Namespaces;
 use crate::sys::{self, Hook};
+use ebb_algorithms::{LawInfo, Policy, Side};
 use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// The compiled programs.
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/receiver.bpf.o"));
+/// The compiled programs of the receiving end.
+static RECEIVER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/receiver.bpf.o"));
+/// Those of the sending end.
+static SENDER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sender.bpf.o"));
 
-/// Name of the map that holds the governed connections.
-pub(crate) const FLOWS_MAP: &str = "ebb_flows";
+/// The maps that hold the governed connections: of the receiving end, of the sending end.
+const FLOWS_MAPS: [(&str, Side); 2] =
+    [("ebb_flows", Side::Receiver), ("ebb_origins", Side::Sender)];
 /// What the names of all our programs begin with.
 pub(crate) const PROGRAM_PREFIX: &str = "ebb_";
 
 const TRACE_BUFFER_BYTES: u32 = 16 << 20;
 
+/// The end at which programs act on the connections that a map holds, by its name.
+pub(crate) fn side_of_flows(map: &str) -> Option<Side> {
+    let found = FLOWS_MAPS.iter().find(|(name, _)| *name == map);
+    found.map(|(_, side)| *side)
+}
+
 /// What is fixed before loading.
 pub(crate) struct LoadOptions<'a> {
+    /// What to act on; [`Programs::load`] fills in what follows from the law.
     pub config: Config,
+    /// What to load the programs for.
+    pub purpose: Purpose<'a>,
     /// Keeps marks, chosen processes and counts of the programs that are replaced.
     pub predecessor: Option<&'a Programs>,
-    /// Storage of connections of programs whose owner died, to be let go.
-    pub flows: Option<BorrowedFd<'a>>,
+}
+
+/// What programs are loaded for.
+pub(crate) enum Purpose<'a> {
+    /// To run a law.
+    Law(&'static LawInfo),
+    /// To let go the connections in this storage, whose owner died.
+    Release(Side, BorrowedFd<'a>),
+}
+
+impl Purpose<'_> {
+    fn side(&self) -> Side {
+        match self {
+            Self::Law(law) => law.side(),
+            Self::Release(side, _) => *side,
+        }
+    }
 }
 
 /// How much time a program has taken.
@@ -66,7 +95,7 @@ impl RunStatistics {
 
 /// The loaded programs; they vanish with this unless they are attached.
 pub(crate) struct Programs {
-    ingress: OwnedFd,
+    ingress: Option<OwnedFd>,
     sockops: OwnedFd,
     sock_create: Option<OwnedFd>,
     adopt: OwnedFd,
@@ -76,30 +105,82 @@ pub(crate) struct Programs {
     processes: OwnedFd,
     counters: OwnedFd,
     trace: OwnedFd,
+    /// The governed connections.
+    flows: OwnedFd,
+    /// Keeps a sender law selectable.
+    registration: Option<Registration>,
     pub(crate) control: ControlMapping,
 }
 
 impl Programs {
     /// Loads the programs; nothing is attached yet.
     pub(crate) fn load(options: &LoadOptions<'_>) -> Result<Self> {
-        let mut open = open_object()?;
-        prepare(&mut open, options)?;
-        let object = load_object(open)?;
-        let is_marked_only = options.config.is_marked_only != 0;
+        match options.purpose {
+            Purpose::Law(law) if law.side() == Side::Sender => {
+                congestion::with_free_name(law, |name| Self::load_as(options, Some((name, None))))
+            }
+            _ => Self::load_as(options, None),
+        }
+    }
+
+    /// Loads a sender law that any program may select by this name.
+    pub(crate) fn load_for_everybody(
+        options: &LoadOptions<'_>,
+        policy: &Policy,
+        name: &str,
+    ) -> Result<Self> {
+        Self::load_as(options, Some((name, Some(policy))))
+    }
+
+    /// Loads them, a sender law under the name that it is to have as a congestion control;
+    /// its parameters are in place before anybody can select it.
+    fn load_as(
+        options: &LoadOptions<'_>,
+        registered: Option<(&str, Option<&Policy>)>,
+    ) -> Result<Self> {
+        let name = registered.map(|(name, _)| name);
+        let side = options.purpose.side();
+        let mut config = options.config;
+        if let Purpose::Law(law) = options.purpose {
+            config.law_number = law.number;
+            config.needs_ecn = law.needs_ecn().into();
+        }
+        config.congestion_name = congestion::name_bytes(name.unwrap_or_default());
+        let mut open = open_object(side)?;
+        prepare(&mut open, options, &config)?;
+        if side == Side::Sender {
+            congestion::prepare(&mut open, &options.purpose, name)?;
+        }
+        let mut object = load_object(open, side)?;
+        let mut programs = Self::of(&object, side, config.is_marked_only != 0)?;
+        if let (Purpose::Law(law), Some((name, policy))) = (&options.purpose, registered) {
+            if let Some(policy) = policy {
+                programs.control.initialise(policy, false, false);
+            }
+            programs.registration = Some(Registration::of(&mut object, law, name)?);
+        }
+        Ok(programs)
+    }
+
+    fn of(object: &Object, side: Side, is_marked_only: bool) -> Result<Self> {
         Ok(Self {
-            ingress: program(&object, "ebb_ingress")?,
-            sockops: program(&object, "ebb_sockops")?,
-            sock_create: is_marked_only
-                .then(|| program(&object, "ebb_sock_create"))
+            ingress: (side == Side::Receiver)
+                .then(|| program(object, "ebb_ingress"))
                 .transpose()?,
-            adopt: program(&object, "ebb_adopt")?,
-            release: program(&object, "ebb_release")?,
-            show: program(&object, "ebb_show")?,
-            marks: map(&object, "ebb_marks")?,
-            processes: map(&object, "ebb_processes")?,
-            counters: map(&object, "ebb_counters")?,
-            trace: map(&object, "ebb_trace")?,
-            control: ControlMapping::of(map(&object, CONTROL_MAP)?)?,
+            sockops: program(object, "ebb_sockops")?,
+            sock_create: is_marked_only
+                .then(|| program(object, "ebb_sock_create"))
+                .transpose()?,
+            adopt: program(object, "ebb_adopt")?,
+            release: program(object, "ebb_release")?,
+            show: program(object, "ebb_show")?,
+            marks: map(object, "ebb_marks")?,
+            processes: map(object, "ebb_processes")?,
+            counters: map(object, "ebb_counters")?,
+            trace: map(object, "ebb_trace")?,
+            flows: map(object, flows_map(side))?,
+            registration: None,
+            control: ControlMapping::of(map(object, CONTROL_MAP)?)?,
         })
     }
 
@@ -215,48 +296,52 @@ impl Programs {
 
     fn program_of(&self, hook: Hook) -> Option<BorrowedFd<'_>> {
         match hook {
-            Hook::Ingress => Some(self.ingress.as_fd()),
+            Hook::Ingress => self.ingress.as_ref().map(AsFd::as_fd),
             Hook::SockOps => Some(self.sockops.as_fd()),
             Hook::SockCreate => self.sock_create.as_ref().map(AsFd::as_fd),
         }
     }
 }
 
-fn open_object() -> Result<OpenObject> {
+fn flows_map(side: Side) -> &'static str {
+    let found = FLOWS_MAPS.iter().find(|(_, of)| *of == side);
+    found.map_or("", |(name, _)| name)
+}
+
+fn open_object(side: Side) -> Result<OpenObject> {
+    let (name, bytes) = match side {
+        Side::Receiver => ("ebb_receiver", RECEIVER),
+        Side::Sender => ("ebb_sender", SENDER),
+    };
     ObjectBuilder::default()
-        .name("ebb_receiver")
-        .and_then(|builder| builder.open_memory(OBJECT))
+        .name(name)
+        .and_then(|builder| builder.open_memory(bytes))
         .map_err(|error| load_error("the compiled programs", &error))
 }
 
-fn prepare(open: &mut OpenObject, options: &LoadOptions<'_>) -> Result<()> {
+fn prepare(open: &mut OpenObject, options: &LoadOptions<'_>, config: &Config) -> Result<()> {
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
-        let reused = match name.as_str() {
-            FLOWS_MAP => options.flows,
-            "ebb_marks" => options.predecessor.map(|old| old.marks.as_fd()),
-            "ebb_processes" => options.predecessor.map(|old| old.processes.as_fd()),
-            "ebb_counters" => options.predecessor.map(|old| old.counters.as_fd()),
-            _ => None,
-        };
-        let done = match (reused, name.as_str()) {
+        let done = match (reused(&name, options), name.as_str()) {
             (Some(fd), _) => map.reuse_fd(fd),
             (None, ".rodata.config") => {
-                let config = options.config;
                 // SAFETY: plain integers without padding.
                 let bytes = unsafe {
-                    std::slice::from_raw_parts((&raw const config).cast(), size_of::<Config>())
+                    std::slice::from_raw_parts(
+                        std::ptr::from_ref(config).cast(),
+                        size_of::<Config>(),
+                    )
                 };
                 map.set_initial_value(bytes)
             }
-            (None, "ebb_trace") if options.config.is_tracing != 0 => {
+            (None, "ebb_trace") if config.is_tracing != 0 => {
                 map.set_max_entries(TRACE_BUFFER_BYTES)
             }
             _ => Ok(()),
         };
         done.map_err(|error| load_error(&format!("map {name}"), &error))?;
     }
-    if options.config.is_marked_only == 0 {
+    if config.is_marked_only == 0 {
         for mut program in open.progs_mut() {
             if program.name() == "ebb_sock_create" {
                 program.set_autoload(false);
@@ -266,14 +351,28 @@ fn prepare(open: &mut OpenObject, options: &LoadOptions<'_>) -> Result<()> {
     Ok(())
 }
 
-fn load_object(open: OpenObject) -> Result<Object> {
+/// The map that takes the place of one of the object's.
+fn reused<'a>(name: &str, options: &'a LoadOptions<'_>) -> Option<BorrowedFd<'a>> {
+    let predecessor = options.predecessor;
+    match (name, &options.purpose) {
+        ("ebb_marks", _) => predecessor.map(|old| old.marks.as_fd()),
+        ("ebb_processes", _) => predecessor.map(|old| old.processes.as_fd()),
+        ("ebb_counters", _) => predecessor.map(|old| old.counters.as_fd()),
+        // Whose connection it was before is to be remembered through a change of the law.
+        ("ebb_origins", Purpose::Law(_)) => predecessor.map(|old| old.flows.as_fd()),
+        (name, Purpose::Release(side, flows)) if name == flows_map(*side) => Some(*flows),
+        _ => None,
+    }
+}
+
+fn load_object(open: OpenObject, side: Side) -> Result<Object> {
     crate::messages::collect();
     let loaded = open.load();
     let said = crate::messages::take();
     loaded.map_err(|error| match crate::features::explain() {
         Err(missing) => missing,
         Ok(()) => Error::Load {
-            what: "the receiver's programs".to_owned(),
+            what: format!("the {side}'s programs"),
             reason: format!("{error}{}", crate::messages::tail(&said)),
         },
     })
@@ -311,7 +410,7 @@ fn missing(name: &str) -> Error {
     }
 }
 
-fn load_error(what: &str, error: &libbpf_rs::Error) -> Error {
+pub(crate) fn load_error(what: &str, error: &libbpf_rs::Error) -> Error {
     Error::Load {
         what: what.to_owned(),
         reason: format!("{error:#}"),

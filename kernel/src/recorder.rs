@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::sys;
-use crate::trace::{RECORD_BYTES, TraceWriter};
+use crate::trace::{TraceWriter, record_bytes};
 use ebb_algorithms::Policy;
 use libbpf_rs::{MapHandle, RingBufferBuilder};
 use std::io;
@@ -31,7 +31,8 @@ impl Recorder {
             .map_err(failed)?;
         let is_stopping = Arc::new(AtomicBool::new(false));
         let stopping = Arc::clone(&is_stopping);
-        let thread = std::thread::spawn(move || record(writer, &map, &stopping));
+        let length = record_bytes(policy.law().side());
+        let thread = std::thread::spawn(move || record(writer, length, &map, &stopping));
         Ok(Self {
             path,
             is_stopping,
@@ -56,12 +57,17 @@ fn trace_error(path: &Path, source: io::Error) -> Error {
     }
 }
 
-fn record(mut writer: TraceWriter, map: &MapHandle, is_stopping: &AtomicBool) -> io::Result<()> {
+fn record(
+    mut writer: TraceWriter,
+    length: usize,
+    map: &MapHandle,
+    is_stopping: &AtomicBool,
+) -> io::Result<()> {
     let mut written = Ok(());
     {
         let mut builder = RingBufferBuilder::new();
         builder
-            .add(map, |bytes| match bytes.get(..RECORD_BYTES) {
+            .add(map, |bytes| match bytes.get(..length) {
                 Some(bytes) if written.is_ok() => {
                     written = writer.write_raw(bytes);
                     0

@@ -6,8 +6,9 @@ use crate::control::{CONTROL_MAP, ControlMapping};
 use crate::error::{Error, Result};
 use crate::layout::{Config, Control};
 use crate::processes::Namespaces;
-use crate::programs::{FLOWS_MAP, LoadOptions, PROGRAM_PREFIX, Programs};
+use crate::programs::{LoadOptions, PROGRAM_PREFIX, Programs, Purpose, side_of_flows};
 use crate::sys::{self, Hook};
+use ebb_algorithms::Side;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ struct Found {
     hook: Hook,
     program: OwnedFd,
     control: Option<(Control, OwnedFd)>,
-    flows: Option<OwnedFd>,
+    flows: Option<(Side, OwnedFd)>,
 }
 
 impl Found {
@@ -67,14 +68,17 @@ pub fn owner_of(cgroup: &Cgroup) -> Option<(u32, String)> {
 }
 
 /// Refuses to act on connections that another Ebb acts on: two policies on one
-/// connection would undo each other's windows.
-pub(crate) fn refuse_conflict(cgroup: &Cgroup, is_marked_only: bool) -> Result<()> {
+/// connection would undo each other's windows. Each end has windows of its own.
+pub(crate) fn refuse_conflict(cgroup: &Cgroup, side: Side, is_marked_only: bool) -> Result<()> {
     let mut at = Some(cgroup.clone());
     while let Some(group) = at {
         for found in find(&group).iter().filter(|found| found.is_alive()) {
             let Some((control, _)) = &found.control else {
                 continue;
             };
+            if side_of_law(control.law_number) != Some(side) {
+                continue;
+            }
             // Attachments to chosen processes share a cgroup: each acts on its own.
             if control.is_marked_only != 0 && (is_marked_only || group.path() != cgroup.path()) {
                 continue;
@@ -88,6 +92,13 @@ pub(crate) fn refuse_conflict(cgroup: &Cgroup, is_marked_only: bool) -> Result<(
         at = group.parent();
     }
     Ok(())
+}
+
+fn side_of_law(number: u32) -> Option<Side> {
+    let law = ebb_algorithms::laws()
+        .iter()
+        .find(|law| law.number == number);
+    law.map(|law| law.side())
 }
 
 fn law_name(number: u32) -> String {
@@ -131,8 +142,11 @@ fn describe(hook: Hook, id: u32) -> Option<Found> {
             CONTROL_MAP => {
                 found.control = read_control(&map, info.value_bytes).map(|read| (read, map));
             }
-            FLOWS_MAP => found.flows = Some(map),
-            _ => {}
+            name => {
+                if let Some(side) = side_of_flows(name) {
+                    found.flows = Some((side, map));
+                }
+            }
         }
     }
     Some(found)
@@ -151,14 +165,14 @@ fn read_control(map: &OwnedFd, value_bytes: u32) -> Option<Control> {
 
 fn take_off(cgroup: &Cgroup, dead: Vec<Found>) -> Result<usize> {
     let mut released = Vec::new();
-    for flows in dead.iter().filter_map(|found| found.flows.as_ref()) {
+    for (side, flows) in dead.iter().filter_map(|found| found.flows.as_ref()) {
         // Connections without traffic have not been let go by the programs.
         let id = sys::map_info(flows.as_fd())
             .map(|info| info.id)
             .unwrap_or(0);
         if !released.contains(&id) {
             released.push(id);
-            if let Err(error) = release_left(cgroup, flows) {
+            if let Err(error) = release_left(cgroup, *side, flows) {
                 // Past their lease the programs only let go: they stay until they have.
                 tracing::warn!("connections of a dead Ebb go at their next segment: {error}");
                 return Ok(0);
@@ -184,7 +198,7 @@ fn take_off(cgroup: &Cgroup, dead: Vec<Found>) -> Result<usize> {
 }
 
 /// Walks over the connections with our own iterator on the dead one's storage.
-fn release_left(cgroup: &Cgroup, flows: &OwnedFd) -> Result<()> {
+fn release_left(cgroup: &Cgroup, side: Side, flows: &OwnedFd) -> Result<()> {
     let mut namespaces = Namespaces::default();
     namespaces.add_all();
     Programs::load(&LoadOptions {
@@ -192,8 +206,8 @@ fn release_left(cgroup: &Cgroup, flows: &OwnedFd) -> Result<()> {
             cgroup_id: cgroup.id(),
             ..Default::default()
         },
+        purpose: Purpose::Release(side, flows.as_fd()),
         predecessor: None,
-        flows: Some(flows.as_fd()),
     })
     .and_then(|programs| programs.release_existing(&namespaces))
 }

@@ -2,27 +2,44 @@
 //! Traces: every input of a law and its answers, as the kernel saw them.
 //!
 //! A file is little-endian throughout: a header of [`HEADER_BYTES`] — `EBBTRACE`, the
-//! format's version (u32), the law's number (u32), the number of parameters (u32), zero
-//! (u32), 48 parameters (u32 each, those at the start of the recording) — and records of
-//! [`RECORD_BYTES`]: the socket's cookie (u64), the kind (u32: 1 start, 2 segment, 3
-//! ack), the order of the call on that socket (u32, from 0), the law's answer in bytes
-//! (u32), zero (u32), and 56 bytes of input, which are the struct of `contract.h` of that
-//! kind followed by zeros.
+//! format's version (u32: 1 for a receiver law, 2 for a sender law), the law's number (u32),
+//! the number of parameters (u32), zero (u32), 48 parameters (u32 each, those at the start of
+//! the recording) — and records of [`record_bytes`]: the socket's cookie (u64), the kind (u32:
+//! 1 start, 2 segment, 3 ack; of a sender law 11 start, 12 ack, 13 loss, 14 time-out, 15 undo,
+//! 16 idle), the order of the call on that socket (u32, from 0), the law's answer (u32: the
+//! window in bytes, of a sender law in segments), zero (u32; of a sender law the threshold),
+//! and 56 bytes of input (112 of a sender law), which are the struct of `contract.h` or
+//! `sender.h` of that kind followed by zeros.
 
 use crate::error::{Error, Result};
-use ebb_algorithms::{Ack, LawInfo, MAX_PARAMS, Policy, Segment, Start, laws};
+use ebb_algorithms::{
+    Ack, LawInfo, MAX_PARAMS, Policy, Segment, SenderAck, SenderEvent, SenderStart, Side, Start,
+    laws,
+};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Size of a file's header.
 pub const HEADER_BYTES: usize = 24 + 4 * MAX_PARAMS;
-/// Size of each record.
-pub const RECORD_BYTES: usize = 80;
+/// Size of each record of a law of this end.
+pub const fn record_bytes(side: Side) -> usize {
+    match side {
+        Side::Receiver => INPUT_AT + size_of::<Segment>(),
+        Side::Sender => INPUT_AT + size_of::<SenderAck>(),
+    }
+}
+
 /// Where a record's input begins.
 const INPUT_AT: usize = 24;
 const MAGIC: &[u8; 8] = b"EBBTRACE";
-const VERSION: u32 = 1;
+
+const fn version(side: Side) -> u32 {
+    match side {
+        Side::Receiver => 1,
+        Side::Sender => 2,
+    }
+}
 
 /// What a law was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +50,18 @@ pub enum Input {
     Segment(Segment),
     /// A segment is about to be sent.
     Ack(Ack),
+    /// A sender law takes over a connection.
+    SenderStart(SenderStart),
+    /// Something was acknowledged.
+    SenderAck(SenderAck),
+    /// The host begins to repair a loss or to answer a mark.
+    Loss(SenderEvent),
+    /// The retransmission timer expired.
+    Timeout(SenderEvent),
+    /// The last loss or time-out was spurious.
+    Undo(SenderEvent),
+    /// The host sends after an idle time.
+    Idle(SenderEvent),
 }
 
 /// One call of a law.
@@ -42,8 +71,8 @@ pub struct Record {
     pub cookie: u64,
     /// The order of the calls on this socket, from 0.
     pub order: u32,
-    /// The law's answer after the call.
-    pub rwnd_bytes: u32,
+    /// The law's answer after the call: the window in bytes, of a sender law in segments.
+    pub answer: u32,
     /// What the law was told.
     pub input: Input,
 }
@@ -79,25 +108,27 @@ impl Trace {
             .get(..HEADER_BYTES)
             .filter(|header| &header[..8] == MAGIC)
             .ok_or_else(|| invalid("not a trace (it would begin with EBBTRACE)"))?;
-        if u32_at(header, 8) != VERSION {
-            return Err(invalid(
-                "a trace of another version of Ebb; this one reads version 1",
-            ));
-        }
         let number = u32_at(header, 12);
         let law = laws()
             .iter()
             .find(|law| law.number == number)
             .ok_or_else(|| invalid("a trace of a law that this Ebb does not have"))?;
+        let side = law.side();
+        if u32_at(header, 8) != version(side) {
+            return Err(invalid(
+                "a trace of another version of Ebb; this one reads version 1 of receiver laws \
+                 and version 2 of sender laws",
+            ));
+        }
         let count = (u32_at(header, 16) as usize).min(MAX_PARAMS);
         let params = (0..count)
             .map(|place| u32_at(header, 24 + 4 * place))
             .collect();
         let body = &bytes[HEADER_BYTES..];
-        if !body.len().is_multiple_of(RECORD_BYTES) {
+        if !body.len().is_multiple_of(record_bytes(side)) {
             return Err(invalid("the last record is cut off"));
         }
-        let records = body.chunks_exact(RECORD_BYTES).map(Record::parse);
+        let records = body.chunks_exact(record_bytes(side)).map(Record::parse);
         Ok(Self {
             law,
             params,
@@ -127,59 +158,96 @@ impl Trace {
 
 impl Record {
     /// The record as it stands in a file.
-    pub fn to_bytes(&self) -> [u8; RECORD_BYTES] {
-        let mut bytes = [0; RECORD_BYTES];
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; record_bytes(self.input.side())];
         bytes[..8].copy_from_slice(&self.cookie.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.input.kind().to_le_bytes());
         bytes[12..16].copy_from_slice(&self.order.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.rwnd_bytes.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.answer.to_le_bytes());
         let input = self.input.as_bytes();
         bytes[INPUT_AT..INPUT_AT + input.len()].copy_from_slice(input);
         bytes
     }
 
     fn parse(bytes: &[u8]) -> io::Result<Self> {
-        let input = &bytes[INPUT_AT..];
-        let input = match u32_at(bytes, 8) {
-            1 => Input::Start(Start::from_bytes(&input[..size_of::<Start>()])),
-            2 => Input::Segment(Segment::from_bytes(&input[..size_of::<Segment>()])),
-            3 => Input::Ack(Ack::from_bytes(&input[..size_of::<Ack>()])),
-            _ => return Err(invalid("a record is of no known kind")),
-        };
+        let input = Input::parse(u32_at(bytes, 8), &bytes[INPUT_AT..])
+            .ok_or_else(|| invalid("a record is of no known kind"))?;
         Ok(Self {
             cookie: u64::from(u32_at(bytes, 0)) | u64::from(u32_at(bytes, 4)) << 32,
             order: u32_at(bytes, 12),
-            rwnd_bytes: u32_at(bytes, 16),
+            answer: u32_at(bytes, 16),
             input,
         })
     }
 }
 
 impl Input {
+    fn parse(kind: u32, bytes: &[u8]) -> Option<Self> {
+        let sender = bytes.len() >= size_of::<SenderAck>();
+        let event = || SenderEvent::from_bytes(&bytes[..size_of::<SenderEvent>()]);
+        Some(match kind {
+            1 => Self::Start(Start::from_bytes(&bytes[..size_of::<Start>()])),
+            2 => Self::Segment(Segment::from_bytes(&bytes[..size_of::<Segment>()])),
+            3 => Self::Ack(Ack::from_bytes(&bytes[..size_of::<Ack>()])),
+            _ if !sender => return None,
+            11 => Self::SenderStart(SenderStart::from_bytes(&bytes[..size_of::<SenderStart>()])),
+            12 => Self::SenderAck(SenderAck::from_bytes(&bytes[..size_of::<SenderAck>()])),
+            13 => Self::Loss(event()),
+            14 => Self::Timeout(event()),
+            15 => Self::Undo(event()),
+            16 => Self::Idle(event()),
+            _ => return None,
+        })
+    }
+
     /// The kind's number in files and in the programs.
     pub fn kind(&self) -> u32 {
         match self {
             Self::Start(_) => 1,
             Self::Segment(_) => 2,
             Self::Ack(_) => 3,
+            Self::SenderStart(_) => 11,
+            Self::SenderAck(_) => 12,
+            Self::Loss(_) => 13,
+            Self::Timeout(_) => 14,
+            Self::Undo(_) => 15,
+            Self::Idle(_) => 16,
         }
     }
 
-    /// The struct of `contract.h`, byte by byte.
+    /// The end whose laws are told this.
+    pub fn side(&self) -> Side {
+        match self {
+            Self::Start(_) | Self::Segment(_) | Self::Ack(_) => Side::Receiver,
+            _ => Side::Sender,
+        }
+    }
+
+    /// The struct of `contract.h` or `sender.h`, byte by byte.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Start(start) => start.as_bytes(),
             Self::Segment(segment) => segment.as_bytes(),
             Self::Ack(ack) => ack.as_bytes(),
+            Self::SenderStart(start) => start.as_bytes(),
+            Self::SenderAck(ack) => ack.as_bytes(),
+            Self::Loss(event) | Self::Timeout(event) | Self::Undo(event) | Self::Idle(event) => {
+                event.as_bytes()
+            }
         }
     }
 
-    /// The receiver's clock at the call.
+    /// The host's clock at the call.
     pub fn now_us(&self) -> u64 {
         match self {
             Self::Start(start) => start.now_us,
             Self::Segment(segment) => segment.now_us,
             Self::Ack(ack) => ack.now_us,
+            Self::SenderStart(start) => start.now_us,
+            Self::SenderAck(ack) => ack.now_us,
+            Self::Loss(event) | Self::Timeout(event) | Self::Undo(event) | Self::Idle(event) => {
+                event.now_us
+            }
         }
     }
 }
@@ -230,7 +298,12 @@ fn header(policy: &Policy) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[..8].copy_from_slice(MAGIC);
     let values = policy.values();
-    let words = [VERSION, policy.law().number, values.len() as u32, 0];
+    let words = [
+        version(policy.law().side()),
+        policy.law().number,
+        values.len() as u32,
+        0,
+    ];
     for (place, word) in words.iter().chain(values).enumerate() {
         header[8 + 4 * place..12 + 4 * place].copy_from_slice(&word.to_le_bytes());
     }
@@ -263,7 +336,7 @@ mod tests {
         let record = |order, input| Record {
             cookie: u64::MAX - 1,
             order,
-            rwnd_bytes: 14600,
+            answer: 14600,
             input,
         };
         let records = vec![
@@ -284,6 +357,39 @@ mod tests {
     }
 
     #[test]
+    fn a_trace_of_a_sender_law_is_read_back() {
+        let policy: Policy = "reno".parse().unwrap();
+        let ack = SenderAck {
+            now_us: 1 << 40,
+            local_tick_us: 1000,
+            phase: 3,
+            ..Default::default()
+        };
+        let event = SenderEvent {
+            idle_us: 7,
+            is_ecn: 1,
+            ..Default::default()
+        };
+        let inputs = [
+            Input::SenderStart(SenderStart::default()),
+            Input::SenderAck(ack),
+            Input::Loss(event),
+            Input::Timeout(event),
+            Input::Undo(event),
+            Input::Idle(event),
+        ];
+        let mut bytes = header(&policy).to_vec();
+        let records = inputs.map(|input| Record {
+            cookie: 3,
+            order: 9,
+            answer: 10,
+            input,
+        });
+        bytes.extend(records.iter().flat_map(Record::to_bytes));
+        assert_eq!(Trace::parse(&bytes).unwrap().records, records);
+    }
+
+    #[test]
     fn a_file_that_is_no_trace_is_refused_by_name() {
         let error = Trace::read("/proc/self/cmdline").unwrap_err().to_string();
         assert!(
@@ -295,7 +401,7 @@ mod tests {
     #[test]
     fn a_cut_off_record_is_refused() {
         let mut bytes = header(&Policy::default()).to_vec();
-        bytes.extend([0; RECORD_BYTES - 1]);
+        bytes.extend([0; record_bytes(Side::Receiver) - 1]);
         assert!(
             Trace::parse(&bytes)
                 .unwrap_err()

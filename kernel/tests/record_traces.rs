@@ -7,17 +7,19 @@
 
 mod support;
 
-use ebb_algorithms::{Policy, laws};
-use ebb_kernel::trace::{RECORD_BYTES, Trace, TraceWriter};
+use ebb_algorithms::{Policy, Side as End, laws_of};
+use ebb_kernel::trace::{Trace, TraceWriter, record_bytes};
 use ebb_kernel::{AttachOptions, Attachment, requires_root};
 use std::path::Path;
 use std::time::Duration;
 use support::process::{Actor, Role, role};
-use support::transfer::Sender;
+use support::transfer::{Receiver, Sender};
 use support::{Cable, Side};
 
 /// Keeps each file below 300 kB.
-const MAX_RECORDS: usize = 300_000 / RECORD_BYTES - 3;
+const MAX_BYTES: usize = 300_000;
+/// Every sender law is fed the traces of these.
+const RECORDED_SENDERS: [&str; 3] = ["cubic", "tcp-lp", "ledbat"];
 const TIME: Duration = Duration::from_secs(6);
 
 #[test]
@@ -31,7 +33,7 @@ fn record_all() {
     if !requires_root("record_all") {
         return;
     }
-    for law in laws() {
+    for law in laws_of(End::Receiver) {
         let policy = Policy::with_defaults(law);
         record(
             &policy,
@@ -64,6 +66,39 @@ fn record_all() {
     }
 }
 
+#[test]
+#[ignore = "rewrites algorithms/traces; run it by hand"]
+fn record_senders() {
+    if !requires_root("record_senders") {
+        return;
+    }
+    for name in RECORDED_SENDERS {
+        let Ok(policy) = Policy::sender(name) else {
+            println!("{name}: not there");
+            continue;
+        };
+        let (long, short) = (40 * 1514, 5 * 1514);
+        record(
+            &policy,
+            "alone",
+            &Cable::with_bottleneck(10, long),
+            send_alone,
+        );
+        record(
+            &policy,
+            "shared",
+            &Cable::with_bottleneck(10, long),
+            send_shared,
+        );
+        record(
+            &policy,
+            "lossy",
+            &Cable::with_bottleneck(10, short),
+            send_in_pieces,
+        );
+    }
+}
+
 fn record(policy: &Policy, condition: &str, cable: &Cable, transfer: fn(&Cable)) {
     let name = format!("{}-{condition}.trace", policy.law().name);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -83,7 +118,9 @@ fn record(policy: &Policy, condition: &str, cable: &Cable, transfer: fn(&Cable))
     std::fs::remove_file(&whole).unwrap();
     assert_eq!(counters.trace_lost, 0);
     let (_, records) = trace.by_connection().remove(0);
-    let kept = records.len().min(MAX_RECORDS);
+    let kept = records
+        .len()
+        .min(MAX_BYTES / record_bytes(policy.law().side()) - 3);
     let mut writer = TraceWriter::create(folder.join(&name), policy).unwrap();
     for record in &records[..kept] {
         writer.write(record).unwrap();
@@ -125,4 +162,38 @@ fn upload_ipv6(cable: &Cable) {
     let mut server = Actor::start(cable, Some(&cable.cgroup), Role::Upload, &address);
     let sender = Sender::connect(cable, server.told("LISTENING").parse().unwrap());
     sender.measure_mbit_per_s(TIME / 2);
+}
+
+fn send_alone(cable: &Cable) {
+    let _sender = send(cable, true);
+    std::thread::sleep(TIME / 2);
+}
+
+fn send_shared(cable: &Cable) {
+    let _sender = send(cable, true);
+    std::thread::sleep(TIME / 12);
+    let _competitor = send(cable, false);
+    std::thread::sleep(TIME / 2);
+}
+
+/// Idle times, and time-outs while the receiver hears nothing.
+fn send_in_pieces(cable: &Cable) {
+    let (_receiver, sender) = send(cable, true);
+    for _ in 0..3 {
+        std::thread::sleep(TIME / 12);
+        sender.signal(libc::SIGSTOP);
+        std::thread::sleep(TIME / 12);
+        sender.signal(libc::SIGCONT);
+        std::thread::sleep(TIME / 24);
+        cable.cut(Duration::from_millis(400));
+    }
+}
+
+fn send(cable: &Cable, is_in_cgroup: bool) -> (Receiver, Actor) {
+    let receiver = Receiver::listen(cable);
+    let cgroup = is_in_cgroup.then_some(&cable.cgroup);
+    let arguments = format!("{} cubic", receiver.address);
+    let mut sender = Actor::start_on(cable, Side::Left, cgroup, Role::Send, &arguments);
+    sender.told("CONNECTED");
+    (receiver, sender)
 }

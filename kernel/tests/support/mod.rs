@@ -102,6 +102,14 @@ impl Cable {
         ip(&["netns", "exec", &self.namespace(side), "sh", "-c", &command]);
     }
 
+    /// Loses everything for a while, between the router and the right.
+    pub fn cut(&self, time: std::time::Duration) {
+        let router = self.namespace(Side::Router);
+        ip(&["-n", &router, "link", "set", "tor", "down"]);
+        std::thread::sleep(time);
+        ip(&["-n", &router, "link", "set", "tor", "up"]);
+    }
+
     fn bare(sides: &[Side]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);

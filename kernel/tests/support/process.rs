@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The test binary as another process, with a role.
 
-use super::transfer::{connect_multipath, drain};
+use super::transfer::{connect_multipath, connect_with, drain};
 use super::{Cable, Side, enter_namespace};
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment};
@@ -25,6 +25,8 @@ pub enum Role {
     DownloadByChild,
     /// Connects to an address and sends a megabyte.
     SendMegabyte,
+    /// Connects to `address congestion-control` and sends until the peer ends.
+    Send,
     /// Holds an attachment on a cgroup: `path policy`.
     Owner,
 }
@@ -38,7 +40,18 @@ pub struct Actor {
 impl Actor {
     /// Starts a process on the right side of the cable, in the cgroup if one is given.
     pub fn start(cable: &Cable, cgroup: Option<&Cgroup>, role: Role, arguments: &str) -> Self {
-        let mut actor = Self::start_held(cable, cgroup, role, arguments);
+        Self::start_on(cable, Side::Right, cgroup, role, arguments)
+    }
+
+    /// As [`Self::start`], on any side.
+    pub fn start_on(
+        cable: &Cable,
+        side: Side,
+        cgroup: Option<&Cgroup>,
+        role: Role,
+        arguments: &str,
+    ) -> Self {
+        let mut actor = Self::hold_on(cable, side, cgroup, role, arguments);
         actor.go();
         actor
     }
@@ -50,11 +63,21 @@ impl Actor {
         role: Role,
         arguments: impl ToString,
     ) -> Self {
+        Self::hold_on(cable, Side::Right, cgroup, role, arguments)
+    }
+
+    fn hold_on(
+        cable: &Cable,
+        side: Side,
+        cgroup: Option<&Cgroup>,
+        role: Role,
+        arguments: impl ToString,
+    ) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["play_a_role", "--exact", "--nocapture", "--test-threads=1"])
             .env("EBB_TEST_ROLE", format!("{role:?}"))
             .env("EBB_TEST_ARGUMENTS", arguments.to_string())
-            .env("EBB_TEST_NAMESPACE", cable.namespace(Side::Right))
+            .env("EBB_TEST_NAMESPACE", cable.namespace(side))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -172,6 +195,7 @@ pub fn role() {
             stream.write_all(&vec![0; 1 << 20]).unwrap();
             say("SENT");
         }
+        "Send" => send_until_the_end(&arguments),
         "Owner" => own(&arguments),
         other => panic!("no role {other}"),
     }
@@ -194,6 +218,14 @@ fn download_by_child() {
     let mut child = command.spawn().unwrap();
     child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
     child.wait().unwrap();
+}
+
+fn send_until_the_end(arguments: &str) {
+    let (address, congestion_control) = arguments.split_once(' ').unwrap();
+    let mut stream = connect_with(address.parse().unwrap(), congestion_control).unwrap();
+    say("CONNECTED");
+    let buffer = vec![0; 1 << 16];
+    while stream.write_all(&buffer).is_ok() {}
 }
 
 fn own(arguments: &str) {

@@ -110,6 +110,103 @@ impl Drop for Sender {
     }
 }
 
+/// A receiver on the right that counts what its first peer sends.
+pub struct Receiver {
+    received_bytes: Arc<AtomicU64>,
+    pub address: SocketAddr,
+}
+
+impl Receiver {
+    pub fn listen(cable: &Cable) -> Self {
+        let address = cable.ipv4(Side::Right);
+        let listener = on_side(cable, Side::Right, move || {
+            TcpListener::bind((address, 0)).unwrap()
+        });
+        let address = listener.local_addr().unwrap();
+        let received_bytes = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&received_bytes);
+        // Ends with its peer, which is killed when the test ends.
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut buffer = vec![0; 1 << 16];
+            while let Ok(length @ 1..) = stream.read(&mut buffer) {
+                counted.fetch_add(length as u64, Ordering::Relaxed);
+            }
+        });
+        Self {
+            received_bytes,
+            address,
+        }
+    }
+
+    /// Mean rate over the coming time.
+    pub fn measure_mbit_per_s(&self, time: Duration) -> f64 {
+        let (before, begin) = (self.bytes(), Instant::now());
+        std::thread::sleep(time);
+        (self.bytes() - before) as f64 * 8e-6 / begin.elapsed().as_secs_f64()
+    }
+
+    /// What has arrived so far.
+    pub fn bytes(&self) -> u64 {
+        self.received_bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// Connects from the calling thread's namespace with a congestion control, by its name.
+pub fn connect_with(address: SocketAddr, congestion_control: &str) -> std::io::Result<TcpStream> {
+    let c_address = to_c(address);
+    let length = size_of_val(&c_address) as libc::socklen_t;
+    // SAFETY: plain numbers; what the kernel opens is ours; the address is whole.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0);
+        assert!(socket >= 0, "{}", std::io::Error::last_os_error());
+        let stream = TcpStream::from(OwnedFd::from_raw_fd(socket));
+        set_congestion_control(&stream, congestion_control)?;
+        if libc::connect(socket, (&raw const c_address).cast(), length) != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(stream)
+    }
+}
+
+/// Selects a congestion control by its name.
+pub fn set_congestion_control(socket: &impl AsRawFd, name: &str) -> std::io::Result<()> {
+    // SAFETY: the name's length is given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_ptr().cast(),
+            name.len() as libc::socklen_t,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(std::io::Error::last_os_error())
+    }
+}
+
+/// The name of a socket's congestion control.
+pub fn congestion_control(socket: &impl AsRawFd) -> String {
+    let mut name = [0u8; 16];
+    let mut length = name.len() as libc::socklen_t;
+    // SAFETY: the buffer has the length given.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(16);
+    String::from_utf8(name[..end].to_vec()).unwrap()
+}
+
 /// Runs on a side of the cable, in a thread of its own.
 pub fn on_side<T: Send>(cable: &Cable, side: Side, action: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
@@ -204,18 +301,7 @@ fn send(mut stream: TcpStream, counted: &AtomicU64, is_stopping: &AtomicBool) {
 
 /// The machine's default may be another, such as bbr.
 fn set_cubic(stream: &TcpStream) {
-    let name = b"cubic";
-    // SAFETY: the socket is open; the name's length is given.
-    let result = unsafe {
-        libc::setsockopt(
-            stream.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            name.as_ptr().cast(),
-            name.len() as libc::socklen_t,
-        )
-    };
-    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+    set_congestion_control(stream, "cubic").unwrap();
 }
 
 fn unacknowledged(stream: &TcpStream) -> u64 {

@@ -2,16 +2,21 @@
 //! A law in the kernel is the law compiled natively: the same inputs leave the same
 //! bytes of state after every call. Recorded traces, then inputs that no network gives.
 
-use ebb_algorithms::{Ack, LawInfo, Policy, ReceiverFlow, Segment, Start, laws};
+mod random;
+mod receiver_world;
+mod sender_world;
+
+use ebb_algorithms::{LawInfo, Policy, ReceiverFlow, SenderFlow, Side, law, laws, laws_of};
 use ebb_kernel::requires_root;
 use ebb_kernel::trace::{Input, Trace};
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
+use random::Random;
 use std::path::{Path, PathBuf};
 
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/replay.bpf.o"));
+static RECEIVER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/replay.bpf.o"));
+static SENDER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/replay_sender.bpf.o"));
 
 const MAX_PARAMS: usize = ebb_algorithms::MAX_PARAMS;
-const STEP_BYTES: usize = 8 + 56 + 4 * MAX_PARAMS;
 const ABSURD_CALLS: usize = 20_000;
 const SEEDS: [u64; 4] = [1, 2, 3, 0xebb];
 
@@ -26,8 +31,11 @@ fn recorded_traces_leave_the_same_bytes() {
         let mut calls = 0;
         for path in &paths {
             let trace = Trace::read(path).unwrap();
+            if trace.law.side() != law.side() {
+                continue;
+            }
             for (_, records) in trace.by_connection() {
-                // Every law is fed every trace; the parameters are those of the recording
+                // Every law is fed every trace of its end; the parameters are those of the recording
                 // if it was of this law and they are within its bounds still.
                 let policy = if trace.law.number == law.number {
                     policy_with(law, &trace.params)
@@ -49,12 +57,13 @@ fn recorded_traces_leave_the_same_bytes() {
 }
 
 #[test]
-fn each_law_has_recorded_traces() {
+fn each_receiver_law_has_recorded_traces_and_some_sender_laws() {
     let traces: Vec<Trace> = trace_files()
         .iter()
         .map(|path| Trace::read(path).unwrap())
         .collect();
-    for law in laws() {
+    let senders = ["cubic", "tcp-lp", "ledbat"].map(|name| law(name).unwrap());
+    for law in laws_of(Side::Receiver).chain(senders) {
         let count = traces
             .iter()
             .filter(|trace| trace.law.number == law.number)
@@ -82,19 +91,29 @@ fn absurd_inputs_leave_the_same_bytes() {
                 } else {
                     Policy::with_defaults(law)
                 };
-                let start = Input::Start(absurd_start(&mut random));
-                let mut world = World::default();
-                let calls = (0..ABSURD_CALLS).map(|_| world.absurd_input(&mut random));
                 let name = format!("seed {seed}, {policy}");
-                compare(
-                    &mut kernel,
-                    &policy,
-                    std::iter::once(start).chain(calls),
-                    &name,
-                );
+                let inputs = absurd_inputs(law.side(), &mut random);
+                compare(&mut kernel, &policy, inputs.into_iter(), &name);
             }
         }
     }
+}
+
+fn absurd_inputs(side: Side, random: &mut Random) -> Vec<Input> {
+    let mut inputs = Vec::with_capacity(1 + ABSURD_CALLS);
+    match side {
+        Side::Receiver => {
+            let mut world = receiver_world::World::default();
+            inputs.push(Input::Start(receiver_world::absurd_start(random)));
+            inputs.extend((0..ABSURD_CALLS).map(|_| world.absurd_input(random)));
+        }
+        Side::Sender => {
+            let mut world = sender_world::World::default();
+            inputs.push(Input::SenderStart(sender_world::absurd_start(random)));
+            inputs.extend((0..ABSURD_CALLS).map(|_| world.absurd_input(random)));
+        }
+    }
+    inputs
 }
 
 /// The law inside the kernel.
@@ -105,9 +124,13 @@ struct Kernel {
 
 impl Kernel {
     fn load(law: &'static LawInfo) -> Self {
-        let mut open = ObjectBuilder::default().open_memory(OBJECT).unwrap();
+        let object = match law.side() {
+            Side::Receiver => RECEIVER,
+            Side::Sender => SENDER,
+        };
+        let mut open = ObjectBuilder::default().open_memory(object).unwrap();
         // struct ebb_config: the law's number follows the cgroup's id.
-        let mut config = [0u8; 24];
+        let mut config = [0u8; 40];
         config[8..12].copy_from_slice(&law.number.to_ne_bytes());
         for mut map in open.maps_mut() {
             if map.name() == ".rodata.config" {
@@ -120,12 +143,18 @@ impl Kernel {
 
     /// Makes one call and gives the law's state.
     fn call(&mut self, policy: &Policy, input: &Input) -> Vec<u8> {
-        let mut step = [0u8; STEP_BYTES];
+        // struct ebb_replay_step: kind, input, parameters.
+        let params_at = 8 + match self.law.side() {
+            Side::Receiver => 56,
+            Side::Sender => 112,
+        };
+        let mut step = vec![0u8; params_at + 4 * MAX_PARAMS];
         step[..4].copy_from_slice(&input.kind().to_ne_bytes());
         let bytes = input.as_bytes();
         step[8..8 + bytes.len()].copy_from_slice(bytes);
         for (place, value) in policy.values().iter().enumerate() {
-            step[64 + 4 * place..68 + 4 * place].copy_from_slice(&value.to_ne_bytes());
+            let at = params_at + 4 * place;
+            step[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         }
         let state = self
             .object
@@ -133,7 +162,7 @@ impl Kernel {
             .find(|map| map.name() == ".data.state")
             .unwrap();
         let key = 0u32.to_ne_bytes();
-        if matches!(input, Input::Start(_)) {
+        if matches!(input, Input::Start(_) | Input::SenderStart(_)) {
             let zeros = vec![0; state.value_size() as usize];
             state.update(&key, &zeros, MapFlags::ANY).unwrap();
         }
@@ -158,12 +187,17 @@ fn compare(
     inputs: impl Iterator<Item = Input>,
     name: &str,
 ) -> usize {
-    let mut native: Option<ReceiverFlow> = None;
+    let mut native: Option<Native> = None;
     let mut calls = 0;
     for input in inputs {
         match (&input, &mut native) {
-            (Input::Start(start), _) => native = Some(ReceiverFlow::new(policy.clone(), start)),
-            (_, Some(flow)) => call(flow, &input),
+            (Input::Start(start), _) => {
+                native = Some(Native::Receiver(ReceiverFlow::new(policy.clone(), start)));
+            }
+            (Input::SenderStart(start), _) => {
+                native = Some(Native::Sender(SenderFlow::new(policy.clone(), start)));
+            }
+            (_, Some(flow)) => flow.call(&input),
             (_, None) => panic!("{name}: does not begin at the start"),
         }
         let expected = native.as_ref().unwrap().state_bytes();
@@ -177,11 +211,31 @@ fn compare(
     calls
 }
 
-fn call(flow: &mut ReceiverFlow, input: &Input) {
-    match input {
-        Input::Start(_) => panic!("a second start"),
-        Input::Segment(segment) => flow.on_segment(segment),
-        Input::Ack(ack) => flow.on_ack(ack),
+/// The law compiled natively.
+enum Native {
+    Receiver(ReceiverFlow),
+    Sender(SenderFlow),
+}
+
+impl Native {
+    fn call(&mut self, input: &Input) {
+        match (self, input) {
+            (Self::Receiver(flow), Input::Segment(segment)) => flow.on_segment(segment),
+            (Self::Receiver(flow), Input::Ack(ack)) => flow.on_ack(ack),
+            (Self::Sender(flow), Input::SenderAck(ack)) => flow.on_ack(ack),
+            (Self::Sender(flow), Input::Loss(event)) => flow.on_loss(event),
+            (Self::Sender(flow), Input::Timeout(event)) => flow.on_timeout(event),
+            (Self::Sender(flow), Input::Undo(event)) => flow.on_undo(event),
+            (Self::Sender(flow), Input::Idle(event)) => flow.on_idle(event),
+            (_, input) => panic!("{input:?} is for the other end, or a second start"),
+        }
+    }
+
+    fn state_bytes(&self) -> &[u8] {
+        match self {
+            Self::Receiver(flow) => flow.state_bytes(),
+            Self::Sender(flow) => flow.state_bytes(),
+        }
     }
 }
 
@@ -217,133 +271,4 @@ fn random_policy(law: &'static LawInfo, random: &mut Random) -> Policy {
         .map(|param| param.min + random.below(u64::from(param.max - param.min) + 1) as u32)
         .collect();
     policy_with(law, &values).unwrap()
-}
-
-/// Xorshift64*: small, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 11) % bound
-    }
-
-    /// Numbers of all magnitudes, the extremes included.
-    fn number(&mut self) -> u32 {
-        match self.below(8) {
-            0 => 0,
-            1 => u32::MAX,
-            2 => 1 << self.below(32),
-            _ => (self.next() >> (32 + self.below(32))) as u32,
-        }
-    }
-
-    fn flag(&mut self) -> u8 {
-        (self.below(4) != 0).into()
-    }
-}
-
-fn absurd_start(random: &mut Random) -> Start {
-    Start {
-        now_us: random.next() >> random.below(64),
-        mss_bytes: random.number(),
-        rcv_nxt: random.number(),
-        has_timestamps: random.flag().into(),
-        tsval: random.number(),
-    }
-}
-
-/// A network that mostly behaves, so that the laws get far, and then does not.
-#[derive(Default)]
-struct World {
-    now_us: u64,
-    seq: u32,
-    sender_ts: u32,
-}
-
-impl World {
-    fn absurd_input(&mut self, random: &mut Random) -> Input {
-        self.now_us = self.now_us.wrapping_add(match random.below(1000) {
-            0 => random.next() >> random.below(64),
-            1..10 => random.below(5_000_000),
-            _ => random.below(3000),
-        });
-        if random.below(3) == 0 {
-            Input::Ack(self.ack(random))
-        } else {
-            Input::Segment(self.segment(random))
-        }
-    }
-
-    fn segment(&mut self, random: &mut Random) -> Segment {
-        let payload_bytes = 1448 * (1 + random.below(3) as u32);
-        self.sender_ts = self.sender_ts.wrapping_add(random.below(4) as u32);
-        let mut segment = Segment {
-            now_us: self.now_us,
-            seq: self.seq,
-            payload_bytes,
-            segments: payload_bytes / 1448,
-            tsval: self.sender_ts,
-            tsecr: (self.now_us / 1000) as u32,
-            local_ts: (self.now_us / 1000) as u32 + random.below(100) as u32,
-            local_tick_us: 1000,
-            rcv_nxt: self.seq,
-            right_edge_seq: self.seq.wrapping_add(65536),
-            mss_bytes: 1448,
-            kernel_rtt_us: random.below(200_000) as u32,
-            has_timestamps: random.flag(),
-            is_ce: (random.below(50) == 0).into(),
-            is_observing: (random.below(50) == 0).into(),
-            reserved: 0,
-        };
-        self.seq = self.seq.wrapping_add(payload_bytes);
-        if random.below(10) == 0 {
-            let number = random.number();
-            match random.below(11) {
-                0 => segment.seq = number,
-                1 => segment.payload_bytes = number,
-                2 => segment.segments = number,
-                3 => segment.tsval = number,
-                4 => segment.tsecr = number,
-                5 => segment.local_ts = number,
-                6 => segment.local_tick_us = number,
-                7 => segment.rcv_nxt = number,
-                8 => segment.right_edge_seq = number,
-                9 => segment.mss_bytes = number,
-                _ => segment.kernel_rtt_us = number,
-            }
-        }
-        segment
-    }
-
-    fn ack(&mut self, random: &mut Random) -> Ack {
-        let mut ack = Ack {
-            now_us: self.now_us,
-            ack_seq: self.seq,
-            local_ts: (self.now_us / 1000) as u32,
-            local_tick_us: 1000,
-            right_edge_seq: self.seq.wrapping_add(65536),
-            mss_bytes: 1448,
-            has_timestamps: random.flag(),
-            is_observing: (random.below(50) == 0).into(),
-            reserved: [0; 2],
-        };
-        if random.below(10) == 0 {
-            let number = random.number();
-            match random.below(5) {
-                0 => ack.ack_seq = number,
-                1 => ack.local_ts = number,
-                2 => ack.local_tick_us = number,
-                3 => ack.right_edge_seq = number,
-                _ => ack.mss_bytes = number,
-            }
-        }
-        ack
-    }
 }

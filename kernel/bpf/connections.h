@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which connections the programs act on, seen from sockops and from an iterator. */
+#ifndef EBB_CONNECTIONS_H
+#define EBB_CONNECTIONS_H
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+
+#include "common.h"
+#include "kernel_types.h"
+
+EBB_INLINE int ebb_is_loopback(struct bpf_sock_ops *ops)
+{
+	if (ops->family == EBB_AF_INET)
+		return (ops->remote_ip4 & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) ||
+		       ops->remote_ip4 == ops->local_ip4;
+	if (ops->remote_ip6[0] != ops->local_ip6[0] || ops->remote_ip6[1] != ops->local_ip6[1] ||
+	    ops->remote_ip6[2] != ops->local_ip6[2])
+		return 0;
+	/* One's own address: ::1 and ::ffff:127.0.0.1 speak to themselves as well. */
+	return ops->remote_ip6[3] == ops->local_ip6[3] ||
+	       (ops->remote_ip6[2] == bpf_htonl(0xffff) &&
+		(ops->remote_ip6[3] & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000));
+}
+
+EBB_INLINE int ebb_is_mptcp(const struct tcp_sock *tp)
+{
+	return bpf_core_field_exists(tp->is_mptcp) && tp->is_mptcp;
+}
+
+EBB_INLINE int ebb_speaks_to_itself(struct sock_common *common)
+{
+	if (common->skc_family == EBB_AF_INET)
+		return (common->skc_daddr & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) ||
+		       common->skc_daddr == common->skc_rcv_saddr;
+	for (int i = 0; i < 3; i++)
+		if (common->skc_v6_daddr.in6_u.u6_addr32[i] !=
+		    common->skc_v6_rcv_saddr.in6_u.u6_addr32[i])
+			return 0;
+	return common->skc_v6_daddr.in6_u.u6_addr32[3] ==
+		       common->skc_v6_rcv_saddr.in6_u.u6_addr32[3] ||
+	       (common->skc_v6_daddr.in6_u.u6_addr32[2] == bpf_htonl(0xffff) &&
+		(common->skc_v6_daddr.in6_u.u6_addr32[3] & bpf_htonl(0xff000000)) ==
+			bpf_htonl(0x7f000000));
+}
+
+#define EBB_MAX_CGROUP_DEPTH 32
+
+/* Whether the socket belongs to the attached cgroup or one below it. */
+EBB_INLINE int ebb_is_in_cgroup(struct tcp_sock *tp)
+{
+	struct sock *sk = (struct sock *)tp;
+	struct cgroup *cgroup = sk->sk_cgrp_data.cgroup;
+
+	for (int i = 0; i < EBB_MAX_CGROUP_DEPTH; i++) {
+		struct cgroup_subsys_state *parent;
+
+		if (!cgroup)
+			return 0;
+		if (BPF_CORE_READ(cgroup, kn, id) == config.cgroup_id)
+			return 1;
+		parent = BPF_CORE_READ(cgroup, self.parent);
+		if (!parent)
+			return 0;
+		cgroup = BPF_CORE_READ(parent, cgroup);
+	}
+	return 0;
+}
+
+/* Whether an iterator found one of those that we act on. */
+EBB_INLINE int ebb_is_chosen(struct sock_common *common, struct tcp_sock *tp)
+{
+	if (!ebb_is_in_cgroup(tp))
+		return 0;
+	if (config.is_marked_only && !bpf_sk_storage_get(&ebb_marks, tp, 0, 0)) {
+		EBB_COUNT(skipped_unmarked, 1);
+		return 0;
+	}
+	if (ebb_speaks_to_itself(common)) {
+		EBB_COUNT(skipped_loopback, 1);
+		return 0;
+	}
+	if (ebb_is_mptcp(tp)) {
+		EBB_COUNT(skipped_mptcp, 1);
+		return 0;
+	}
+	return 1;
+}
+
+EBB_INLINE void ebb_describe_ends(struct ebb_flow_record *record, struct sock_common *common)
+{
+	record->family = common->skc_family;
+	record->local_port = common->skc_num;
+	record->peer_port = bpf_ntohs(common->skc_dport);
+	if (record->family == EBB_AF_INET) {
+		*(u32 *)record->local = common->skc_rcv_saddr;
+		*(u32 *)record->peer = common->skc_daddr;
+	} else {
+		BPF_CORE_READ_INTO(&record->local, common, skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&record->peer, common, skc_v6_daddr);
+	}
+}
+
+#endif /* EBB_CONNECTIONS_H */

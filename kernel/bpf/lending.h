@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Puts connections under the law, remembering the congestion control that they had, and
+ * gives them back.
+ */
+#ifndef EBB_LENDING_H
+#define EBB_LENDING_H
+
+#include "connections.h"
+#include "upload.h"
+
+struct ebb_origin {
+	char congestion_name[16];
+};
+
+/* The connections that Ebb put under the law. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct ebb_origin);
+} ebb_origins SEC(".maps");
+
+#define EBB_SET_CONGESTION(socket, name) \
+	bpf_setsockopt(socket, EBB_SOL_TCP, EBB_TCP_CONGESTION, name, sizeof(name))
+
+/* No string: clang 14 would put it where libbpf does not look. */
+EBB_INLINE void ebb_name_reno(char name[16])
+{
+	__builtin_memset(name, 0, 16);
+	name[0] = 'r';
+	name[1] = 'e';
+	name[2] = 'n';
+	name[3] = 'o';
+}
+
+/*
+ * Gives a connection its own congestion control back. A small threshold is no use to it:
+ * it was the law's.
+ */
+EBB_INLINE void ebb_give_back(struct tcp_sock *tp)
+{
+	struct ebb_origin *origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
+	int no_threshold = EBB_TCP_INFINITE_SSTHRESH;
+	char name[16];
+
+	if (!origin)
+		return;
+	__builtin_memcpy(name, origin->congestion_name, sizeof(name));
+	bpf_sk_storage_delete(&ebb_origins, tp);
+	if (!ebb_is_reducing(ebb_phase(tp)))
+		bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SNDCWND_CLAMP, &no_threshold,
+			       sizeof(no_threshold));
+	/* It may have been removed meanwhile; reno never is. */
+	if (EBB_SET_CONGESTION(tp, name)) {
+		ebb_name_reno(name);
+		EBB_SET_CONGESTION(tp, name);
+	}
+	EBB_COUNT(released, 1);
+}
+
+/* Whether a name is one of those that Ebb registers for itself: "ebb", a letter, "_". */
+EBB_INLINE int ebb_is_ours(const char *name)
+{
+	return name[0] == 'e' && name[1] == 'b' && name[2] == 'b' && name[3] != '_' &&
+	       name[4] == '_';
+}
+
+/*
+ * Puts a connection under the law; `caller` is what the caller's helpers take for it.
+ * Its own congestion control is remembered, but not one that another policy lent it.
+ */
+EBB_INLINE int ebb_lend(void *caller, void *storage_of)
+{
+	struct ebb_origin *origin;
+	char name[16] = {};
+
+	origin = bpf_sk_storage_get(&ebb_origins, storage_of, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!origin) {
+		EBB_COUNT(skipped_no_memory, 1);
+		return 0;
+	}
+	bpf_get_socket_cookie(caller);
+	bpf_getsockopt(caller, EBB_SOL_TCP, EBB_TCP_CONGESTION, name, sizeof(name));
+	if (!origin->congestion_name[0] || !ebb_is_ours(name))
+		__builtin_memcpy(origin->congestion_name, name, sizeof(name));
+	for (u32 i = 0; i < sizeof(name); i++)
+		name[i] = config.congestion_name[i];
+	if (!EBB_SET_CONGESTION(caller, name))
+		return 1;
+	bpf_sk_storage_delete(&ebb_origins, storage_of);
+	return 0;
+}
+
+/* ---- connections as they begin ---- */
+
+EBB_INLINE void ebb_select(struct bpf_sock_ops *ops)
+{
+	struct bpf_sock *sk = ops->sk;
+	struct tcp_sock *tp;
+
+	if (!sk || !ebb_is_leased(bpf_ktime_get_ns()))
+		return;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return;
+	if (ebb_is_loopback(ops)) {
+		EBB_COUNT(skipped_loopback, 1);
+		return;
+	}
+	if (ebb_is_mptcp(tp)) {
+		EBB_COUNT(skipped_mptcp, 1);
+		return;
+	}
+	if (config.is_marked_only && !bpf_sk_storage_get(&ebb_marks, sk, 0, 0)) {
+		EBB_COUNT(skipped_unmarked, 1);
+		return;
+	}
+	if (!ebb_lend(ops, sk))
+		return;
+	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_RTT_CB_FLAG);
+	EBB_COUNT(adopted_new, 1);
+}
+
+/* Once a round trip: the program itself may have chosen another congestion control. */
+EBB_INLINE void ebb_select_again(struct bpf_sock_ops *ops)
+{
+	struct bpf_sock *sk = ops->sk;
+
+	if (!sk || !ebb_is_leased(bpf_ktime_get_ns()))
+		return;
+	if (!bpf_sk_storage_get(&ebb_origins, sk, 0, 0) ||
+	    bpf_sk_storage_get(&ebb_uploads, sk, 0, 0))
+		return;
+	ebb_lend(ops, sk);
+}
+
+SEC("sockops")
+int ebb_sockops(struct bpf_sock_ops *ops)
+{
+	switch (ops->op) {
+	case BPF_SOCK_OPS_NEEDS_ECN:
+		ops->reply = config.needs_ecn && ebb_is_leased(bpf_ktime_get_ns());
+		break;
+	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
+	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
+		ebb_select(ops);
+		break;
+	case BPF_SOCK_OPS_RTT_CB:
+		ebb_select_again(ops);
+		break;
+	}
+	return 1;
+}
+
+/* ---- connections that exist ---- */
+
+EBB_INLINE int ebb_may_send(struct sock_common *common)
+{
+	u8 state = common->skc_state;
+
+	return state == EBB_TCP_ESTABLISHED || state == EBB_TCP_FIN_WAIT1 ||
+	       state == EBB_TCP_CLOSE_WAIT;
+}
+
+SEC("iter/tcp")
+int ebb_adopt(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	struct tcp_sock *tp;
+	int flags = 0;
+
+	if (!common || !ebb_is_leased(bpf_ktime_get_ns()))
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp || !ebb_may_send(common) || !ebb_is_chosen(common, tp))
+		return 0;
+	if (bpf_sk_storage_get(&ebb_uploads, tp, 0, 0) || !ebb_lend(tp, tp))
+		return 0;
+	bpf_getsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
+	flags |= BPF_SOCK_OPS_RTT_CB_FLAG;
+	bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
+	EBB_COUNT(adopted_established, 1);
+	return 0;
+}
+
+SEC("iter/tcp")
+int ebb_release(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	struct tcp_sock *tp;
+
+	if (!common)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (tp)
+		ebb_give_back(tp);
+	return 0;
+}
+
+SEC("iter/tcp")
+int ebb_show(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	struct ebb_flow_record record = {};
+	struct ebb_upload *upload;
+	struct tcp_sock *tp;
+
+	if (!common)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp)
+		return 0;
+	upload = bpf_sk_storage_get(&ebb_uploads, tp, 0, 0);
+	if (!upload)
+		return 0;
+	ebb_describe_ends(&record, common);
+	record.cookie = upload->cookie;
+	record.adopted_ns = upload->adopted_ns;
+	record.payload_bytes = upload->payload_bytes;
+	record.segments = upload->delivered_pkts;
+	record.acks = upload->acks;
+	record.rwnd_bytes = upload->law.window.cwnd_pkts * tp->mss_cache;
+	record.window_bytes = tp->snd_cwnd * tp->mss_cache;
+	record.mss_bytes = tp->mss_cache;
+	record.rtt_us = tp->srtt_us >> 3;
+	record.law_number = config.law_number;
+	record.state_bytes = sizeof(upload->law);
+	record.is_clamped = upload->is_lent;
+	bpf_seq_write(context->meta->seq, &record, sizeof(record));
+	bpf_seq_write(context->meta->seq, &upload->law, sizeof(upload->law));
+	return 0;
+}
+
+#endif /* EBB_LENDING_H */

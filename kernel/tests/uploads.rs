@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Sender laws on real transfers: selected by name, selected by Ebb, given back.
+
+mod support;
+
+use ebb_algorithms::{LawInfo, Policy, Side as End, laws_of};
+use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::{AttachOptions, Attachment, LoadedLaws, congestion_name, requires_root, sweep};
+use std::time::{Duration, Instant};
+use support::process::{Actor, Role, role};
+use support::transfer::{Receiver, congestion_control, set_congestion_control};
+use support::{Cable, Side};
+
+const LINK_MBIT_PER_S: u32 = 10;
+const QUEUE_BYTES: u32 = 40 * 1514;
+/// Payload of a packet: 1448 of 1514 bytes.
+const FULL_MBIT_PER_S: f64 = LINK_MBIT_PER_S as f64 * 1448.0 / 1514.0;
+
+#[test]
+fn play_a_role() {
+    role();
+}
+
+#[test]
+fn every_law_can_be_selected_by_its_name_and_fills_a_link() {
+    if !requires_root("every_law_can_be_selected_by_its_name_and_fills_a_link") {
+        return;
+    }
+    let laws: Vec<&LawInfo> = laws_of(End::Sender).collect();
+    let policies: Vec<Policy> = laws.iter().map(|law| Policy::with_defaults(law)).collect();
+    let loaded = LoadedLaws::load(&policies).unwrap();
+    let cables: Vec<Cable> = laws
+        .iter()
+        .map(|_| Cable::with_bottleneck(LINK_MBIT_PER_S, QUEUE_BYTES))
+        .collect();
+    let transfers: Vec<(Receiver, Actor)> = cables
+        .iter()
+        .zip(loaded.names())
+        .map(|(cable, name)| upload(cable, false, name))
+        .collect();
+    std::thread::sleep(Duration::from_millis(1500));
+    let before: Vec<u64> = transfers
+        .iter()
+        .map(|(receiver, _)| receiver.bytes())
+        .collect();
+    let time = Duration::from_secs(2);
+    std::thread::sleep(time);
+    for ((law, (receiver, actor)), before) in laws.iter().zip(&transfers).zip(before) {
+        let rate = (receiver.bytes() - before) as f64 * 8e-6 / time.as_secs_f64();
+        eprintln!("{}: {rate:.2} Mbit/s", law.name);
+        assert_eq!(name_of(actor), congestion_name(law));
+        // Laws that keep the queue short have a short queue to work with here.
+        assert!(rate > 0.4 * FULL_MBIT_PER_S, "{}: {rate:.2}", law.name);
+        if ["reno", "cubic"].contains(&law.name) {
+            assert!(rate > 0.9 * FULL_MBIT_PER_S, "{}: {rate:.2}", law.name);
+        }
+    }
+    drop(loaded);
+    let error = set_congestion_control(&transfers[0].1.sockets()[0], "ebb_cubic").unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    // Who has selected a law keeps it.
+    let before = transfers[0].0.bytes();
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(name_of(&transfers[0].1), "ebb_reno");
+    assert!(transfers[0].0.bytes() > before);
+}
+
+#[test]
+fn a_policy_yields_on_connections_old_and_new_and_gives_them_back() {
+    if !requires_root("a_policy_yields_on_connections_old_and_new_and_gives_them_back") {
+        return;
+    }
+    let cable = Cable::with_bottleneck(LINK_MBIT_PER_S, QUEUE_BYTES);
+    let old = upload(&cable, true, "cubic");
+    let mut attachment = attach(&cable.cgroup, "tcp-lp");
+    let new = upload(&cable, true, "reno");
+    let other = upload(&cable, false, "cubic");
+    for (_, actor) in [&old, &new] {
+        assert_governed(actor, "tcp_lp");
+    }
+    assert_eq!(name_of(&other.1), "cubic");
+    std::thread::sleep(Duration::from_secs(1));
+    let share = other.0.measure_mbit_per_s(Duration::from_secs(2)) / FULL_MBIT_PER_S;
+    eprintln!("share of the other: {share:.3}");
+    assert!(share > 0.9, "{share:.3}");
+
+    attachment.set_policy(&"ledbat".parse().unwrap()).unwrap();
+    for (_, actor) in [&old, &new] {
+        assert_governed(actor, "ledbat");
+    }
+    assert!(attachment.set_policy(&"ebb".parse().unwrap()).is_err());
+    let flows = attachment.flows().unwrap();
+    assert_eq!(flows.len(), 2);
+    assert!(
+        flows
+            .iter()
+            .all(|flow| flow.law == "ledbat" && flow.is_clamped)
+    );
+
+    attachment.detach().unwrap();
+    assert_eq!(name_of(&old.1), "cubic");
+    assert_eq!(name_of(&new.1), "reno");
+}
+
+#[test]
+fn a_program_that_chooses_for_itself_gets_its_choice_back() {
+    if !requires_root("a_program_that_chooses_for_itself_gets_its_choice_back") {
+        return;
+    }
+    let cable = Cable::with_bottleneck(LINK_MBIT_PER_S, QUEUE_BYTES);
+    let attachment = attach(&cable.cgroup, "cubic");
+    let (_receiver, actor) = upload(&cable, true, "cubic");
+    assert_governed(&actor, "cubic");
+    set_congestion_control(&actor.sockets()[0], "reno").unwrap();
+    let deadline = Instant::now() + Duration::from_secs(2);
+    while name_of(&actor) == "reno" && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_governed(&actor, "cubic");
+    attachment.detach().unwrap();
+    assert_eq!(name_of(&actor), "reno");
+}
+
+#[test]
+fn an_upload_is_as_fast_as_without_ebb_within_5_s_of_its_owners_death() {
+    if !requires_root("an_upload_is_as_fast_as_without_ebb_within_5_s_of_its_owners_death") {
+        return;
+    }
+    let cable = Cable::with_bottleneck(LINK_MBIT_PER_S, QUEUE_BYTES);
+    let path = cable.cgroup.path().display().to_string();
+    let mut owner = Actor::start(&cable, None, Role::Owner, &format!("{path} tcp-lp"));
+    owner.told("ATTACHED");
+    let (receiver, actor) = upload(&cable, true, "cubic");
+    let other = upload(&cable, false, "cubic");
+    std::thread::sleep(Duration::from_secs(1));
+    let share = receiver.measure_mbit_per_s(Duration::from_secs(1)) / FULL_MBIT_PER_S;
+    assert!(share < 0.1, "governed, yet share {share:.3}");
+
+    owner.signal(libc::SIGKILL);
+    std::thread::sleep(Duration::from_millis(2500));
+    assert_eq!(name_of(&actor), "cubic");
+    let late = upload(&cable, true, "reno");
+    assert_eq!(name_of(&late.1), "reno");
+    drop(late);
+    std::thread::sleep(Duration::from_millis(2500));
+    let share = receiver.measure_mbit_per_s(Duration::from_secs(2)) / FULL_MBIT_PER_S;
+    eprintln!("share after the owner's death: {share:.3}");
+    assert!(share > 0.25, "let go, yet share {share:.3}");
+    assert!(sweep(&cable.cgroup).unwrap() > 0);
+    drop(other);
+}
+
+#[test]
+fn two_ends_of_a_cgroup_have_a_policy_each() {
+    if !requires_root("two_ends_of_a_cgroup_have_a_policy_each") {
+        return;
+    }
+    let cable = Cable::new();
+    let _download = attach(&cable.cgroup, "ebb");
+    let _upload = attach(&cable.cgroup, "ledbat");
+    let again = "tcp-lp".parse().unwrap();
+    let error = Attachment::attach(&cable.cgroup, &again, AttachOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("'ledbat'"), "{error}");
+}
+
+fn attach(cgroup: &Cgroup, policy: &str) -> Attachment {
+    let policy = policy.parse().unwrap();
+    Attachment::attach(cgroup, &policy, AttachOptions::default()).unwrap()
+}
+
+/// Under a name of its policy's own: `ebb`, a letter, `_` and the law.
+fn assert_governed(actor: &Actor, law: &str) {
+    let name = name_of(actor);
+    assert!(
+        name.starts_with("ebb") && name[4..] == format!("_{law}"),
+        "{name}"
+    );
+}
+
+/// A sender on the left, in the cable's cgroup or not.
+fn upload(cable: &Cable, is_in_cgroup: bool, congestion_control: &str) -> (Receiver, Actor) {
+    let receiver = Receiver::listen(cable);
+    let arguments = format!("{} {congestion_control}", receiver.address);
+    let cgroup = is_in_cgroup.then_some(&cable.cgroup);
+    let mut actor = Actor::start_on(cable, Side::Left, cgroup, Role::Send, &arguments);
+    actor.told("CONNECTED");
+    (receiver, actor)
+}
+
+/// The congestion control of a process's only connection.
+fn name_of(actor: &Actor) -> String {
+    let sockets = actor.sockets();
+    assert_eq!(sockets.len(), 1);
+    congestion_control(&sockets[0])
+}
