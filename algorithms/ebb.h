@@ -159,17 +159,23 @@ EBB_INLINE void ebb_ebb_look(struct ebb_ebb_state *s, const struct ebb_segment *
 
 /*
  * What was granted before this law came cannot be taken back, and its queue may stand at the
- * bottleneck: until the sender has used it up, delays say nothing and growing is idle.
+ * bottleneck: until the sender has used it up, delays say nothing and growing is idle. The host
+ * may grant more until the first window of ours goes out, and a little later.
  */
 EBB_INLINE void ebb_ebb_await_older_window(struct ebb_ebb_state *s,
 					   const struct ebb_segment *segment)
 {
+	u32 granted_bytes = segment->right_edge_seq - segment->rcv_nxt;
+	u8 is_older = granted_bytes > ebb_max(EBB_EBB_UNSCALED_WINDOW_BYTES, 2ull * s->rwnd_bytes);
+
+	if (!s->is_begun && is_older && !segment->is_observing) {
+		ebb_ebb_go_blind(s, segment);
+		s->is_awaiting = 1;
+		s->blind_until_us = ~0ull;
+	} else if (s->is_awaiting && is_older) {
+		s->blind_edge_seq = segment->right_edge_seq;
+	}
 	s->is_begun = 1;
-	if (segment->is_observing ||
-	    segment->right_edge_seq - segment->rcv_nxt <= EBB_EBB_UNSCALED_WINDOW_BYTES)
-		return;
-	ebb_ebb_go_blind(s, segment);
-	s->blind_until_us = ~0ull;
 }
 
 /* ---- hooks ---- */
@@ -201,13 +207,14 @@ EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_seg
 	s->round_bytes += segment->payload_bytes;
 	ebb_ebb_watch_hole(s, segment);
 
-	if (!s->is_begun)
+	if (!s->is_begun || s->is_awaiting)
 		ebb_ebb_await_older_window(s, segment);
 	if (s->is_blind) {
 		if (!ebb_before32(s->blind_edge_seq, end_seq) &&
 		    segment->now_us < s->blind_until_us)
 			return;
 		s->is_blind = 0;
+		s->is_awaiting = 0;
 		if (s->is_draining)
 			ebb_ebb_set_window(s, s->restore_bytes);
 		s->is_draining = 0;

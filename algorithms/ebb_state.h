@@ -135,6 +135,7 @@ struct ebb_ebb_state {
 	u8 is_starting;   /* doubling from the first window */
 	u8 is_reclaiming; /* just out of YIELD: the link may be ours */
 	u8 is_begun;      /* a segment has arrived */
+	u8 is_awaiting;   /* blind until a window older than the law is used up */
 };
 
 #endif /* EBB_EBB_STATE_H */
