@@ -107,40 +107,75 @@ EBB_INLINE u64 ebb_ebb_cap_bytes(const struct ebb_ebb_state *s, const struct ebb
 
 /* ---- helpers: what a segment tells ---- */
 
+/* Bytes per second from the arrival so many arrivals ago to a later one; the last is 1. */
+EBB_INLINE u64 ebb_ebb_train_bytes_per_s(const struct ebb_ebb_state *s, u32 from_ago, u32 to_ago)
+{
+	const struct ebb_ebb_arrival *from, *to;
+
+	from = &s->arrivals[(s->arrival_count - from_ago) & (EBB_EBB_ARRIVALS - 1)];
+	to = &s->arrivals[(s->arrival_count - to_ago) & (EBB_EBB_ARRIVALS - 1)];
+	return ebb_div((u64)(to->received_bytes - from->received_bytes) * 1000000,
+		       to->at_us - from->at_us, 0);
+}
+
+/*
+ * One train tells nothing: it may have begun with segments that were held up on their way. Nor
+ * do trains with a silence in them, as between two flights, unless there are no others.
+ */
+EBB_INLINE void ebb_ebb_take_capacity(struct ebb_ebb_state *s)
+{
+	u64 rate_bytes_per_s, before_bytes_per_s;
+
+	if (s->run_arrivals >= 2 * EBB_EBB_TRAIN - 1)
+		s->is_steady = 1;
+	else if (s->is_steady || s->arrival_count < EBB_EBB_UNSTEADY_ARRIVALS)
+		return;
+	rate_bytes_per_s = ebb_ebb_train_bytes_per_s(s, EBB_EBB_TRAIN, 1);
+	before_bytes_per_s = ebb_ebb_train_bytes_per_s(s, 2 * EBB_EBB_TRAIN - 1, EBB_EBB_TRAIN);
+	rate_bytes_per_s = ebb_min(rate_bytes_per_s, before_bytes_per_s);
+	s->capacity_bytes_per_s = ebb_min(ebb_max(s->capacity_bytes_per_s, rate_bytes_per_s),
+					  EBB_EBB_MAX_CAPACITY_BYTES_PER_S);
+	s->segment_us = (u32)ebb_min(ebb_ebb_time_of(s, s->mss_bytes), 1000000);
+}
+
+/* A run of arrivals at about the same pace goes on, or another begins. */
+EBB_INLINE void ebb_ebb_take_pace(struct ebb_ebb_state *s, u32 gap_us)
+{
+	u8 is_steady = s->run_arrivals > 1;
+
+	if (!s->run_arrivals || (is_steady && gap_us / EBB_EBB_PACES > s->run_gap_us)) {
+		s->run_arrivals = 1;
+		return;
+	}
+	if (is_steady && gap_us < s->run_gap_us / EBB_EBB_PACES) {
+		s->run_arrivals = 1;
+		is_steady = 0;
+	}
+	s->run_gap_us = is_steady ? (u32)(((u64)s->run_gap_us * 7 + gap_us) / 8) : gap_us;
+	s->run_arrivals = (u32)ebb_min(s->run_arrivals + 1, 2 * EBB_EBB_TRAIN);
+}
+
+/* Arrivals in quick succession are one, whose time and bytes are those of its last segment. */
 EBB_INLINE void ebb_ebb_take_arrival(struct ebb_ebb_state *s, u64 now_us, u32 bytes)
 {
-	const struct ebb_ebb_arrival *last, *short_train, *long_train;
-	struct ebb_ebb_arrival *next;
-	u64 rate_bytes_per_s;
+	struct ebb_ebb_arrival *arrival;
 	u32 at_us = (u32)now_us;
+	u8 is_new = !s->arrival_count || at_us - s->arrival_since_us >= EBB_EBB_ARRIVAL_GAP_US;
 
 	s->received_bytes += bytes;
-	last = &s->arrivals[(s->arrival_count - 1) & (EBB_EBB_ARRIVALS - 1)];
-	if (s->arrival_count && at_us - last->at_us < EBB_EBB_ARRIVAL_GAP_US)
+	s->arrival_count += is_new;
+	arrival = &s->arrivals[(s->arrival_count - 1) & (EBB_EBB_ARRIVALS - 1)];
+	arrival->at_us = at_us;
+	arrival->received_bytes = s->received_bytes;
+	if (!is_new)
 		return;
-	next = &s->arrivals[s->arrival_count & (EBB_EBB_ARRIVALS - 1)];
-	next->at_us = at_us;
-	next->received_bytes = s->received_bytes;
-	s->arrival_count++;
-	if (s->arrival_count >= EBB_EBB_TRAIN) {
-		short_train =
-			&s->arrivals[(s->arrival_count - EBB_EBB_TRAIN) & (EBB_EBB_ARRIVALS - 1)];
-		rate_bytes_per_s =
-			ebb_div((u64)(s->received_bytes - short_train->received_bytes) * 1000000,
-				at_us - short_train->at_us, 0);
-		s->capacity_bytes_per_s =
-			ebb_min(ebb_max(s->capacity_bytes_per_s, rate_bytes_per_s),
-				EBB_EBB_MAX_CAPACITY_BYTES_PER_S);
-		s->segment_us = (u32)ebb_min(ebb_ebb_time_of(s, s->mss_bytes), 1000000);
-	}
-	if (s->arrival_count >= EBB_EBB_LONG_TRAIN) {
-		long_train = &s->arrivals[(s->arrival_count - EBB_EBB_LONG_TRAIN) &
-					  (EBB_EBB_ARRIVALS - 1)];
-		rate_bytes_per_s =
-			ebb_div((u64)(s->received_bytes - long_train->received_bytes) * 1000000,
-				at_us - long_train->at_us, 0);
-		s->round_rate_bytes_per_s = ebb_max(s->round_rate_bytes_per_s, rate_bytes_per_s);
-	}
+	ebb_ebb_take_pace(s, at_us - s->arrival_since_us);
+	s->arrival_since_us = at_us;
+	ebb_ebb_take_capacity(s);
+	if (s->arrival_count >= EBB_EBB_LONG_TRAIN)
+		s->round_rate_bytes_per_s =
+			ebb_max(s->round_rate_bytes_per_s,
+				ebb_ebb_train_bytes_per_s(s, EBB_EBB_LONG_TRAIN, 1));
 }
 
 /* Own segments that would wait if nobody else sent; returns the wait in us. */

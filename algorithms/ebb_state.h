@@ -38,8 +38,13 @@ struct ebb_ebb_params {
 
 /* [EBB §detection] A look at the queue takes so many segments and a quarter RTT. */
 #define EBB_EBB_LOOK_SEGMENTS 8u
-/* [EBB §capacity] Trains for the capacity, and for "the link is ours". */
-#define EBB_EBB_TRAIN 6u
+/* [EBB §capacity] Arrivals in each of two trains for the capacity (nine in all, which the
+ * first flight of ten has), and in one for "the link is ours". */
+#define EBB_EBB_TRAIN 5u
+/* [EBB §capacity] A gap longer or shorter than the mean by this factor is another pace. */
+#define EBB_EBB_PACES 8u
+/* [EBB §capacity] So many arrivals without a steady run: there will be none. */
+#define EBB_EBB_UNSTEADY_ARRIVALS 64u
 #define EBB_EBB_LONG_TRAIN 12u
 #define EBB_EBB_ARRIVALS 16u
 /* [EBB §capacity] Arrivals closer than this count as one (GRO, interrupt batches). */
@@ -91,6 +96,9 @@ struct ebb_ebb_state {
 	/* The last arrivals, for trains. */
 	struct ebb_ebb_arrival arrivals[EBB_EBB_ARRIVALS];
 	u32 arrival_count;
+	u32 arrival_since_us; /* when the last one began, low 32 bits */
+	u32 run_arrivals;     /* that came at about the same pace, the last among them */
+	u32 run_gap_us;       /* mean time from one of these to the next */
 	u32 received_bytes;
 
 	/* The round trip under way. */
@@ -135,6 +143,7 @@ struct ebb_ebb_state {
 	u8 is_starting;   /* doubling from the first window */
 	u8 is_reclaiming; /* just out of YIELD: the link may be ours */
 	u8 is_begun;      /* a segment has arrived */
+	u8 is_steady;     /* a steady run of arrivals was seen */
 	u8 is_awaiting;   /* blind until a window older than the law is used up */
 };
 

@@ -169,7 +169,8 @@ EBB_INLINE u64 ebb_ebb_recall_bytes(struct ebb_ebb_state *s, const struct ebb_eb
 /* How much the window may grow in the next round trip, with no queue to speak of. */
 EBB_INLINE u64 ebb_ebb_growth_bytes(struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
 {
-	u64 window_bytes = s->rwnd_bytes, bdp_bytes = ebb_ebb_bdp_bytes(s);
+	u64 window_bytes = s->rwnd_bytes;
+	u64 bdp_bytes = s->capacity_bytes_per_s ? ebb_ebb_bdp_bytes(s) : 2 * window_bytes;
 	u64 cap_bytes = ebb_ebb_cap_bytes(s, p), growth_bytes, most_bytes, steps;
 	u64 divisor = s->is_reclaiming ? EBB_EBB_RECLAIM_DIVISOR : EBB_EBB_GROWTH_DIVISOR;
 	u8 is_fast = s->round_rate_bytes_per_s * 100 > s->capacity_bytes_per_s * 85;

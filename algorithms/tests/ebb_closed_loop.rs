@@ -4,7 +4,7 @@
 mod path;
 
 use ebb_algorithms::Policy;
-use path::{Path, run};
+use path::{Path, TakenOver, run};
 
 const SECOND_US: u64 = 1_000_000;
 
@@ -180,5 +180,52 @@ fn leaves_the_link_to_a_greedy_flow_whoever_came_first() {
         let share = theirs as f64 / (ours + theirs) as f64;
         println!("{name} first: {share:.3}");
         assert!(share > 0.95, "{name} first: {share}");
+    }
+}
+
+#[test]
+fn takes_over_a_connection_and_has_the_link_again_as_soon_as_its_older_window_is_used_up() {
+    // 3 MB are 2.5 s of the link; the phase of a round trip is what the runs differ in.
+    for phase in 0..16 {
+        let older = TakenOver {
+            at_us: 3 * SECOND_US + phase * 7_000,
+            granted_bytes: 3_000_000,
+            cwnd_bytes: 140 * 1448,
+        };
+        let path = Path {
+            taken_over: Some(older),
+            held_up: Some((97, 2500)),
+            ..home_link()
+        };
+        let outcome = run(&path, &ebb(), 12);
+        let soon = outcome.utilisation(&path, 6.4, 7.4);
+        let settled = outcome.utilisation(&path, 7.4, 12.0);
+        let queue_ms = outcome.mean_longest_wait_ms(7.4, 12.0);
+        println!("phase {phase}: {soon:.3} soon, then {settled:.3}, queue {queue_ms:.1} ms");
+        assert!(soon > 0.95, "phase {phase}: {soon}");
+        assert!(settled > 0.99, "phase {phase}: {settled}");
+        assert!(queue_ms < 12.0, "phase {phase}: {queue_ms}");
+    }
+}
+
+#[test]
+fn segments_that_were_held_up_do_not_look_like_a_faster_link() {
+    // What a busy machine or a radio link does: one of so many waits, and all behind it.
+    for (every, by_us) in [(97, 2500), (97, 5000), (41, 2500), (13, 1500)] {
+        let path = Path {
+            held_up: Some((every, by_us)),
+            ..home_link()
+        };
+        let outcome = run(&path, &ebb(), 20);
+        let early = outcome.utilisation(&path, 1.0, 3.0);
+        let settled = outcome.utilisation(&path, 3.0, 20.0);
+        let longest_us = outcome.longest_wait_us.iter().max().unwrap();
+        println!("1 of {every} by {by_us} us: {early:.3} early, {settled:.3}, {longest_us} us");
+        assert!(early > 0.9, "1 of {every} by {by_us} us: {early}");
+        assert!(settled > 0.97, "1 of {every} by {by_us} us: {settled}");
+        assert!(
+            *longest_us < 45_000,
+            "1 of {every} by {by_us} us: {longest_us}"
+        );
     }
 }

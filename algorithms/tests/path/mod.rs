@@ -32,7 +32,25 @@ pub struct Path {
     pub mss_bytes: u32,
     /// What the path's delay grows by at a time: at, by (us).
     pub longer: Option<(u64, u64)>,
+    /// One segment of so many is held up by so much (us), and all behind it until it comes.
+    pub held_up: Option<(u64, u64)>,
+    /// The connection is an ordinary one before.
+    pub taken_over: Option<TakenOver>,
 }
+
+/// A connection that the law comes to in the middle.
+#[derive(Clone, Copy)]
+pub struct TakenOver {
+    /// When the law comes.
+    pub at_us: u64,
+    /// What was granted until then, and a little longer.
+    pub granted_bytes: u64,
+    /// What its sender has under way at the most.
+    pub cwnd_bytes: u64,
+}
+
+/// The host's own window is advertised so long after a law has come.
+const STILL_GRANTING_US: u64 = 200_000;
 
 impl Default for Path {
     fn default() -> Self {
@@ -48,6 +66,8 @@ impl Default for Path {
             buffer_us: u64::MAX,
             mss_bytes: 1448,
             longer: None,
+            held_up: None,
+            taken_over: None,
         }
     }
 }
@@ -110,6 +130,8 @@ struct World<'a> {
     cwnd_bytes: u64,
     echo: u32,
     greedy: Greedy,
+    sent_segments: u64,
+    held_until_us: u64,
 }
 
 /// Runs a greedy sender against a policy for a time.
@@ -136,6 +158,8 @@ pub fn run(path: &Path, policy: &Policy, seconds: u64) -> Outcome {
             .first_local_ts
             .wrapping_sub((path.rtt_us / 2000) as u32),
         greedy: Greedy::default(),
+        sent_segments: 0,
+        held_until_us: 0,
     };
     for (from_us, until_us) in &path.greedy {
         world.schedule(*from_us, Event::GreedyTurn(true));
@@ -144,20 +168,17 @@ pub fn run(path: &Path, policy: &Policy, seconds: u64) -> Outcome {
     for (index, (from_us, ..)) in path.others.iter().enumerate() {
         world.schedule(*from_us, Event::Other(index));
     }
-    let start = Start {
-        now_us: CLOCK_US,
-        mss_bytes: path.mss_bytes,
-        rcv_nxt: 0,
-        has_timestamps: u32::from(path.tick_us > 0),
-        tsval: path.first_tsval,
-    };
     let mut receiver = Receiver {
-        flow: ReceiverFlow::new(policy.clone(), &start),
+        policy,
+        flow: None,
         rcv_nxt: 0,
         edge: 10 * mss,
         unacked_segments: 0,
         out_of_order: BTreeSet::new(),
     };
+    if path.taken_over.is_none() {
+        receiver.begin(path, 0, path.first_tsval);
+    }
     world.send(0);
     while let Some(Reverse((now_us, _, event))) = world.events.pop() {
         if now_us >= seconds * 1_000_000 {
@@ -168,7 +189,8 @@ pub fn run(path: &Path, policy: &Policy, seconds: u64) -> Outcome {
                 receiver.take(&mut world, now_us, byte, tsval, tsecr);
             }
             Event::Ack(acked, edge, tsval) => {
-                world.cwnd_bytes += acked - world.acked;
+                let most_bytes = path.taken_over.map_or(u64::MAX, |it| it.cwnd_bytes);
+                world.cwnd_bytes = (world.cwnd_bytes + acked - world.acked).min(most_bytes);
                 world.acked = acked;
                 world.edge = world.edge.max(edge);
                 world.echo = tsval;
@@ -191,20 +213,35 @@ pub fn run(path: &Path, policy: &Policy, seconds: u64) -> Outcome {
 /// The receiver's clock at the start: not zero, as on real hosts.
 const CLOCK_US: u64 = 7_777_000;
 
-struct Receiver {
-    flow: ReceiverFlow,
+struct Receiver<'a> {
+    policy: &'a Policy,
+    flow: Option<ReceiverFlow>,
     rcv_nxt: u64,
     edge: u64,
     unacked_segments: u32,
     out_of_order: BTreeSet<u64>,
 }
 
-impl Receiver {
+impl Receiver<'_> {
+    fn begin(&mut self, path: &Path, now_us: u64, tsval: u32) {
+        let start = Start {
+            now_us: CLOCK_US + now_us,
+            mss_bytes: path.mss_bytes,
+            rcv_nxt: self.rcv_nxt as u32,
+            has_timestamps: u32::from(path.tick_us > 0),
+            tsval,
+        };
+        self.flow = Some(ReceiverFlow::new(self.policy.clone(), &start));
+    }
+
     fn take(&mut self, world: &mut World, now_us: u64, byte: u64, tsval: u32, tsecr: u32) {
         let path = world.path;
         let mss = u64::from(path.mss_bytes);
         let local_ts = path.first_local_ts.wrapping_add((now_us / 1000) as u32);
-        self.flow.on_segment(&Segment {
+        if self.flow.is_none() && path.taken_over.is_some_and(|it| now_us >= it.at_us) {
+            self.begin(path, now_us, tsval);
+        }
+        let segment = Segment {
             now_us: CLOCK_US + now_us,
             seq: byte as u32,
             payload_bytes: path.mss_bytes,
@@ -218,7 +255,10 @@ impl Receiver {
             mss_bytes: path.mss_bytes,
             has_timestamps: u8::from(path.tick_us > 0),
             ..Segment::default()
-        });
+        };
+        if let Some(flow) = &mut self.flow {
+            flow.on_segment(&segment);
+        }
         self.out_of_order.insert(byte);
         while self.out_of_order.remove(&self.rcv_nxt) {
             self.rcv_nxt += mss;
@@ -226,7 +266,7 @@ impl Receiver {
         self.unacked_segments += 1;
         let bin = (now_us / 100_000) as usize;
         world.outcome.received_bytes[bin] += mss;
-        world.outcome.window_bytes[bin] = self.flow.window_bytes();
+        world.outcome.window_bytes[bin] = self.flow.as_ref().map_or(0, ReceiverFlow::window_bytes);
         // Two segments, all that the window allows, and holes are acknowledged at once.
         let has_hole = !self.out_of_order.is_empty();
         if self.unacked_segments >= 2 || self.edge - self.rcv_nxt < mss || has_hole {
@@ -236,7 +276,7 @@ impl Receiver {
 
     fn acknowledge(&mut self, world: &mut World, now_us: u64, local_ts: u32) {
         self.unacked_segments = 0;
-        self.flow.on_ack(&Ack {
+        let ack = Ack {
             now_us: CLOCK_US + now_us,
             ack_seq: self.rcv_nxt as u32,
             local_ts,
@@ -245,11 +285,24 @@ impl Receiver {
             mss_bytes: world.path.mss_bytes,
             has_timestamps: u8::from(world.path.tick_us > 0),
             ..Ack::default()
-        });
-        let window = u64::from(self.flow.window_bytes()).next_multiple_of(1024);
+        };
+        if let Some(flow) = &mut self.flow {
+            flow.on_ack(&ack);
+        }
+        let window = self.window_bytes(world.path, now_us);
         self.edge = self.edge.max(self.rcv_nxt + window);
         let arrival_us = now_us + world.path.rtt_us / 2;
         world.schedule(arrival_us, Event::Ack(self.rcv_nxt, self.edge, local_ts));
+    }
+
+    /// What is advertised: the law's window as far as window scaling can say it.
+    fn window_bytes(&self, path: &Path, now_us: u64) -> u64 {
+        let older = path.taken_over;
+        match (older, &self.flow) {
+            (Some(older), _) if now_us < older.at_us + STILL_GRANTING_US => older.granted_bytes,
+            (_, Some(flow)) => u64::from(flow.window_bytes()).next_multiple_of(1024),
+            (_, None) => unreachable!("the law comes with the first segment"),
+        }
     }
 }
 
@@ -277,7 +330,7 @@ impl World<'_> {
             let noticed_us = now_us + self.path.rtt_us + self.path.buffer_us;
             return self.schedule(noticed_us, Event::Retransmit(byte));
         };
-        let arrival_us = left_us + self.one_way_us(now_us);
+        let arrival_us = self.hold_up(left_us + self.one_way_us(now_us));
         self.schedule(arrival_us, Event::Segment(byte, tsval, self.echo));
     }
 
@@ -325,6 +378,16 @@ impl World<'_> {
     fn one_way_us(&self, now_us: u64) -> u64 {
         let longer_us = self.path.longer.filter(|(at_us, _)| now_us >= *at_us);
         self.path.rtt_us / 2 + longer_us.map_or(0, |(_, by_us)| by_us)
+    }
+
+    fn hold_up(&mut self, arrival_us: u64) -> u64 {
+        self.sent_segments += 1;
+        if let Some((every, by_us)) = self.path.held_up
+            && self.sent_segments.is_multiple_of(every)
+        {
+            self.held_until_us = arrival_us + by_us;
+        }
+        arrival_us.max(self.held_until_us)
     }
 
     fn tsval(&self, now_us: u64) -> u32 {
