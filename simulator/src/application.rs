@@ -40,6 +40,14 @@ pub struct ConnectionId {
     pub(crate) generation: u64,
 }
 
+impl ConnectionId {
+    /// A connection that does not exist: nothing happens to it.
+    pub(crate) const NONE: Self = Self {
+        place: u32::MAX >> 1,
+        generation: 0,
+    };
+}
+
 /// What happened to one end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionEvent {

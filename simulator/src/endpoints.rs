@@ -1,17 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! TCP connections in the network: both ends, their timers, their segments.
 
-use ebb_link::{Class, Ecn};
+use std::sync::Arc;
 
-use crate::application::End;
-use crate::flows::FlowCounters;
+use ebb_link::{Class, Ecn, Nanos};
+use ebb_scenario::Flow;
+
+use crate::Error;
+use crate::application::{ConnectOptions, ConnectionEvent, ConnectionId, End};
 use crate::network::Network;
-use crate::parcel::Parcel;
+use crate::parcel::{Body, Parcel};
+use crate::random::Stream;
+use crate::schedule::{Alarm, Entity};
+use crate::segment::Segment;
 use crate::simulation::Simulation;
+use crate::tcp::{Connection, Identity, Role, State, TcpConfig};
 
-/// All connections that exist.
+/// All connections that exist, each with its two ends side by side.
 #[derive(Default)]
-pub(crate) struct Endpoints {}
+pub(crate) struct Endpoints {
+    /// The end of the data's source at even places, that of its sink behind it.
+    list: Vec<Endpoint>,
+    /// Places of connections that are over.
+    free: Vec<u32>,
+    /// Connections that there have been.
+    made: u64,
+    /// Ends that an application acted on: it may have to hear of the consequences.
+    touched: Vec<u32>,
+    /// What an end sends now.
+    out: Vec<Segment>,
+}
+
+/// One end of a connection.
+pub(crate) struct Endpoint {
+    pub(crate) connection: Box<Connection>,
+    alarm: Alarm,
+    flow: u32,
+    generation: u64,
+    tells_received: bool,
+    low_water_bytes: u64,
+    told: Told,
+    /// RTT samples that are counted.
+    rtt_samples: u64,
+}
+
+/// What the application has heard.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    is_connected: bool,
+    is_writable: bool,
+    is_peer_closed: bool,
+    is_closed: bool,
+    received_bytes: u64,
+}
+
+/// What the connections of a flow have in common. *Shape:* by `End::index`.
+pub(crate) struct FlowTcp {
+    configs: [Arc<TcpConfig>; 2],
+    drift_ppm: i32,
+    identities: Stream,
+}
+
+impl FlowTcp {
+    /// *Errors:* [`Error::Tcp`] if the flow's policies or options cannot be used.
+    pub(crate) fn new(flow: &Flow, identities: Stream) -> Result<Self, Error> {
+        let error = |source| Error::Tcp {
+            flow: flow.name.clone(),
+            source,
+        };
+        let config = |receiver| TcpConfig::new(flow.tcp, &flow.sender, receiver).map_err(error);
+        let timestamps = flow.tcp.timestamps;
+        Ok(Self {
+            configs: [config(None)?, config(flow.receiver.as_deref())?],
+            drift_ppm: timestamps.map_or(0, |timestamps| timestamps.drift_ppm),
+            identities,
+        })
+    }
+
+    fn connection(&mut self, end: End, opener: End, is_observing: bool) -> Box<Connection> {
+        let role = if end == opener {
+            Role::Client
+        } else {
+            Role::Server
+        };
+        let identity = Identity {
+            initial_seq: self.identities.next_u32(),
+            timestamp_offset: self.identities.next_u32(),
+            drift_ppm: if end == End::Source {
+                self.drift_ppm
+            } else {
+                0
+            },
+            seed: self.identities.next_u64(),
+        };
+        let config = &self.configs[end.index()];
+        let mut connection = Box::new(Connection::new(config, role, identity));
+        connection.set_observing(is_observing);
+        connection
+    }
+}
 
 impl Endpoints {
     /// Which end of its connection an endpoint is.
@@ -22,30 +109,308 @@ impl Endpoints {
             End::Sink
         }
     }
+
+    /// An end of the connection at this place.
+    pub(crate) fn at(&self, place: u32, end: End) -> &Endpoint {
+        &self.list[2 * place as usize + end.index()]
+    }
+
+    fn find(&self, id: ConnectionId, end: End) -> Option<u32> {
+        let endpoint = 2 * id.place + end.index() as u32;
+        let found = self.list.get(endpoint as usize)?;
+        (found.generation == id.generation && !found.told.is_closed).then_some(endpoint)
+    }
+
+    /// Puts two ends at a free place, which keeps the alarms that are set.
+    fn add(
+        &mut self,
+        flow: u32,
+        options: ConnectOptions,
+        pair: [Box<Connection>; 2],
+    ) -> ConnectionId {
+        self.made += 1;
+        let new_place = self.list.len() as u32 / 2;
+        let id = ConnectionId {
+            place: self.free.pop().unwrap_or(new_place),
+            generation: self.made,
+        };
+        for (end, connection) in pair.into_iter().enumerate() {
+            let index = 2 * id.place as usize + end;
+            let old = self.list.get_mut(index);
+            let endpoint = Endpoint {
+                connection,
+                alarm: old.as_ref().map(|old| old.alarm).unwrap_or_default(),
+                flow,
+                generation: self.made,
+                tells_received: options.tells_received[end],
+                low_water_bytes: options.low_water_bytes[end].unwrap_or(0),
+                told: Told::default(),
+                rtt_samples: 0,
+            };
+            match old {
+                Some(old) => *old = endpoint,
+                None => self.list.push(endpoint),
+            }
+        }
+        id
+    }
 }
 
 impl Network {
+    /// Opens a connection of a flow; a flow without TCP gets one that does not exist.
+    pub(crate) fn connect(
+        &mut self,
+        flow: u32,
+        opener: End,
+        options: ConnectOptions,
+    ) -> ConnectionId {
+        let state = &mut self.flows[flow as usize];
+        let is_observing = state.is_observing;
+        let Some(tcp) = &mut state.tcp else {
+            return ConnectionId::NONE;
+        };
+        let pair = [End::Source, End::Sink].map(|end| tcp.connection(end, opener, is_observing));
+        let id = self.endpoints.add(flow, options, pair);
+        self.flows[flow as usize].connections.push(id.place);
+        self.act(id, opener, Connection::connect);
+        id
+    }
+
+    /// Lets an end of a connection act for its application, if it still exists.
+    pub(crate) fn act(
+        &mut self,
+        id: ConnectionId,
+        end: End,
+        act: impl FnOnce(&mut Connection, Nanos, &mut Vec<Segment>),
+    ) {
+        if let Some(endpoint) = self.endpoints.find(id, end) {
+            self.work(endpoint, act);
+            self.endpoints.touched.push(endpoint);
+        }
+    }
+
+    /// An end of a connection that exists.
+    pub(crate) fn connection(&self, id: ConnectionId, end: End) -> Option<&Connection> {
+        let endpoint = self.endpoints.find(id, end)?;
+        Some(&self.endpoints.list[endpoint as usize].connection)
+    }
+
+    /// From here a flow is of its own class and under its receiver policy, or is not.
     pub(crate) fn set_yielding(&mut self, flow: u32, is_yielding: bool) {
         let state = &mut self.flows[flow as usize];
+        state.is_observing = !is_yielding;
         state.class = if is_yielding {
             state.spec.class
         } else {
             Class::BestEffort
         };
+        for place in &state.connections {
+            for endpoint in [2 * place, 2 * place + 1] {
+                let connection = &mut self.endpoints.list[endpoint as usize].connection;
+                connection.set_observing(!is_yielding);
+            }
+        }
     }
 
-    pub(crate) fn flow_counters(&self, flow: usize) -> FlowCounters {
-        self.flows[flow].meter.counters
+    /// Lets an endpoint do something, sends what it has to send, and sets its alarm.
+    #[inline]
+    fn work(&mut self, place: u32, act: impl FnOnce(&mut Connection, Nanos, &mut Vec<Segment>)) {
+        let mut out = std::mem::take(&mut self.endpoints.out);
+        let endpoint = &mut self.endpoints.list[place as usize];
+        act(&mut endpoint.connection, self.now, &mut out);
+        if let Some(deadline) = endpoint.connection.next_timer() {
+            let entity = Entity::Endpoint(place);
+            endpoint.alarm.at(deadline, entity, &mut self.schedule);
+        }
+        let (flow, generation) = (endpoint.flow, endpoint.generation);
+        let from = Endpoints::end_of(place);
+        for segment in out.drain(..) {
+            let body = Body::Segment {
+                // The other end's place.
+                endpoint: place ^ 1,
+                generation,
+                segment,
+            };
+            self.send(flow, from, segment.size_bytes, segment.ecn, body);
+        }
+        self.endpoints.out = out;
     }
 
-    pub(crate) fn flow_windows(&self, _flow: usize) -> Option<(u64, u64)> {
-        None
+    #[inline]
+    fn count_rtt(&mut self, place: u32) {
+        let endpoint = &mut self.endpoints.list[place as usize];
+        let (samples, last_us) = endpoint.connection.rtt_samples();
+        if samples != endpoint.rtt_samples {
+            endpoint.rtt_samples = samples;
+            let flow = &mut self.flows[endpoint.flow as usize];
+            flow.meter
+                .add_rtt(self.clock.open(), Nanos::from_micros(u64::from(last_us)));
+        }
+    }
+
+    /// Forgets a connection of which both ends are over.
+    fn remove_if_over(&mut self, endpoint: u32) {
+        let place = endpoint / 2;
+        let other = &mut self.endpoints.list[endpoint as usize ^ 1];
+        if other.connection.state() == State::Listening {
+            // Nobody will ever connect.
+            other.told.is_closed = true;
+        }
+        let ends = [2 * place, 2 * place + 1];
+        let is_over = |end: u32| self.endpoints.list[end as usize].told.is_closed;
+        if !ends.into_iter().all(is_over) {
+            return;
+        }
+        let flow = self.endpoints.list[endpoint as usize].flow as usize;
+        let counters = self.connection_counters(place);
+        let state = &mut self.flows[flow];
+        state.meter.counters += counters;
+        state.connections.retain(|other| *other != place);
+        for end in ends {
+            // No segment and no application finds it any more.
+            self.endpoints.list[end as usize].generation = 0;
+        }
+        self.endpoints.free.push(place);
     }
 }
 
 impl Simulation<'_> {
-    pub(crate) fn wake_endpoint(&mut self, _endpoint: u32) {}
-    pub(crate) fn receive(&mut self, parcel: Box<Parcel>, _ecn: Ecn) {
+    pub(crate) fn wake_endpoint(&mut self, place: u32) {
+        let network = &mut self.network;
+        let now = network.now;
+        let endpoint = &mut network.endpoints.list[place as usize];
+        if !endpoint.alarm.went_off(now) {
+            return;
+        }
+        match endpoint.connection.next_timer() {
+            Some(deadline) if deadline > now => {
+                let entity = Entity::Endpoint(place);
+                endpoint.alarm.at(deadline, entity, &mut network.schedule);
+            }
+            Some(_) => {
+                network.work(place, Connection::on_timer);
+                self.tell_events(place);
+            }
+            None => {}
+        }
+    }
+
+    /// A segment has come to the host of an endpoint.
+    #[inline]
+    pub(crate) fn receive(&mut self, parcel: Box<Parcel>, ecn: Ecn) {
+        let network = &mut self.network;
+        let Body::Segment {
+            endpoint,
+            generation,
+            ref segment,
+        } = parcel.body
+        else {
+            return;
+        };
+        if network.endpoints.list[endpoint as usize].generation == generation {
+            network.work(endpoint, |connection, now, out| {
+                connection.on_segment(now, segment, ecn == Ecn::Congested, out);
+            });
+            if Endpoints::end_of(endpoint) == End::Source {
+                network.count_rtt(endpoint);
+            }
+            self.tell_events(endpoint);
+        }
         self.network.pool.free(parcel);
+    }
+
+    /// Tells applications what followed from what they did.
+    pub(crate) fn tell_consequences(&mut self) {
+        while let Some(endpoint) = self.network.endpoints.touched.pop() {
+            self.tell_events(endpoint);
+        }
+    }
+
+    /// Tells the application what is new at one end of a connection.
+    #[inline]
+    fn tell_events(&mut self, place: u32) {
+        let endpoint = &mut self.network.endpoints.list[place as usize];
+        if endpoint.has_news() {
+            self.tell_news(place);
+        }
+    }
+
+    #[cold]
+    fn tell_news(&mut self, place: u32) {
+        loop {
+            let endpoint = &mut self.network.endpoints.list[place as usize];
+            let Some(event) = endpoint.next_event() else {
+                break;
+            };
+            let flow = endpoint.flow;
+            let id = ConnectionId {
+                place: place / 2,
+                generation: endpoint.generation,
+            };
+            self.tell(flow, |application, host| {
+                application.on_connection(id, Endpoints::end_of(place), event, host);
+            });
+            if event == ConnectionEvent::Closed {
+                self.network.remove_if_over(place);
+                break;
+            }
+        }
+    }
+}
+
+impl State {
+    #[inline]
+    fn is_over(self) -> bool {
+        matches!(self, Self::Finished | Self::Failed(_))
+    }
+}
+
+impl Endpoint {
+    /// Whether there is an event that the application has not heard of.
+    #[inline]
+    fn has_news(&self) -> bool {
+        let told = &self.told;
+        let connection = &self.connection;
+        let state = connection.state();
+        (state == State::Established && !told.is_connected)
+            || (state.is_over() && !told.is_closed)
+            || connection.is_peer_closed() != told.is_peer_closed
+            || (self.tells_received && connection.received_bytes() != told.received_bytes)
+            || (self.low_water_bytes > 0 && self.is_writable() != told.is_writable)
+    }
+
+    /// The next event that the application has not heard of, which it has then.
+    fn next_event(&mut self) -> Option<ConnectionEvent> {
+        let connection = &self.connection;
+        let told = &mut self.told;
+        if told.is_closed {
+            return None;
+        }
+        let state = connection.state();
+        let was_open = matches!(state, State::Established | State::Finished);
+        if was_open && !std::mem::replace(&mut told.is_connected, true) {
+            return Some(ConnectionEvent::Connected);
+        }
+        let received_bytes = connection.received_bytes();
+        if self.tells_received && received_bytes > told.received_bytes {
+            let new = received_bytes - told.received_bytes;
+            told.received_bytes = received_bytes;
+            return Some(ConnectionEvent::Received(new));
+        }
+        if connection.is_peer_closed() && !std::mem::replace(&mut told.is_peer_closed, true) {
+            return Some(ConnectionEvent::PeerClosed);
+        }
+        if state.is_over() {
+            told.is_closed = true;
+            return Some(ConnectionEvent::Closed);
+        }
+        let is_writable = self.low_water_bytes > 0 && self.is_writable();
+        let was_writable = std::mem::replace(&mut self.told.is_writable, is_writable);
+        (is_writable && !was_writable).then_some(ConnectionEvent::Writable)
+    }
+
+    fn is_writable(&self) -> bool {
+        self.connection.state() == State::Established
+            && self.connection.unsent_bytes() < self.low_water_bytes
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use ebb_algorithms::PolicyError;
 use ebb_link::{LinkError, Nanos};
+
+use crate::tcp::TcpConfigError;
 
 /// Why a scenario could not be run.
 #[derive(Debug, thiserror::Error)]
@@ -22,13 +23,13 @@ pub enum Error {
         /// What is wrong, and what would be right.
         problem: &'static str,
     },
-    /// A policy of a flow was not understood.
+    /// TCP cannot work with what a flow asks for.
     #[error("flow '{flow}': {source}")]
-    Policy {
+    Tcp {
         /// Its name.
         flow: String,
-        /// What was not understood.
-        source: PolicyError,
+        /// What is wrong.
+        source: TcpConfigError,
     },
     /// More links or flows than the simulator numbers.
     #[error("{count} {what}: the simulator takes fewer than {limit}")]

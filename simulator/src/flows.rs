@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The flows of a run: their routes, their timeline, their counters.
 
+use std::ops::AddAssign;
+
 use ebb_link::{Class, Nanos};
 use ebb_scenario::Flow;
 
+use crate::application::End;
+use crate::endpoints::FlowTcp;
 use crate::meter::ByInterval;
+use crate::network::Network;
 
 use crate::schedule::{Alarm, Entity, Schedule};
 use crate::simulation::Simulation;
@@ -24,6 +29,8 @@ pub(crate) struct FlowState {
     next_milestone: usize,
     timer: Option<Nanos>,
     alarm: Alarm,
+    /// What its connections have in common; none for UDP.
+    pub(crate) tcp: Option<FlowTcp>,
     /// Places of its connections that exist.
     pub(crate) connections: Vec<u32>,
     /// When the last byte of a fixed size had arrived.
@@ -67,7 +74,13 @@ pub(crate) struct FlowCounters {
 }
 
 impl FlowState {
-    pub(crate) fn new(spec: Flow, routes: [u32; 2], start: Nanos, intervals: usize) -> Self {
+    pub(crate) fn new(
+        spec: Flow,
+        routes: [u32; 2],
+        start: Nanos,
+        tcp: Option<FlowTcp>,
+        intervals: usize,
+    ) -> Self {
         let mut milestones = vec![(start, Milestone::Start)];
         milestones.extend(spec.stop.map(|stop| (stop.max(start), Milestone::Stop)));
         for interval in &spec.during {
@@ -90,6 +103,7 @@ impl FlowState {
             next_milestone: 0,
             timer: None,
             alarm: Alarm::default(),
+            tcp,
             connections: Vec::new(),
             completed_at: None,
             meter: FlowMeter {
@@ -122,6 +136,69 @@ impl FlowState {
             .filter(|(at, _)| *at <= now)?;
         self.next_milestone += 1;
         Some(*milestone)
+    }
+}
+
+impl FlowMeter {
+    #[inline]
+    pub(crate) fn add_rtt(&mut self, open: &[usize], rtt: Nanos) {
+        self.counters.rtt_samples += 1;
+        self.counters.rtt_sum_ns += rtt.0;
+        self.rtt.add(open, rtt);
+    }
+}
+
+impl AddAssign for FlowCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.delivered_bytes += other.delivered_bytes;
+        self.sent_bytes += other.sent_bytes;
+        self.sent_pkts += other.sent_pkts;
+        self.retransmitted_bytes += other.retransmitted_bytes;
+        self.retransmitted_pkts += other.retransmitted_pkts;
+        self.timeouts += other.timeouts;
+        self.recoveries += other.recoveries;
+        self.lost_pkts += other.lost_pkts;
+        self.rtt_samples += other.rtt_samples;
+        self.rtt_sum_ns += other.rtt_sum_ns;
+    }
+}
+
+impl Network {
+    /// What a flow has counted so far, over all its connections.
+    pub(crate) fn flow_counters(&self, flow: usize) -> FlowCounters {
+        let state = &self.flows[flow];
+        let mut total = state.meter.counters;
+        for place in &state.connections {
+            total += self.connection_counters(*place);
+        }
+        total
+    }
+
+    /// What a connection has counted that its flow has not.
+    pub(crate) fn connection_counters(&self, place: u32) -> FlowCounters {
+        let source = self.endpoints.at(place, End::Source).connection.counters();
+        let sink = &self.endpoints.at(place, End::Sink).connection;
+        FlowCounters {
+            delivered_bytes: sink.received_bytes(),
+            sent_bytes: source.sent_bytes + source.resent_bytes,
+            sent_pkts: source.sent_pkts + source.resent_pkts,
+            retransmitted_bytes: source.resent_bytes,
+            retransmitted_pkts: source.resent_pkts,
+            timeouts: u64::from(source.timeouts),
+            recoveries: u64::from(source.recoveries),
+            ..FlowCounters::default()
+        }
+    }
+
+    /// Congestion window of the source, and the window that it was told last, over all
+    /// connections; none without one. *Units:* bytes.
+    pub(crate) fn flow_windows(&self, flow: usize) -> Option<(u64, u64)> {
+        let windows = self.flows[flow].connections.iter().map(|place| {
+            let info = self.endpoints.at(*place, End::Source).connection.info();
+            let cwnd_bytes = u64::from(info.cwnd_pkts) * u64::from(info.segment_bytes);
+            (cwnd_bytes, u64::from(info.peer_window_bytes))
+        });
+        windows.reduce(|total, one| (total.0 + one.0, total.1 + one.1))
     }
 }
 

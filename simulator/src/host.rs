@@ -2,10 +2,11 @@
 use ebb_link::{Ecn, Nanos};
 use ebb_scenario::{Flow, Interval};
 
-use crate::application::{Datagram, End};
+use crate::application::{ConnectOptions, ConnectionId, Datagram, End};
 use crate::network::Network;
 use crate::parcel::Body;
 use crate::random::Stream;
+use crate::tcp::Connection;
 
 /// Headers of a UDP packet, the least that it can have. *Units:* bytes.
 pub const UDP_HEADER_BYTES: u32 = 28;
@@ -53,6 +54,40 @@ impl<'a> Host<'a> {
     /// Forgets the timer.
     pub fn clear_timer(&mut self) {
         self.network.flows[self.flow as usize].set_timer(None);
+    }
+
+    /// Opens a connection from one end to the other, which listens.
+    pub fn connect(&mut self, opener: End, options: ConnectOptions) -> ConnectionId {
+        self.network.connect(self.flow, opener, options)
+    }
+
+    /// Writes so many bytes more at one end; any number of them is held until they can be
+    /// sent. Like all that follows, does nothing to a connection that is over.
+    pub fn write(&mut self, connection: ConnectionId, end: End, bytes: u64) {
+        self.network.act(connection, end, |endpoint, now, out| {
+            endpoint.write(now, bytes, out)
+        });
+    }
+
+    /// Bytes written at one end that have not been sent yet; none if it is over there.
+    pub fn unsent_bytes(&self, connection: ConnectionId, end: End) -> Option<u64> {
+        let endpoint = self.network.connection(connection, end)?;
+        Some(endpoint.unsent_bytes())
+    }
+
+    /// Nothing more will be written at one end: it closes when all is sent.
+    pub fn close(&mut self, connection: ConnectionId, end: End) {
+        self.network.act(connection, end, Connection::close);
+    }
+
+    /// Forgets what was written at one end and not sent, and closes it.
+    pub fn stop(&mut self, connection: ConnectionId, end: End) {
+        self.network.act(connection, end, Connection::stop);
+    }
+
+    /// Ends a connection at once, with a reset.
+    pub fn abort(&mut self, connection: ConnectionId, end: End) {
+        self.network.act(connection, end, Connection::abort);
     }
 
     /// Sends a UDP packet of this size, headers counted, to the other end; one that is

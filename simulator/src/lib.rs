@@ -23,6 +23,7 @@ mod run;
 mod schedule;
 mod segment;
 mod simulation;
+pub mod tcp;
 pub mod traffic;
 
 pub use application::{Application, ConnectOptions, ConnectionEvent, ConnectionId, Datagram, End};

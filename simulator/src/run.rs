@@ -7,7 +7,7 @@ use ebb_link::Link;
 use ebb_scenario::{LinkId, NodeId, Outcome, Scenario};
 
 use crate::application::Application;
-use crate::endpoints::Endpoints;
+use crate::endpoints::{Endpoints, FlowTcp};
 use crate::flows::FlowState;
 use crate::meter::Clock;
 use crate::network::{ARRIVED, Network, Port};
@@ -125,7 +125,11 @@ fn build(scenario: &Scenario, seeds: Seeds) -> Result<Network, Error> {
         let delay = seeds.stream("start", &flow.name).up_to(flow.start_spread.0);
         let start = flow.start + ebb_link::Nanos(delay);
         let intervals = scenario.intervals.len();
-        let mut state = FlowState::new(flow.clone(), [there, back], start, intervals);
+        let tcp = match flow.traffic.is_tcp() {
+            true => Some(FlowTcp::new(flow, seeds.stream("tcp", &flow.name))?),
+            false => None,
+        };
+        let mut state = FlowState::new(flow.clone(), [there, back], start, tcp, intervals);
         state.arm(place as u32, &mut schedule);
         flows.push(state);
     }

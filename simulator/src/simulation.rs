@@ -141,6 +141,7 @@ impl Simulation<'_> {
     /// Tells applications and meters of what links dropped, and the observer of all.
     #[inline]
     fn finish_event(&mut self) {
+        self.tell_consequences();
         while let Some(parcel) = self.network.lost.pop() {
             self.bury(parcel);
         }

@@ -4,8 +4,8 @@
 mod common;
 
 use common::Builder;
-use ebb_link::{LinkSpec, Nanos, QueueLimit, Rate};
-use ebb_scenario::{ApplicationMeasure, NodeKind, Traffic};
+use ebb_link::{LinkSpec, Nanos, Probability, QueueLimit, Rate};
+use ebb_scenario::{ApplicationMeasure, Interval, NodeKind, Traffic};
 use ebb_simulator::applications::Poisson;
 use ebb_simulator::{Observer, Options, PacketBody, PacketRecord, Point, run, run_applications};
 
@@ -112,4 +112,77 @@ fn waits_as_long_as_the_formula_of_pollaczek_and_khinchine_says() {
         "{mean} +- {standard_error}"
     );
     assert!(standard_error < 0.05, "{standard_error}");
+}
+
+/// A path that only loses: 1 Gbit/s, RTT 100 ms, this share of the data's packets lost.
+fn lossy(loss: f64, seconds: u64) -> Builder {
+    let mut builder = Builder::new(Nanos::from_secs(seconds));
+    let hosts = [NodeKind::Host; 2].map(|kind| builder.node(kind));
+    let rate = Rate::from_mbit_per_s(1_000);
+    let delay = Nanos::from_millis(50);
+    let plain = LinkSpec::drop_tail(rate, delay, QueueLimit::Packets(10_000));
+    let lossy = LinkSpec {
+        loss: Probability::new(loss).unwrap(),
+        ..plain.clone()
+    };
+    let there = builder.link(hosts[0], hosts[1], lossy);
+    let back = builder.link(hosts[1], hosts[0], plain);
+    builder.flow(Traffic::Greedy, &[there], &[back]);
+    builder
+}
+
+#[test]
+fn reno_sends_as_fast_under_random_loss_as_padhye_and_others_say() {
+    // Packets per second: 1 / (RTT sqrt(2bp/3) + T0 min(1, 3 sqrt(3bp/8)) p (1 + 32p^2)).
+    // b = 1: Reno counts the segments that an acknowledgement brings, not the
+    // acknowledgements. T0 is srtt + 200 ms.
+    let (rtt, t0) = (0.1_f64, 0.3_f64);
+    for (loss, seconds) in [
+        (0.0005_f64, 2_000),
+        (0.002, 1_000),
+        (0.01, 1_000),
+        (0.03, 1_000),
+    ] {
+        let outcome = run(&lossy(loss, seconds).scenario, Options::default()).unwrap();
+        let measure = &outcome.flows[0].measures[0];
+        let rate = measure.sent_pkts as f64 / seconds as f64;
+        let timeouts = t0 * (3.0 * (3.0 * loss / 8.0).sqrt()).min(1.0) * loss;
+        let formula =
+            1.0 / (rtt * (2.0 * loss / 3.0).sqrt() + timeouts * (1.0 + 32.0 * loss * loss));
+        let ratio = rate / formula;
+        assert!(
+            (0.8..1.25).contains(&ratio),
+            "loss {loss}: {rate:.1}/s, formula {formula:.1}/s"
+        );
+    }
+}
+
+#[test]
+fn two_reno_flows_come_to_the_same_rate_whoever_was_first() {
+    let mut builder = Builder::new(Nanos::from_secs(400));
+    let hosts = [NodeKind::Host; 2].map(|kind| builder.node(kind));
+    let spec = LinkSpec::drop_tail(
+        Rate::from_mbit_per_s(10),
+        Nanos::from_millis(20),
+        QueueLimit::Packets(33),
+    );
+    let there = builder.link(hosts[0], hosts[1], spec.clone());
+    let back = builder.link(hosts[1], hosts[0], spec);
+    builder.flow(Traffic::Greedy, &[there], &[back]);
+    builder.flow(Traffic::Greedy, &[there], &[back]).start = Nanos::from_secs(30);
+    builder.scenario.intervals = [("first", 31, 34), ("last", 100, 400)]
+        .map(|(name, from, to)| Interval {
+            name: name.to_owned(),
+            from: Nanos::from_secs(from),
+            to: Nanos::from_secs(to),
+        })
+        .to_vec();
+    let outcome = run(&builder.scenario, Options::default()).unwrap();
+    let jain = |interval: usize| {
+        let rates = [0, 1].map(|flow| outcome.flows[flow].measures[interval].goodput_bits_per_s);
+        let sum: f64 = rates.iter().sum();
+        sum * sum / (2.0 * rates.iter().map(|rate| rate * rate).sum::<f64>())
+    };
+    assert!(jain(1) > 0.98, "{}", jain(1));
+    assert!(jain(0) < jain(1), "{} {}", jain(0), jain(1));
 }

@@ -2,6 +2,7 @@
 use ebb_link::{Nanos, Rate};
 use ebb_scenario::{ApplicationMeasure, Interval};
 
+use super::time_of;
 use crate::random::Stream;
 use crate::{Application, Datagram, End, Histogram, Host};
 
@@ -217,11 +218,4 @@ impl Seen {
             lost_pkts: *self.lost_pkts.get(interval)?,
         })
     }
-}
-
-/// How long so many packets take at a rate, rounded down to a nanosecond.
-fn time_of(packets: u64, packet_bytes: u32, rate: Rate) -> Nanos {
-    let bits = u128::from(packets) * u128::from(packet_bytes) * 8;
-    let nanoseconds = bits * 1_000_000_000 / u128::from(rate.bits_per_s());
-    Nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
 }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use ebb_link::{Nanos, Rate};
+
+use super::time_of;
+use crate::{Application, ConnectOptions, ConnectionEvent, ConnectionId, End, Host};
+
+/// One connection whose application writes at a constant rate.
+pub struct Constant {
+    rate: Rate,
+    write_bytes: u32,
+    connection: Option<ConnectionId>,
+    started_at: Nanos,
+    writes: u64,
+}
+
+impl Constant {
+    /// Writes of this size at this rate of data.
+    pub const fn new(rate: Rate, write_bytes: u32) -> Self {
+        Self {
+            rate,
+            write_bytes,
+            connection: None,
+            started_at: Nanos::ZERO,
+            writes: 0,
+        }
+    }
+}
+
+impl Application for Constant {
+    fn on_start(&mut self, host: &mut Host<'_>) {
+        self.started_at = host.now();
+        self.connection = Some(host.connect(End::Source, ConnectOptions::default()));
+        self.on_timer(host);
+    }
+
+    fn on_stop(&mut self, host: &mut Host<'_>) {
+        host.clear_timer();
+        if let Some(connection) = self.connection.take() {
+            host.close(connection, End::Source);
+        }
+    }
+
+    fn on_timer(&mut self, host: &mut Host<'_>) {
+        let Some(connection) = self.connection else {
+            return;
+        };
+        host.write(connection, End::Source, u64::from(self.write_bytes));
+        self.writes += 1;
+        let offset = time_of(self.writes, self.write_bytes, self.rate);
+        host.set_timer(self.started_at + offset);
+    }
+
+    fn on_connection(
+        &mut self,
+        connection: ConnectionId,
+        end: End,
+        event: ConnectionEvent,
+        host: &mut Host<'_>,
+    ) {
+        match event {
+            ConnectionEvent::PeerClosed => host.close(connection, end),
+            ConnectionEvent::Closed if end == End::Source => {
+                self.connection = None;
+                host.clear_timer();
+            }
+            _ => {}
+        }
+    }
+}
