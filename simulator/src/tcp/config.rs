@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::sync::Arc;
+
+use ebb_algorithms::{Policy, PolicyError};
+use ebb_link::Nanos;
+use ebb_scenario::{Recovery, TcpOptions, TcpProfile};
+
+/// Largest segment that can be configured, as 16 bits of IP's length leave it.
+const MAX_MSS_BYTES: u32 = 65_495;
+/// Least segment, options counted.
+const MIN_MSS_BYTES: u32 = 64;
+
+/// Why a configuration cannot be used; each says what would be right.
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum TcpConfigError {
+    /// A value is out of its range.
+    #[error("{key} = {value}: must be from {min} to {max}")]
+    OutOfRange {
+        /// The option.
+        key: &'static str,
+        /// Its value.
+        value: u64,
+        /// Least value allowed.
+        min: u64,
+        /// Greatest value allowed.
+        max: u64,
+    },
+    /// The lower end of the retransmission timer is above the upper end.
+    #[error("min-rto ({min_rto}) is above max-rto ({max_rto})")]
+    Rto {
+        /// Lower end.
+        min_rto: Nanos,
+        /// Upper end.
+        max_rto: Nanos,
+    },
+    /// A law that is none of this end.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+}
+
+/// How the endpoints of a connection behave; shared by all connections that are alike.
+#[derive(Clone, Debug)]
+pub struct TcpConfig {
+    pub(super) options: TcpOptions,
+    pub(super) sender: Policy,
+    pub(super) receiver: Option<Policy>,
+    /// The law sets the window in recovery, too.
+    pub(super) has_full_control: bool,
+    pub(super) wants_ecn: bool,
+    /// Tick of the timestamp clock.
+    pub(super) tick: Nanos,
+}
+
+impl TcpConfig {
+    /// Options with the law of the sending end and, if one is wanted, that of the receiving
+    /// end, both written as policies.
+    ///
+    /// *Errors:* a policy that cannot be read or belongs to the other end; values that TCP
+    /// cannot work with.
+    pub fn new(
+        options: TcpOptions,
+        sender: &str,
+        receiver: Option<&str>,
+    ) -> Result<Arc<Self>, TcpConfigError> {
+        let receiver = receiver.map(Policy::receiver).transpose()?;
+        Self::with_policies(options, Policy::sender(sender)?, receiver)
+    }
+
+    /// Options with policies that were read before.
+    ///
+    /// *Errors:* as [`TcpConfig::new`].
+    pub fn with_policies(
+        options: TcpOptions,
+        sender: Policy,
+        receiver: Option<Policy>,
+    ) -> Result<Arc<Self>, TcpConfigError> {
+        validate(&options)?;
+        Ok(Arc::new(Self {
+            has_full_control: sender.law().has_full_control(),
+            wants_ecn: options.has_ecn || sender.law().needs_ecn(),
+            tick: options
+                .timestamps
+                .map_or(Nanos::from_millis(1), |timestamps| timestamps.tick),
+            options,
+            sender,
+            receiver,
+        }))
+    }
+
+    /// The options.
+    pub fn options(&self) -> &TcpOptions {
+        &self.options
+    }
+
+    /// The law of the sending end.
+    pub fn sender(&self) -> &Policy {
+        &self.sender
+    }
+
+    /// The law of the receiving end.
+    pub fn receiver(&self) -> Option<&Policy> {
+        self.receiver.as_ref()
+    }
+
+    /// Reductions are spread over the round trip (PRR).
+    pub(super) fn has_prr(&self) -> bool {
+        let is_selective = matches!(self.options.recovery, Recovery::Rack | Recovery::Sack);
+        is_selective && self.options.profile == TcpProfile::Linux
+    }
+}
+
+fn validate(options: &TcpOptions) -> Result<(), TcpConfigError> {
+    let in_range = |key, value: u64, min: u64, max: u64| {
+        if (min..=max).contains(&value) {
+            return Ok(());
+        }
+        Err(TcpConfigError::OutOfRange {
+            key,
+            value,
+            min,
+            max,
+        })
+    };
+    let mss_bytes = u64::from(options.mss_bytes);
+    let (least, most) = (u64::from(MIN_MSS_BYTES), u64::from(MAX_MSS_BYTES));
+    in_range("mss", mss_bytes, least, most)?;
+    let window_pkts = u64::from(options.initial_window_pkts);
+    in_range("initial-window", window_pkts, 1, 1 << 20)?;
+    let ack_segments = u64::from(options.delayed_acks.segments);
+    in_range("delayed-acks.segments", ack_segments, 1, 1 << 16)?;
+    in_range("tso", u64::from(options.tso_pkts), 1, 44)?;
+    in_range("max-rto (ns)", options.max_rto.0, 1_000_000, u64::MAX / 4)?;
+    in_range(
+        "initial-rto (ns)",
+        options.initial_rto.0,
+        1_000_000,
+        options.max_rto.0,
+    )?;
+    let most_buffer = 1 << 40;
+    in_range(
+        "receive-buffer",
+        options.receive_buffer.max_bytes(),
+        1,
+        1 << 30,
+    )?;
+    in_range(
+        "send-buffer",
+        options.send_buffer.max_bytes(),
+        mss_bytes,
+        most_buffer,
+    )?;
+    if let Some(timestamps) = options.timestamps {
+        in_range(
+            "timestamps.tick (ns)",
+            timestamps.tick.0,
+            1_000,
+            10_000_000_000,
+        )?;
+        let drift_ppm = u64::from(timestamps.drift_ppm.unsigned_abs());
+        in_range("timestamps.drift (ppm)", drift_ppm, 0, 100_000)?;
+    }
+    if options.min_rto > options.max_rto {
+        return Err(TcpConfigError::Rto {
+            min_rto: options.min_rto,
+            max_rto: options.max_rto,
+        });
+    }
+    Ok(())
+}
+
+/// What two connections of one configuration do not share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// First sequence number.
+    pub initial_seq: u32,
+    /// What the timestamp clock shows at time zero. *Units:* ticks.
+    pub timestamp_offset: u32,
+    /// How much faster than real time the timestamp clock runs. *Units:* 10⁻⁶.
+    pub drift_ppm: i32,
+    /// Where the numbers come from that laws may ask for.
+    pub seed: u64,
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The receiver law of a connection, told and asked as the kernel's programs do.
+
+use ebb_algorithms::{Ack, Policy, ReceiverFlow, Segment as LawSegment, Start};
+use ebb_link::Nanos;
+
+use super::receiver::Receiver;
+use crate::segment::Segment;
+
+/// A window that binds nothing.
+const NO_CLAMP_BYTES: u32 = 1 << 30;
+/// The kernel takes no smaller clamp.
+const LEAST_CLAMP_BYTES: u32 = 1_152;
+/// The law is not asked again before this.
+const ASK_AGAIN: Nanos = Nanos::from_micros(50);
+/// After so many segments the largest one seen is believed to be the sender's.
+const MSS_KNOWN_AFTER: u32 = 10;
+
+/// A law and what its host remembers.
+#[derive(Debug)]
+pub(super) struct ReceiverLaw {
+    flow: ReceiverFlow,
+    is_observing: bool,
+    asked_at: Option<Nanos>,
+    /// What the window may be at the most.
+    pub(super) clamp_bytes: u32,
+    guessed_mss_bytes: u32,
+    seen_mss_bytes: u32,
+    segments: u32,
+}
+
+/// The timestamp clock at a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LocalTime {
+    pub(super) now: Nanos,
+    pub(super) ts: u32,
+    pub(super) tick_us: u32,
+    pub(super) has_timestamps: bool,
+}
+
+impl ReceiverLaw {
+    fn mss_bytes(&self) -> u32 {
+        if self.segments < MSS_KNOWN_AFTER {
+            self.seen_mss_bytes.max(self.guessed_mss_bytes)
+        } else {
+            self.seen_mss_bytes
+        }
+    }
+
+    fn wanted_clamp_bytes(&self) -> u32 {
+        if self.is_observing {
+            return NO_CLAMP_BYTES;
+        }
+        self.flow
+            .window_bytes()
+            .clamp(LEAST_CLAMP_BYTES, NO_CLAMP_BYTES)
+    }
+}
+
+impl Receiver {
+    /// Puts the connection under a law, or under none.
+    pub(super) fn set_law(&mut self, time: LocalTime, policy: Option<Policy>, is_observing: bool) {
+        let Some(policy) = policy else {
+            self.lift_clamp();
+            self.law = None;
+            return;
+        };
+        let options = &self.config.options;
+        let start = Start {
+            now_us: time.now.0 / 1_000,
+            mss_bytes: options.payload_bytes(),
+            rcv_nxt: self.wire(self.nxt),
+            has_timestamps: u32::from(time.has_timestamps),
+            tsval: self.recent_ts,
+        };
+        let law = ReceiverLaw {
+            flow: ReceiverFlow::new(policy, &start),
+            is_observing,
+            asked_at: None,
+            clamp_bytes: NO_CLAMP_BYTES,
+            guessed_mss_bytes: options.payload_bytes(),
+            seen_mss_bytes: 0,
+            segments: 0,
+        };
+        let clamp_bytes = law.wanted_clamp_bytes();
+        self.law = Some(Box::new(law));
+        self.apply_clamp(clamp_bytes);
+    }
+
+    /// Whether the law only watches.
+    pub(super) fn set_observing(&mut self, is_observing: bool) {
+        let Some(law) = &mut self.law else {
+            return;
+        };
+        law.is_observing = is_observing;
+        law.asked_at = None;
+        let clamp_bytes = law.wanted_clamp_bytes();
+        self.apply_clamp(clamp_bytes);
+    }
+
+    fn lift_clamp(&mut self) {
+        self.apply_clamp(NO_CLAMP_BYTES);
+    }
+
+    /// A smaller clamp cuts the bound of the window at once; a larger one raises it to
+    /// the present window, and the rest is grown into.
+    fn apply_clamp(&mut self, clamp_bytes: u32) {
+        let window_bytes = self.window_bytes;
+        let Some(law) = &mut self.law else {
+            return;
+        };
+        if clamp_bytes < law.clamp_bytes {
+            self.window_bound_bytes = self.window_bound_bytes.min(clamp_bytes);
+        } else if clamp_bytes > law.clamp_bytes {
+            self.window_bound_bytes = self.window_bound_bytes.max(window_bytes.min(clamp_bytes));
+        }
+        law.clamp_bytes = clamp_bytes;
+    }
+
+    /// Tells the law of an arriving data segment.
+    #[inline]
+    pub(super) fn tell_law(&mut self, time: LocalTime, segment: &Segment, is_ce: bool) {
+        let (rcv_nxt, right_edge_seq) = (self.wire(self.nxt), self.wire(self.right_edge()));
+        let rtt_us = self.tuning.rtt_us();
+        let Some(law) = &mut self.law else {
+            return;
+        };
+        law.segments = law.segments.saturating_add(1);
+        law.seen_mss_bytes = law.seen_mss_bytes.max(segment.payload_bytes);
+        let timestamps = segment.timestamps.unwrap_or_default();
+        let told = LawSegment {
+            now_us: time.now.0 / 1_000,
+            seq: segment.seq,
+            payload_bytes: segment.payload_bytes,
+            segments: 1,
+            tsval: timestamps.value,
+            tsecr: timestamps.echo,
+            local_ts: time.ts,
+            local_tick_us: time.tick_us,
+            rcv_nxt,
+            right_edge_seq,
+            mss_bytes: law.mss_bytes(),
+            kernel_rtt_us: rtt_us,
+            has_timestamps: u8::from(segment.timestamps.is_some()),
+            is_ce: u8::from(is_ce),
+            is_observing: u8::from(law.is_observing),
+            reserved: 0,
+        };
+        law.flow.on_segment(&told);
+    }
+
+    /// Asks the law for the window of a segment that is about to leave.
+    #[inline]
+    pub(super) fn ask_law(&mut self, time: LocalTime) {
+        let (ack_seq, right_edge_seq) = (self.wire(self.nxt), self.wire(self.right_edge()));
+        let Some(law) = &mut self.law else {
+            return;
+        };
+        let is_settled = law
+            .asked_at
+            .is_some_and(|asked_at| time.now.since(asked_at) < ASK_AGAIN);
+        if is_settled {
+            return;
+        }
+        law.asked_at = Some(time.now);
+        law.flow.on_ack(&Ack {
+            now_us: time.now.0 / 1_000,
+            ack_seq,
+            local_ts: time.ts,
+            local_tick_us: time.tick_us,
+            right_edge_seq,
+            mss_bytes: law.mss_bytes(),
+            has_timestamps: u8::from(time.has_timestamps),
+            is_observing: u8::from(law.is_observing),
+            reserved: [0; 2],
+        });
+        let clamp_bytes = law.wanted_clamp_bytes();
+        if clamp_bytes != law.clamp_bytes {
+            self.apply_clamp(clamp_bytes);
+        }
+    }
+
+    /// The window that the law wants; none without a law. *Units:* bytes.
+    pub(super) fn law_window_bytes(&self) -> Option<u32> {
+        self.law.as_ref().map(|law| law.flow.window_bytes())
+    }
+}

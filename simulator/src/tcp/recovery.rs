@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is done about losses and marks: the phases of Linux's `tcp_ca_state`.
+
+use ebb_algorithms::Phase;
+use ebb_link::Nanos;
+use ebb_scenario::{Recovery, TcpProfile};
+
+use super::ack::{AckTime, Progress, Resend, flag};
+use super::scoreboard::mark;
+use super::sender::{Reduction, Sender, Undo};
+
+/// Whether the acknowledgement was taken care of whole.
+type IsDone = bool;
+
+impl Sender {
+    /// Reacts to an acknowledgement that is not news in good order.
+    pub(super) fn react(&mut self, time: AckTime, progress: &mut Progress) {
+        let has_advanced = self.una > progress.prior_una;
+        let is_duplicate = !has_advanced
+            && !progress
+                .flags
+                .has(flag::WITH_DATA | flag::WINDOW | flag::ACKED | flag::DUPLICATE);
+        if progress.flags.has(flag::MARKED) {
+            self.undo.prior_ssthresh_pkts = 0;
+        }
+        if self.leave_phase(time, has_advanced) {
+            return;
+        }
+        match self.phase {
+            Phase::Recovery => {
+                if self.continue_recovery(time, has_advanced, is_duplicate, progress) {
+                    return;
+                }
+            }
+            Phase::Loss => {
+                self.continue_loss(time, has_advanced, is_duplicate, progress);
+                self.find_losses(time, has_advanced, progress);
+                if !(self.phase == Phase::Open || progress.flags.has(flag::LOST_AGAIN)) {
+                    return;
+                }
+                self.watch(time, has_advanced, false, progress);
+            }
+            _ => self.watch(time, has_advanced, is_duplicate, progress),
+        }
+        if progress.resend == Resend::Nothing {
+            progress.resend = Resend::Lost;
+        }
+    }
+
+    /// A phase ends when everything is acknowledged that was sent before it.
+    fn leave_phase(&mut self, time: AckTime, has_advanced: bool) -> IsDone {
+        if self.phase == Phase::Open {
+            self.undo.first_resent = None;
+            return false;
+        }
+        let is_first_ack_enough = self.recovery() == Recovery::Reno;
+        let is_over = self.una >= self.high_seq
+            || (is_first_ack_enough && has_advanced && self.phase == Phase::Recovery);
+        match self.phase {
+            Phase::Cwr if is_over && self.una != self.high_seq => {
+                self.end_reduction();
+                self.phase = Phase::Open;
+            }
+            Phase::Recovery if is_over => {
+                if !self.uses_sack() {
+                    self.board.sacked_pkts = 0;
+                }
+                if self.try_undo_recovery(time) {
+                    return true;
+                }
+                self.end_reduction();
+            }
+            _ => {}
+        }
+        false
+    }
+
+    fn continue_recovery(
+        &mut self,
+        time: AckTime,
+        has_advanced: bool,
+        is_duplicate: bool,
+        progress: &mut Progress,
+    ) -> IsDone {
+        if !has_advanced {
+            self.count_duplicate(is_duplicate);
+        } else if self.try_undo_partial(time, progress) {
+            return true;
+        }
+        if self.try_undo_by_duplicates(time.now) {
+            self.try_to_open(time.now, progress);
+        }
+        self.find_losses(time, has_advanced, progress);
+        if self.phase != Phase::Recovery {
+            if self.board.lost_pkts == 0 {
+                return true;
+            }
+            self.enter_recovery(time.now, progress.flags.has(flag::MARKED));
+        }
+        false
+    }
+
+    /// In the phases Open, Disorder and CWR: is there a loss?
+    fn watch(
+        &mut self,
+        time: AckTime,
+        has_advanced: bool,
+        is_duplicate: bool,
+        progress: &mut Progress,
+    ) {
+        if !self.uses_sack() {
+            if has_advanced {
+                self.board.sacked_pkts = 0;
+            }
+            self.count_duplicate(is_duplicate);
+        }
+        if matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.try_undo_by_duplicates(time.now);
+        }
+        self.find_losses(time, has_advanced, progress);
+        if self.board.lost_pkts == 0 {
+            self.try_to_open(time.now, progress);
+            return;
+        }
+        self.enter_recovery(time.now, progress.flags.has(flag::MARKED));
+    }
+
+    /// Without SACK each duplicate acknowledgement stands for a segment that arrived.
+    fn count_duplicate(&mut self, is_duplicate: bool) {
+        if self.uses_sack() || !is_duplicate {
+            return;
+        }
+        // The missing segment has not arrived, whatever comes in.
+        let most = self
+            .board
+            .out_pkts()
+            .saturating_sub(self.board.lost_pkts.max(1));
+        if self.board.sacked_pkts < most {
+            self.board.sacked_pkts += 1;
+            self.rate.delivered_pkts += 1;
+        }
+    }
+
+    /// Looks for losses in the way that is set.
+    fn find_losses(&mut self, time: AckTime, has_advanced: bool, progress: &mut Progress) {
+        if self.board.is_empty() {
+            return;
+        }
+        if !self.uses_rack() {
+            self.mark_by_count(has_advanced);
+            return;
+        }
+        if !self.rack.has_advanced {
+            return;
+        }
+        self.rack.has_advanced = false;
+        let resent_pkts = self.board.resent_pkts;
+        progress.look_again_at = self.rack_detect(time.now);
+        if progress.look_again_at.is_some() {
+            progress.flags.clear(flag::SET_TIMER);
+        }
+        if self.board.resent_pkts < resent_pkts {
+            progress.flags.set(flag::LOST_AGAIN);
+        }
+    }
+
+    /// No loss: Open if all is in order, Disorder if not, CWR if a mark is echoed.
+    pub(super) fn try_to_open(&mut self, now: Nanos, progress: &Progress) {
+        if !self.has_resent() {
+            self.undo.first_resent = None;
+        }
+        if progress.flags.has(flag::MARKED) {
+            self.enter_cwr(now);
+        }
+        if self.phase != Phase::Cwr {
+            self.keep_open();
+        }
+    }
+
+    pub(super) fn keep_open(&mut self) {
+        let is_disordered = self.board.sacked_pkts + self.board.lost_pkts > 0 || self.has_resent();
+        let phase = if is_disordered {
+            Phase::Disorder
+        } else {
+            Phase::Open
+        };
+        if self.phase != phase {
+            self.phase = phase;
+            self.high_seq = self.nxt;
+        }
+    }
+
+    /// Whether something that was sent again may still be on its way.
+    pub(super) fn has_resent(&self) -> bool {
+        self.board.resent_pkts > 0
+            || self
+                .board
+                .front()
+                .is_some_and(|sent| sent.is(mark::EVER_RESENT))
+    }
+
+    /// Answers a congestion mark, once a round trip.
+    fn enter_cwr(&mut self, now: Nanos) {
+        self.undo.prior_ssthresh_pkts = 0;
+        if matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.undo.marker = 0;
+            self.begin_reduction(now, true);
+            self.phase = Phase::Cwr;
+        }
+    }
+
+    pub(super) fn enter_recovery(&mut self, now: Nanos, is_marked: bool) {
+        self.undo.prior_ssthresh_pkts = 0;
+        self.begin_undo();
+        self.counters.recoveries += 1;
+        if !self.is_reducing() {
+            if !is_marked {
+                self.undo.prior_ssthresh_pkts = self.current_ssthresh_pkts();
+            }
+            self.begin_reduction(now, false);
+        }
+        self.phase = Phase::Recovery;
+    }
+
+    pub(super) fn begin_undo(&mut self) {
+        let probes = u32::from(self.probe_end > 0 && self.is_probe_resent);
+        let resent_pkts = self.board.resent_pkts + probes;
+        self.undo = Undo {
+            marker: self.una,
+            resent_pkts: (resent_pkts > 0).then_some(resent_pkts),
+            ..self.undo
+        };
+    }
+
+    /// The law is told, and the window is led to its threshold.
+    pub(super) fn begin_reduction(&mut self, now: Nanos, is_ecn: bool) {
+        self.high_seq = self.nxt;
+        self.probe_end = 0;
+        self.reduction = Reduction {
+            prior_cwnd_pkts: self.cwnd_pkts,
+            ..Reduction::default()
+        };
+        self.counters.reductions += 1;
+        self.tell_loss(now, is_ecn);
+        self.announces_reduction = self.has_ecn;
+        if !self.config.has_prr() && !self.config.has_full_control {
+            self.cwnd_pkts = self.ssthresh_pkts.max(1);
+        }
+    }
+
+    /// The window is what it was led to.
+    pub(super) fn end_reduction(&mut self) {
+        if self.config.has_full_control {
+            return;
+        }
+        let is_known = self.ssthresh_pkts < super::sender::NO_SSTHRESH_PKTS;
+        if is_known && (self.phase == Phase::Cwr || self.undo.marker > 0) {
+            self.cwnd_pkts = self.ssthresh_pkts.max(1);
+            self.usage.full_at = self.last_sent_at.unwrap_or_default();
+        }
+    }
+
+    /// Proportional rate reduction (RFC 6937): as long as more is out than the threshold,
+    /// what leaves is to what arrives as the threshold to the old window; below it what
+    /// arrives leaves, and one more with each advance that shows no new loss.
+    pub(super) fn reduce(&mut self, delivered_pkts: u32, lost_pkts: u32, has_advanced: bool) {
+        if delivered_pkts == 0 || !self.config.has_prr() {
+            return;
+        }
+        let reduction = &mut self.reduction;
+        reduction.delivered_pkts += delivered_pkts;
+        let inflight = self.board.inflight_pkts();
+        let delivered = u64::from(reduction.delivered_pkts);
+        let sent = u64::from(reduction.sent_pkts);
+        let mut more = if inflight > self.ssthresh_pkts {
+            let prior = u64::from(reduction.prior_cwnd_pkts.max(1));
+            let share = (u64::from(self.ssthresh_pkts) * delivered).div_ceil(prior);
+            share.saturating_sub(sent)
+        } else {
+            let bound = delivered
+                .saturating_sub(sent)
+                .max(u64::from(delivered_pkts));
+            let bound = bound + u64::from(has_advanced && lost_pkts == 0);
+            bound.min(u64::from(self.ssthresh_pkts - inflight))
+        };
+        if sent == 0 {
+            more = more.max(1);
+        }
+        self.cwnd_pkts = (inflight + more as u32).max(1);
+    }
+
+    /// The retransmission timer has expired.
+    pub(super) fn enter_loss(&mut self, now: Nanos) {
+        let is_new = !matches!(self.phase, Phase::Recovery | Phase::Loss);
+        let is_first = matches!(self.phase, Phase::Open | Phase::Disorder)
+            || self.high_seq <= self.una
+            || (self.phase == Phase::Loss && self.timeouts_in_row == 0);
+        let had_sacked_pkts = self.board.sacked_pkts;
+        self.mark_after_timeout(now);
+        if is_first {
+            self.undo.prior_ssthresh_pkts = self.current_ssthresh_pkts();
+            self.reduction.prior_cwnd_pkts = self.cwnd_pkts;
+            self.tell_timeout(now);
+            self.begin_undo();
+        }
+        if !self.config.has_full_control {
+            self.cwnd_pkts = self.board.inflight_pkts() + 1;
+        }
+        if is_new
+            && self.phase != Phase::Cwr
+            && had_sacked_pkts >= super::sender::DUPLICATE_THRESHOLD
+        {
+            self.reordering_pkts = self.reordering_pkts.min(super::sender::DUPLICATE_THRESHOLD);
+        }
+        let options = &self.config.options;
+        self.is_frto = options.has_frto
+            && options.profile == TcpProfile::Linux
+            && (is_new || self.timeouts_in_row > 0);
+        self.phase = Phase::Loss;
+        self.high_seq = self.nxt;
+        self.probe_end = 0;
+        self.announces_reduction = self.has_ecn;
+        self.counters.timeouts += 1;
+    }
+
+    /// After a time-out: was it spurious (F-RTO, RFC 5682)? Is everything repaired?
+    fn continue_loss(
+        &mut self,
+        time: AckTime,
+        has_advanced: bool,
+        is_duplicate: bool,
+        progress: &mut Progress,
+    ) {
+        let is_recovered = self.una >= self.high_seq;
+        if has_advanced && self.try_undo_loss(time, false) {
+            return;
+        }
+        if self.is_frto && self.judge_frto(time, has_advanced, is_duplicate, is_recovered, progress)
+        {
+            return;
+        }
+        if is_recovered {
+            self.try_undo_recovery(time);
+            return;
+        }
+        if !self.uses_sack() {
+            if self.nxt > self.high_seq {
+                self.count_duplicate(is_duplicate);
+            } else if has_advanced {
+                self.board.sacked_pkts = 0;
+            }
+        }
+        progress.resend = Resend::Lost;
+    }
+
+    fn judge_frto(
+        &mut self,
+        time: AckTime,
+        has_advanced: bool,
+        is_duplicate: bool,
+        is_recovered: bool,
+        progress: &mut Progress,
+    ) -> IsDone {
+        let is_original = progress.flags.has(flag::ORIGINAL_ARRIVED);
+        if is_original && self.try_undo_loss(time, true) {
+            return true;
+        }
+        if self.nxt > self.high_seq {
+            if progress.flags.has(flag::SACKED) || is_duplicate {
+                self.is_frto = false;
+            }
+        } else if has_advanced && !is_recovered {
+            self.high_seq = self.nxt;
+            if self.has_unsent() && self.window_end() > self.nxt {
+                progress.resend = Resend::NewFirst;
+                return true;
+            }
+            self.is_frto = false;
+        }
+        false
+    }
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Sends: lost segments again, new ones, bare acknowledgements.
+
+use ebb_algorithms::Phase;
+use ebb_link::{Ecn, Nanos};
+
+use super::clock::NEVER;
+use super::scoreboard::{Sent, mark};
+use super::{Connection, Out, State, TimerKind};
+use crate::segment::{Flags, SackBlocks, Segment, TimestampOption};
+
+/// The first segments of a connection are not paced.
+const UNPACED_PKTS: u64 = 10;
+/// A burst is what is sent in this part of a second at the present pace.
+const BURSTS_PER_S: u64 = 1_000;
+
+/// How far new data is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Push {
+    /// As far as the window goes.
+    Window,
+    /// One segment, whatever the congestion window says.
+    Probe,
+}
+
+impl Connection {
+    /// Sends what may be sent, lost segments first.
+    pub(super) fn send_all(&mut self, now: Nanos, out: Out<'_>) {
+        if self.sender.board.lost_pkts > self.sender.board.resent_pkts {
+            self.resend_lost(now, out);
+        }
+        self.send_new(now, Push::Window, out);
+    }
+
+    /// Sends lost segments again, as far as the window goes.
+    pub(super) fn resend_lost(&mut self, now: Nanos, out: Out<'_>) {
+        let mut has_resent_first = false;
+        while let Some(number) = self.sender.board.next_lost() {
+            let sender = &self.sender;
+            if sender.inflight_pkts() >= sender.cwnd_pkts {
+                break;
+            }
+            if let Some(at) = sender.paced_until(now) {
+                self.pace_at = at;
+                break;
+            }
+            has_resent_first |= number == sender.board.first();
+            self.resend(now, number, out);
+            if self.sender.is_reducing() {
+                self.sender.reduction.sent_pkts += 1;
+            }
+        }
+        if has_resent_first && self.timer != TimerKind::Look {
+            self.set_timer(TimerKind::Retransmit, now + self.sender.rto());
+        }
+    }
+
+    /// Sends a segment again.
+    pub(super) fn resend(&mut self, now: Nanos, number: u64, out: Out<'_>) {
+        let local_ts = self.clock.at(now);
+        let sender = &mut self.sender;
+        sender.board.resend(number, now);
+        let is_first_out = sender.board.out_pkts() == 0;
+        let mut sent = *sender.board.at(number);
+        sender.rate_on_sent(now, &mut sent, is_first_out);
+        *sender.board.at_mut(number) = sent;
+        sender.undo.first_resent.get_or_insert((now, local_ts));
+        *sender.undo.resent_pkts.get_or_insert(0) += 1;
+        sender.counters.resent_pkts += 1;
+        sender.counters.resent_bytes += u64::from(sent.length);
+        self.emit(now, &sent, false, out);
+    }
+
+    /// Sends new data. *Returns:* how many segments.
+    pub(super) fn send_new(&mut self, now: Nanos, push: Push, out: Out<'_>) -> u32 {
+        if !self.state.may_send() || !self.sender.has_unsent() {
+            return 0;
+        }
+        self.prepare(now);
+        let mut sent_pkts = 0;
+        let mut is_limited = false;
+        while self.sender.has_unsent() {
+            if let Some(at) = self.sender.paced_until(now) {
+                self.pace_at = at;
+                break;
+            }
+            let burst = self.next_burst(now, push, &mut is_limited);
+            if burst == 0 {
+                break;
+            }
+            for _ in 0..burst {
+                self.send_next(now, out);
+            }
+            self.sender.charge_pace(now, burst);
+            sent_pkts += burst;
+            if push == Push::Probe {
+                break;
+            }
+        }
+        self.after_sending(now, push, sent_pkts, is_limited);
+        sent_pkts
+    }
+
+    /// Before the first segment after silence.
+    fn prepare(&mut self, now: Nanos) {
+        if self.sender.law.is_none() {
+            let tick_us = self.clock.tick_us();
+            self.sender.start_law(now, tick_us, self.has_timestamps);
+        } else if self.sender.is_idle() && self.sender.last_sent_at.is_some_and(|at| at < now) {
+            self.sender.end_idle(now);
+        }
+    }
+
+    fn after_sending(&mut self, now: Nanos, push: Push, sent_pkts: u32, is_limited: bool) {
+        let sender = &mut self.sender;
+        let is_limited = is_limited || sender.board.inflight_pkts() >= sender.cwnd_pkts;
+        if sent_pkts > 0 || is_limited {
+            sender.note_usage(now, is_limited);
+        }
+        if sent_pkts > 0 {
+            if sender.is_reducing() {
+                sender.reduction.sent_pkts += sent_pkts;
+            }
+            if push == Push::Window && !self.schedule_probe(now, false) {
+                self.keep_retransmit_timer(now);
+            }
+        } else if sender.is_idle() && sender.has_unsent() && self.timer == TimerKind::None {
+            let wait = sender.rto().max(sender.config.options.min_rto);
+            self.set_timer(TimerKind::Persist, now + wait);
+        }
+        self.sender.rate_check_app_limited();
+    }
+
+    /// How many segments may leave together now.
+    fn next_burst(&mut self, now: Nanos, push: Push, is_limited: &mut bool) -> u32 {
+        let sender = &self.sender;
+        let inflight = sender.inflight_pkts();
+        let room_pkts = match push {
+            Push::Probe => 1,
+            Push::Window => sender.cwnd_pkts.saturating_sub(inflight),
+        };
+        if room_pkts == 0 {
+            return 0;
+        }
+        let next = sender.next_length();
+        if next == 0 || sender.nxt + u64::from(next) > sender.window_end() {
+            return if self.may_send_bare_fin() { 1 } else { 0 };
+        }
+        let most = sender.config.options.tso_pkts;
+        if most == 1 || push == Push::Probe || next < sender.segment_bytes {
+            return 1;
+        }
+        let goal = sender.burst_goal(most);
+        let room_bytes = sender.window_end().min(sender.sendable_end()) - sender.nxt;
+        let ready = (room_bytes / u64::from(sender.segment_bytes)).min(u64::from(goal)) as u32;
+        // Half of the window at once at the most.
+        let quota = room_pkts.min((sender.cwnd_pkts / 2).max(1));
+        let burst = ready.min(quota);
+        if burst < ready.min(goal) && ready > 1 && sender.should_defer(now, room_pkts, goal) {
+            *is_limited = true;
+            return 0;
+        }
+        burst.max(1)
+    }
+
+    /// FIN needs no window of its own once all data is sent.
+    fn may_send_bare_fin(&self) -> bool {
+        let sender = &self.sender;
+        sender.is_closing && !sender.is_fin_sent && sender.nxt == sender.written
+    }
+
+    /// Sends the next new segment.
+    fn send_next(&mut self, now: Nanos, out: Out<'_>) {
+        let sender = &mut self.sender;
+        let bytes = sender.next_length();
+        let is_last = sender.nxt + u64::from(bytes) == sender.written;
+        let has_fin = is_last && sender.is_closing && !sender.is_fin_sent;
+        let is_first_out = sender.board.is_empty();
+        let mut sent = Sent {
+            start: sender.nxt,
+            sent_at: now,
+            delivered_at: NEVER,
+            length: (bytes + u32::from(has_fin)) as u16,
+            marks: if has_fin { mark::FIN } else { 0 },
+            ..Sent::default()
+        };
+        sender.rate_on_sent(now, &mut sent, is_first_out);
+        sender.is_fin_sent |= has_fin;
+        sender.nxt += u64::from(sent.length);
+        sender.board.push(sent);
+        sender.counters.sent_pkts += 1;
+        sender.counters.sent_bytes += u64::from(bytes);
+        sender.last_sent_at = Some(now);
+        if is_first_out && self.timer != TimerKind::Retransmit {
+            self.set_timer(TimerKind::Retransmit, now + self.sender.rto());
+        }
+        self.receiver.acks.on_data_sent(now);
+        self.emit(now, &sent, true, out);
+    }
+
+    /// Puts a segment of the stream on the wire.
+    fn emit(&mut self, now: Nanos, sent: &Sent, is_new: bool, out: Out<'_>) {
+        let has_fin = sent.is(mark::FIN);
+        let mut flags = Flags::ACK;
+        if has_fin {
+            flags |= Flags::FIN;
+        }
+        let sender = &mut self.sender;
+        if sent.end() == sender.written + u64::from(has_fin) {
+            flags |= Flags::PSH;
+        }
+        let payload_bytes = u32::from(sent.length) - u32::from(has_fin);
+        if is_new && payload_bytes > 0 && sender.announces_reduction {
+            sender.announces_reduction = false;
+            flags |= Flags::CWR;
+        }
+        let is_capable = sender.has_ecn && is_new && payload_bytes > 0;
+        let segment = Segment {
+            seq: sender.wire(sent.start),
+            payload_bytes,
+            flags,
+            ecn: if is_capable {
+                Ecn::Capable
+            } else {
+                Ecn::NotCapable
+            },
+            ..Segment::default()
+        };
+        let segment = self.stamp(now, segment);
+        out.push(segment);
+    }
+
+    /// Sends an acknowledgement without data.
+    pub(super) fn send_ack(&mut self, now: Nanos, out: Out<'_>) {
+        let sack = self.sack_blocks();
+        let segment = Segment {
+            seq: self.sender.wire(self.sender.nxt),
+            sack,
+            flags: Flags::ACK,
+            ..Segment::default()
+        };
+        let segment = self.stamp(now, segment);
+        self.counters.acks += 1;
+        out.push(segment);
+    }
+
+    /// A duplicate first (RFC 2883), then the latest ranges.
+    fn sack_blocks(&self) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let receiver = &self.receiver;
+        if !receiver.has_sack {
+            return blocks;
+        }
+        if let Some((start, end)) = receiver.duplicate {
+            blocks.push(receiver.wire(start), receiver.wire(end));
+        }
+        if let Some(reassembly) = &receiver.reassembly {
+            for (start, end) in reassembly.recent() {
+                blocks.push(receiver.wire(start), receiver.wire(end));
+            }
+        }
+        blocks
+    }
+
+    /// Fills in what all segments carry: acknowledgement, window, timestamps, size.
+    pub(super) fn stamp(&mut self, now: Nanos, mut segment: Segment) -> Segment {
+        let time = self.local_time(now);
+        if segment.flags.has(Flags::ACK) {
+            self.receiver.ask_law(time);
+            segment.window = self.receiver.advertise();
+            segment.ack = self.receiver.wire(self.receiver.nxt);
+            if self.receiver.echoes_mark && !segment.flags.has(Flags::SYN) {
+                segment.flags |= Flags::ECE;
+            }
+            self.receiver.sent_ack();
+        }
+        let is_first =
+            self.state == State::Connecting && self.config().options.timestamps.is_some();
+        if self.has_timestamps || is_first {
+            segment.timestamps = Some(TimestampOption {
+                value: time.ts,
+                echo: self.receiver.recent_ts,
+            });
+        }
+        segment.size_bytes =
+            self.config().options.header_bytes + segment.option_bytes() + segment.payload_bytes;
+        segment
+    }
+}
+
+impl super::sender::Sender {
+    /// Payload of the next new segment; 0: nothing to send, or not enough for a segment
+    /// while the send buffer is full.
+    #[inline]
+    pub(super) fn next_length(&self) -> u32 {
+        let end = self.sendable_end();
+        let ready = end
+            .saturating_sub(self.nxt)
+            .min(u64::from(self.segment_bytes)) as u32;
+        let is_held = ready < self.segment_bytes && end < self.written;
+        if is_held && !self.board.is_empty() {
+            0
+        } else {
+            ready
+        }
+    }
+
+    fn burst_goal(&self, most: u32) -> u32 {
+        let bytes = self.pace_bytes_per_s() / BURSTS_PER_S;
+        let segments = bytes / u64::from(self.segment_bytes.max(1));
+        (segments.min(u64::from(most)) as u32).max(2)
+    }
+
+    /// Whether to wait for room for a larger burst: only in good order, while
+    /// acknowledgements are expected soon.
+    fn should_defer(&self, now: Nanos, room_pkts: u32, goal: u32) -> bool {
+        if matches!(self.phase, Phase::Recovery | Phase::Loss) {
+            return false;
+        }
+        let is_recent = self
+            .last_sent_at
+            .is_some_and(|at| now.since(at) <= Nanos::from_millis(1));
+        let segment_bytes = u64::from(self.segment_bytes);
+        let window_bytes = u64::from(self.cwnd_pkts) * segment_bytes;
+        let third = window_bytes.min(u64::from(self.peer_window_bytes)) / 3;
+        let room_bytes = u64::from(room_pkts) * segment_bytes;
+        if !is_recent || room_pkts >= goal || room_bytes >= third {
+            return false;
+        }
+        // The next acknowledgement may be late if the first segment is young.
+        self.front_age_us(now) >= self.rtt.srtt_us() / 2
+    }
+
+    /// What Linux would pace at, whether or not it paces.
+    pub(super) fn pace_bytes_per_s(&self) -> u64 {
+        if self.pacing.is_by_law {
+            return self.pacing.bytes_per_s;
+        }
+        let percent = if self.cwnd_pkts < self.ssthresh_pkts / 2 {
+            200
+        } else {
+            120
+        };
+        let window = u64::from(self.cwnd_pkts.max(self.board.out_pkts()));
+        let bytes = window * u64::from(self.segment_bytes) * percent / 100;
+        match self.rtt.srtt_us() {
+            0 => 0,
+            srtt_us => bytes.saturating_mul(1_000_000) / u64::from(srtt_us),
+        }
+    }
+
+    /// The host's own pace, unless the law has one.
+    #[inline]
+    pub(super) fn update_pacing(&mut self) {
+        if self.pacing.is_by_law {
+            return;
+        }
+        if self.config.options.pacing == ebb_scenario::Pacing::On {
+            self.pacing.bytes_per_s = self.pace_bytes_per_s();
+        } else {
+            self.pacing.bytes_per_s = 0;
+        }
+    }
+
+    /// After a burst: when the next may leave. Time that was lost is made up for by half.
+    fn charge_pace(&mut self, now: Nanos, burst: u32) {
+        if self.pacing.bytes_per_s == 0 || self.counters.sent_pkts < UNPACED_PKTS {
+            return;
+        }
+        let bytes = u64::from(burst) * u64::from(self.segment_bytes);
+        let length = (bytes * 1_000_000_000).div_ceil(self.pacing.bytes_per_s);
+        let late = now.since(self.pacing.next_at).0;
+        let length = length - late.min(length / 2);
+        self.pacing.next_at = now + Nanos(length);
+    }
+}
