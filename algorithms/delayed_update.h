@@ -19,11 +19,13 @@
  * 5. A decrease ends slow start (ends_slow_start); the paper shows no other way out of it
  *    than a loss.
  * 6. While the window is held, the clock of a law that has one goes on (stops_clock=0).
- * 7. A loss forgets the period, the last average and both flags, but not the least and
+ * 7. The first average RTT has risen from zero; otherwise the paper's slow start would get
+ *    further than its queues show (first_rule=1 knows no rise then).
+ * 8. A loss forgets the period, the last average and both flags, but not the least and
  *    greatest RTT (forgets_rtts=1 does).
- * 8. The window is not lowered below two segments, nor while the host repairs a loss.
- * 9. After an idle time all but the least and the greatest RTT begins anew.
- * 10. The paper never forgets these two, and so would hold the window for ever on a path
+ * 9. The window is not lowered below two segments, nor while the host repairs a loss.
+ * 10. After an idle time all but the least and the greatest RTT begins anew.
+ * 11. The paper never forgets these two, and so would hold the window for ever on a path
  *    that has become longer; rtt_memory_s bounds that.
  *
  * Domain: that of the law inside; RTT below 1 h.
@@ -40,6 +42,10 @@
 /* timer_rule: which congestion ends by itself. */
 #define EBB_DELAYED_TIMER_BOTH 0u    /* mild and serious */
 #define EBB_DELAYED_TIMER_SERIOUS 1u /* serious */
+
+/* first_rule: what the first average RTT is compared with. */
+#define EBB_DELAYED_FIRST_ZERO 0u    /* 0: RTTs rise */
+#define EBB_DELAYED_FIRST_NOTHING 1u /* nothing: they do not */
 
 /* [CUBICPLUS §3.3] Least window that a decrease leaves: two segments, our choice. */
 #define EBB_DELAYED_LEAST_PKTS 2u
@@ -59,6 +65,8 @@
 	  "serious congestion: 0 U = 1 and rising RTTs, 1 U = 1")                             \
 	P(timer_rule, EBB_DELAYED_TIMER_BOTH, 0, 1, "choice", "[CUBICPLUS §3.3]",             \
 	  "the suspend timer runs in 0 any congestion, 1 serious congestion only")            \
+	P(first_rule, EBB_DELAYED_FIRST_ZERO, 0, 1, "choice", "[CUBICPLUS §3.2]",             \
+	  "the average RTT before the first one is 0 zero, 1 unknown: RTTs do not rise")      \
 	P(ends_slow_start, 1, 0, 1, "flag", "[CUBICPLUS §3.4]", "a decrease ends slow start") \
 	P(stops_clock, 0, 0, 1, "flag", "[CUBICPLUS §3.4]",                                   \
 	  "the clock of the law inside stops while its window is held")                       \
@@ -160,9 +168,9 @@ EBB_INLINE u32 ebb_delayed_update_judge(struct ebb_delayed_update *update,
 	u64 met_queue = update->samples - update->least_samples;
 	u8 is_used = met_queue * 1000 > (u64)update->samples * params->mild_x1000;
 	u8 is_full = update->least_samples == 0;
-	u8 is_rising = last_us && average_us > last_us;
-	u8 is_serious = is_full && last_us &&
-			(is_rising || params->serious_rule == EBB_DELAYED_SERIOUS_FULL);
+	u8 is_known = last_us || params->first_rule == EBB_DELAYED_FIRST_ZERO;
+	u8 is_rising = is_known && average_us > last_us;
+	u8 is_serious = is_full && (is_rising || params->serious_rule == EBB_DELAYED_SERIOUS_FULL);
 
 	if (is_serious || (is_used && is_rising))
 		ebb_delayed_update_suspend(
