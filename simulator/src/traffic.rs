@@ -5,5 +5,12 @@
 //! under another law the same people want the same pages at the same pace.
 
 mod call;
+mod draw;
+mod on_off;
+mod video;
+mod web;
 
 pub use call::Call;
+pub use on_off::OnOff;
+pub use video::Video;
+pub use web::Web;

@@ -5,6 +5,9 @@
 mod common;
 
 mod call;
+mod on_off;
+mod video;
+mod web;
 
 use common::Builder;
 use ebb_link::{LinkSpec, Nanos};

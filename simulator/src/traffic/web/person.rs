@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::collections::VecDeque;
+
+use ebb_link::Nanos;
+use ebb_scenario::Web;
+
+use super::Object;
+use crate::traffic::draw::draw;
+use crate::{ConnectionId, Host, Stream};
+
+/// Somebody at a browser.
+pub(super) struct Person {
+    spec: Web,
+    sizes: Stream,
+    gaps: Stream,
+    thoughts: Stream,
+    /// When the page that is open was wanted, and how many objects of it are missing.
+    page: Option<(Nanos, u32)>,
+    /// Objects for which there is no connection yet.
+    pub(super) waiting: VecDeque<Object>,
+    /// Connections that are open and have nothing to do.
+    pub(super) idle: Vec<ConnectionId>,
+    /// Connections in use or idle.
+    pub(super) connections: u32,
+}
+
+impl Person {
+    pub(super) fn new(number: u32, spec: Web, host: &Host<'_>) -> Self {
+        Self::with_streams(spec, |purpose| host.stream(&format!("{purpose} {number}")))
+    }
+
+    fn with_streams(spec: Web, stream: impl Fn(&str) -> Stream) -> Self {
+        Self {
+            spec,
+            sizes: stream("web sizes"),
+            gaps: stream("web gaps"),
+            thoughts: stream("web thoughts"),
+            page: None,
+            waiting: VecDeque::new(),
+            idle: Vec::new(),
+            connections: 0,
+        }
+    }
+
+    /// How long until the next page.
+    pub(super) fn think(&mut self) -> Nanos {
+        Nanos(draw(self.spec.think, &mut self.thoughts))
+    }
+
+    /// Opens the next page: gaps before its objects, the first has none, and their sizes.
+    pub(super) fn open_page(&mut self, now: Nanos) -> Vec<(Nanos, u64)> {
+        let count = self.spec.objects.max(1);
+        self.page = Some((now, count));
+        (0..count)
+            .map(|number| {
+                let gap = if number == 0 {
+                    Nanos::ZERO
+                } else {
+                    Nanos(draw(self.spec.object_gap, &mut self.gaps))
+                };
+                (gap, draw(self.spec.object_bytes, &mut self.sizes).max(1))
+            })
+            .collect()
+    }
+
+    /// One object more is there; with the last one answers when the page was wanted.
+    pub(super) fn got_object(&mut self) -> Option<Nanos> {
+        let (opened_at, missing) = self.page.as_mut()?;
+        *missing -= 1;
+        if *missing > 0 {
+            return None;
+        }
+        let opened_at = *opened_at;
+        self.page = None;
+        Some(opened_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ebb_scenario::{Connections, Draw};
+
+    use super::*;
+    use crate::Seeds;
+
+    fn person(seed: u64, objects: u32) -> Person {
+        let spec = Web {
+            sessions: 1,
+            objects,
+            object_bytes: Draw::Pareto {
+                mean: 12_000,
+                shape: 1.2,
+                max: None,
+            },
+            request_bytes: 400,
+            think: Draw::Exponential {
+                mean: Nanos::from_secs(1).0,
+            },
+            object_gap: Draw::Exponential {
+                mean: Nanos::from_millis(1).0,
+            },
+            connections: Connections::PerObject,
+            parallel: 6,
+        };
+        Person::with_streams(spec, |purpose| Seeds::new(seed).stream(purpose, "web"))
+    }
+
+    #[test]
+    fn pages_have_as_many_objects_as_asked_for_with_gaps_between() {
+        let mut person = person(1, 10);
+        let page = person.open_page(Nanos(5));
+        assert_eq!(page.len(), 10);
+        assert_eq!(page[0].0, Nanos::ZERO);
+        assert!(page[1..].iter().all(|(gap, _)| *gap > Nanos::ZERO));
+        for _ in 0..9 {
+            assert_eq!(person.got_object(), None);
+        }
+        assert_eq!(person.got_object(), Some(Nanos(5)));
+        assert_eq!(person.got_object(), None, "no page is open");
+    }
+
+    #[test]
+    fn gaps_and_thoughts_have_the_means_of_the_paper() {
+        let mut person = person(1, 101);
+        let mut gap_ns = 0;
+        let mut thought_ns = 0;
+        for _ in 0..100 {
+            gap_ns += person
+                .open_page(Nanos::ZERO)
+                .iter()
+                .map(|(gap, _)| gap.0)
+                .sum::<u64>();
+        }
+        for _ in 0..10_000 {
+            thought_ns += person.think().0;
+        }
+        // 10 000 each: one sigma of the mean is 1 %.
+        assert!((gap_ns as f64 / 1e4 / 1e6 - 1.0).abs() < 0.05);
+        assert!((thought_ns as f64 / 1e4 / 1e9 - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn wants_the_same_whenever_the_network_lets_it() {
+        let (mut fast, mut slow) = (person(1, 10), person(1, 10));
+        for number in 0..20 {
+            let pages = [
+                fast.open_page(Nanos(number)),
+                slow.open_page(Nanos(number * 1_000)),
+            ];
+            assert_eq!(pages[0], pages[1]);
+            assert_eq!(fast.think(), slow.think());
+            // Thoughts that are drawn earlier or later change no page.
+            slow.think();
+            fast.think();
+        }
+        assert_ne!(
+            person(1, 10).open_page(Nanos::ZERO),
+            person(2, 10).open_page(Nanos::ZERO)
+        );
+    }
+}
