@@ -98,8 +98,8 @@ struct ebb_delayed_update {
 	u8 reserved2[4];
 };
 
-/* What becomes of the window. */
-#define EBB_DELAYED_LET 0u   /* what the law makes of it, [CUBICPLUS §3.3] and below */
+/* What becomes of the window [CUBICPLUS §3.3]. */
+#define EBB_DELAYED_LET 0u   /* what the law makes of it */
 #define EBB_DELAYED_HOLD 1u  /* it stays */
 #define EBB_DELAYED_LOWER 2u /* it is lowered by 1 - theta */
 
