@@ -9,12 +9,15 @@
 #define EBB_LAWS_H
 
 #include "ebb.h"
+#include "rledbat.h"
 #include "vulture.h"
 
 #define EBB_RECEIVER_LAWS(X)                                                             \
 	X(1, ebb, EBB_EBB_PARAMS,                                                        \
 	  "Ebb's own: a few ms of queue, steps aside at once, takes the link when idle") \
 	X(2, vulture, EBB_VULTURE_PARAMS,                                                \
-	  "Vulture (Oslo, 2017): judges the queue by how packet intervals vary")
+	  "Vulture (Oslo, 2017): judges the queue by how packet intervals vary")         \
+	X(3, rledbat, EBB_RLEDBAT_PARAMS,                                                \
+	  "rLEDBAT (after its implementations): LEDBAT++ by the advertised window")
 
 #endif /* EBB_LAWS_H */

@@ -11,7 +11,7 @@
  *    acknowledgements of a round trip.
  * 2. The last delays count if they are not older than a round trip, as RFC 6817 wants.
  * 3. No growth while the application does not fill the window [RFC7661 §4.1].
- * 4. A loss during a slowdown halves the window to come back to.
+ * 4. A loss during a slowdown's least window halves the window to come back to.
  *
  * Domain: windows below 2^30 segments, RTT below 60 s. State: 192 bytes.
  */

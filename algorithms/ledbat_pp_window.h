@@ -168,8 +168,10 @@ EBB_INLINE void ebb_ledbat_pp_take(struct ebb_ledbat_pp_window *w,
 	u8 was_in_slow_start;
 
 	ebb_ledbat_pp_keep_time(w, step, p);
-	if (w->stage == EBB_LEDBAT_PP_HOLD)
+	if (w->stage == EBB_LEDBAT_PP_HOLD) {
+		ebb_ledbat_pp_set_pkts(w, p->least_pkts);
 		return;
+	}
 	was_in_slow_start =
 		w->stage != EBB_LEDBAT_PP_STEADY || ebb_ledbat_pp_pkts(w) < w->ssthresh_pkts;
 	if (was_in_slow_start && ebb_ledbat_pp_slow_start(w, step, divisor, p))
@@ -181,11 +183,16 @@ EBB_INLINE void ebb_ledbat_pp_take(struct ebb_ledbat_pp_window *w,
 		ebb_ledbat_pp_steer(w, step, divisor, p);
 }
 
-/* A loss: ssthresh = max(W / 2, 2), which ends the initial slow start. */
+/*
+ * A loss: ssthresh = max(W / 2, 2), which ends the initial slow start. At the beginning of
+ * a slowdown it is of the window that was: half of that to come back to.
+ */
 EBB_INLINE void ebb_ledbat_pp_lose(struct ebb_ledbat_pp_window *w, u64 now_us, u64 rtt_us,
 				   const struct ebb_ledbat_pp_window_params *p)
 {
-	w->ssthresh_pkts = (u32)ebb_max(ebb_ledbat_pp_pkts(w) / 2, p->least_pkts);
+	u32 from_pkts = w->stage == EBB_LEDBAT_PP_HOLD ? w->ssthresh_pkts : ebb_ledbat_pp_pkts(w);
+
+	w->ssthresh_pkts = (u32)ebb_max(from_pkts / 2, p->least_pkts);
 	if (w->stage == EBB_LEDBAT_PP_FIRST)
 		ebb_ledbat_pp_end_slow_start(w, now_us, ebb_min(rtt_us, EBB_LEDBAT_PP_MAX_RTT_US),
 					     p);
