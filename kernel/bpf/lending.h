@@ -59,6 +59,12 @@ EBB_INLINE void ebb_give_back(struct tcp_sock *tp)
 	EBB_COUNT(released, 1);
 }
 
+/* The owner is alive, and not to watch only: a sender law cannot watch without acting. */
+EBB_INLINE int ebb_may_lend(u64 now_ns)
+{
+	return ebb_is_leased(now_ns) && !control.is_observing;
+}
+
 /* Whether a name is one of those that Ebb registers for itself: "ebb", a letter, "_". */
 EBB_INLINE int ebb_is_ours(const char *name)
 {
@@ -99,7 +105,7 @@ EBB_INLINE void ebb_select(struct bpf_sock_ops *ops)
 	struct bpf_sock *sk = ops->sk;
 	struct tcp_sock *tp;
 
-	if (!sk || !ebb_is_leased(bpf_ktime_get_ns()))
+	if (!sk || !ebb_may_lend(bpf_ktime_get_ns()))
 		return;
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (!tp)
@@ -127,7 +133,7 @@ EBB_INLINE void ebb_select_again(struct bpf_sock_ops *ops)
 {
 	struct bpf_sock *sk = ops->sk;
 
-	if (!sk || !ebb_is_leased(bpf_ktime_get_ns()))
+	if (!sk || !ebb_may_lend(bpf_ktime_get_ns()))
 		return;
 	if (!bpf_sk_storage_get(&ebb_origins, sk, 0, 0) ||
 	    bpf_sk_storage_get(&ebb_uploads, sk, 0, 0))
@@ -170,7 +176,7 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 	struct tcp_sock *tp;
 	int flags = 0;
 
-	if (!common || !ebb_is_leased(bpf_ktime_get_ns()))
+	if (!common || !ebb_may_lend(bpf_ktime_get_ns()))
 		return 0;
 	tp = bpf_skc_to_tcp_sock(common);
 	if (!tp || !ebb_may_send(common) || !ebb_is_chosen(common, tp))

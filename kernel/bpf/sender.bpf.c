@@ -80,7 +80,7 @@ void BPF_PROG(ebb_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 
 EBB_INLINE void ebb_after_ack(struct tcp_sock *tp, struct ebb_upload *upload)
 {
-	if (upload->is_lent && !ebb_is_leased(tp->tcp_mstamp * 1000))
+	if (upload->is_lent && !ebb_may_lend(tp->tcp_mstamp * 1000))
 		ebb_give_back(tp);
 }
 

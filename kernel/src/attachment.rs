@@ -10,7 +10,7 @@ use crate::processes::{self, Namespaces};
 use crate::programs::{LoadOptions, Programs, Purpose, RunTime};
 use crate::recorder::Recorder;
 use crate::sweep;
-use ebb_algorithms::Policy;
+use ebb_algorithms::{Policy, Side};
 use std::fmt;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -181,14 +181,23 @@ impl Attachment {
         self.shared.lock().policy.clone()
     }
 
-    /// Lets the law watch without setting windows, or act again.
+    /// Lets the law watch without setting windows, or act again. A sender law cannot watch:
+    /// meanwhile connections have their own congestion control.
     ///
-    /// *Errors*: [`Error::Ended`].
+    /// *Errors*: [`Error::Ended`]; [`Error::Program`] if the connections of a sender law could
+    /// not be walked over.
     pub fn set_observing(&mut self, is_observing: bool) -> Result<()> {
         let mut state = self.living()?;
         state.is_observing = is_observing;
         state.programs.control.set_observing(is_observing);
-        Ok(())
+        if state.policy.law().side() == Side::Receiver {
+            return Ok(());
+        }
+        if !is_observing {
+            return self.shared.adopt(&mut state);
+        }
+        self.shared.note_namespaces(&mut state);
+        state.programs.release_existing(&state.namespaces)
     }
 
     /// What the programs counted since the attachment was made.

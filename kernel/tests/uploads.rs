@@ -97,6 +97,11 @@ fn a_policy_yields_on_connections_old_and_new_and_gives_them_back() {
             .all(|flow| flow.law == "ledbat" && flow.is_clamped)
     );
 
+    attachment.set_observing(true).unwrap();
+    assert_eq!(name_of(&old.1), "cubic");
+    attachment.set_observing(false).unwrap();
+    assert_governed(&old.1, "ledbat");
+
     attachment.detach().unwrap();
     assert_eq!(name_of(&old.1), "cubic");
     assert_eq!(name_of(&new.1), "reno");
