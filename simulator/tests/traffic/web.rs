@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use ebb_link::{LinkSpec, Nanos, Probability, QueueLimit, Rate};
+use ebb_link::{Capacity, LinkSpec, Nanos, Probability, QueueLimit, Rate, Trace};
 use ebb_scenario::{
     ApplicationMeasure, Connections, Distribution, Draw, Outcome, Scenario, SizeClass, Traffic, Web,
 };
@@ -219,6 +219,47 @@ fn people_get_their_pages_over_a_path_that_loses_packets() {
             times.object_s.max < 30.0,
             "{connections:?}: {}",
             times.object_s.max
+        );
+    }
+}
+
+#[test]
+fn asks_again_on_another_connection_when_one_breaks() {
+    // A link that sends for a second, then nothing for 1500 seconds, and again: long
+    // enough for every connection that was waiting to be given up.
+    let mut times: Vec<u64> = (1..=1_000).map(|ms| ms * 1_000_000).collect();
+    times.push(1_501_000_000_000);
+    let breaking = LinkSpec {
+        capacity: Capacity::Trace(Trace::try_from(times).unwrap()),
+        delay: Nanos::from_millis(50),
+        ..LinkSpec::default()
+    };
+    for connections in [Connections::PerObject, Connections::Persistent] {
+        let web = Web {
+            connections,
+            think: Draw::Constant(Nanos::from_millis(300).0),
+            ..plain()
+        };
+        let times = times_of(&outcome(&scenario(
+            web,
+            breaking.clone(),
+            Nanos::from_secs(3_004),
+        )));
+        // Some pages in each of the three seconds, and one that took the silence.
+        assert!(
+            times.page_s.count >= 4,
+            "{connections:?}: {}",
+            times.page_s.count
+        );
+        assert!(
+            times.page_s.max > 1_400.0,
+            "{connections:?}: {}",
+            times.page_s.max
+        );
+        assert!(
+            times.page_s.median < 1.0,
+            "{connections:?}: {}",
+            times.page_s.median
         );
     }
 }
