@@ -106,18 +106,19 @@ EBB_INLINE void ebb_tcp_lp_indicate(struct ebb_sender_window *window,
 {
 	u64 rtt_us = at->srtt_us ? at->srtt_us : EBB_TCP_LP_UNKNOWN_RTT_US;
 	u8 is_second = policy->is_inferring;
+	u32 cwnd_pkts;
 
 	ebb_sender_follow(window, at->cwnd_pkts, window->ssthresh_pkts);
 	if (policy->is_quiet)
 		return;
-	window->cwnd_pkts = is_second ? 1 : (u32)ebb_max(at->cwnd_pkts / 2, 1);
+	cwnd_pkts = window->cwnd_pkts;
+	window->cwnd_pkts = is_second ? 1 : (u32)ebb_max(cwnd_pkts / 2, 1);
 	window->ssthresh_pkts = window->cwnd_pkts;
-	policy->resume_pkts =
-		is_second ? 0 : (u32)((u64)at->cwnd_pkts * params->resume_x1024 / 1024);
+	policy->resume_pkts = is_second ? 0 : (u32)((u64)cwnd_pkts * params->resume_x1024 / 1024);
 	policy->is_inferring = 1;
 	policy->is_resuming = 0;
 	policy->inference_until_us = at->now_us + rtt_us * params->inference_rtts;
-	ebb_tcp_lp_keep_quiet(policy, at->cwnd_pkts, at->snd_nxt);
+	ebb_tcp_lp_keep_quiet(policy, cwnd_pkts, at->snd_nxt);
 }
 
 /* TCP's slow start and congestion avoidance, but not in the inference phase. */
@@ -136,11 +137,14 @@ EBB_INLINE void ebb_tcp_lp_grow(struct ebb_sender_window *window, struct ebb_tcp
 EBB_INLINE void ebb_tcp_lp_lose(struct ebb_sender_window *window, struct ebb_tcp_lp_policy *policy,
 				const struct ebb_sender_event *event)
 {
-	window->cwnd_pkts = event->cwnd_pkts;
-	window->ssthresh_pkts = (u32)ebb_max(event->cwnd_pkts / 2, EBB_TCP_LP_LEAST_SSTHRESH_PKTS);
+	u64 half_pkts;
+
+	ebb_sender_follow(window, event->cwnd_pkts, event->ssthresh_pkts);
+	half_pkts = window->cwnd_pkts / 2;
+	window->ssthresh_pkts = (u32)ebb_max(half_pkts, EBB_TCP_LP_LEAST_SSTHRESH_PKTS);
 	policy->resume_pkts = 0;
 	policy->is_resuming = 0;
-	ebb_tcp_lp_keep_quiet(policy, event->cwnd_pkts, event->snd_nxt);
+	ebb_tcp_lp_keep_quiet(policy, window->cwnd_pkts, event->snd_nxt);
 }
 
 EBB_INLINE void ebb_tcp_lp_undo(struct ebb_sender_window *window,
