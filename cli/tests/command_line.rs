@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{Ebb, stderr, stdout};
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 12] = [
     "run",
     "attach",
     "detach",
@@ -18,6 +18,8 @@ const COMMANDS: [&str; 10] = [
     "lab shell",
     "lab figures",
     "lab compare",
+    "sim run",
+    "sim check",
 ];
 
 #[test]

@@ -13,6 +13,7 @@ const GAP_PX: f64 = 14.0;
 const TITLE_PX: f64 = 30.0;
 const SUBTITLE_PX: f64 = 18.0;
 const HEAD_PX: f64 = 50.0;
+const BARE_HEAD_PX: f64 = 10.0;
 const ROW_TITLE_PX: f64 = 24.0;
 const ROW_GAP_PX: f64 = 12.0;
 const FOOT_PX: f64 = 66.0;
@@ -69,7 +70,17 @@ pub(crate) fn draw<B: DrawingBackend>(
 }
 
 fn top_of_rows_px(figure: &Figure) -> f64 {
-    MARGIN_PX + TITLE_PX + SUBTITLE_PX * figure.subtitle.len() as f64 + HEAD_PX
+    MARGIN_PX + TITLE_PX + SUBTITLE_PX * figure.subtitle.len() as f64 + head_px(figure)
+}
+
+/// Columns without a head need no room for it.
+fn head_px(figure: &Figure) -> f64 {
+    let is_bare = |column: &Column| column.title.is_empty() && column.subtitle.is_empty();
+    if figure.columns.iter().all(is_bare) {
+        BARE_HEAD_PX
+    } else {
+        HEAD_PX
+    }
 }
 
 fn row_height_px(row: &Row) -> f64 {

@@ -22,6 +22,14 @@ pub enum ScenarioError {
         /// What was found in it.
         source: serde_json::Error,
     },
+    /// A value that was to be set is not understood.
+    #[error("{setting}: {problem}")]
+    Setting {
+        /// What was to be set, as given.
+        setting: String,
+        /// What is wrong with it and what would be right.
+        problem: String,
+    },
     /// The file does not describe a scenario. *Shape:* at least one problem, in the order
     /// of the file.
     #[error("{}", listed(.0))]

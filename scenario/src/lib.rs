@@ -15,6 +15,7 @@ mod flow;
 mod outcome;
 mod results;
 mod scenario;
+mod setting;
 mod tcp;
 mod traffic;
 
@@ -27,5 +28,6 @@ pub use outcome::{
 };
 pub use results::Results;
 pub use scenario::{Interval, Link, LinkId, Node, NodeId, NodeKind, Scenario};
+pub use setting::Setting;
 pub use tcp::{Buffer, DelayedAcks, Pacing, Recovery, TcpOptions, TcpProfile, Timestamps};
 pub use traffic::{Call, Connections, Draw, Traffic, Video, Web};

@@ -14,8 +14,8 @@ pub(super) fn table(results: &Results, interval: usize) -> Option<Table> {
         .column("application", Align::Left)
         .column("what", Align::Left)
         .column("count", Align::Right)
+        .column("share", Align::Right)
         .column("mean", Align::Right)
-        .column("median", Align::Right)
         .column("p95", Align::Right)
         .column("max", Align::Right);
     let mut has_lines = false;
@@ -119,8 +119,8 @@ fn times(
     vec![
         what.into(),
         count.to_string(),
+        String::new(),
         cell(&|times| times.mean),
-        cell(&|times| times.median),
         cell(&|times| times.p95),
         cell(&|times| times.max),
     ]
@@ -153,9 +153,7 @@ fn late_packets(measures: &[&ApplicationMeasure], place: usize) -> Vec<String> {
         .find_map(|measure| of(measure))
         .unwrap_or_default()
         .pre_buffer_s;
-    share(
-        &format!("late, {pre_buffer_s} s ahead"),
-        measures,
-        |measure| of(measure).map(|late| (late.late_pkts, late.due_pkts)),
-    )
+    share(&format!("late, {pre_buffer_s} s"), measures, |measure| {
+        of(measure).map(|late| (late.late_pkts, late.due_pkts))
+    })
 }

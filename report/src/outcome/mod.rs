@@ -4,6 +4,7 @@ mod applications;
 mod figure;
 mod flows;
 mod links;
+mod rows;
 
 pub use figure::figure;
 

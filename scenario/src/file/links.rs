@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The keys of a link: rate or trace, delay, queue, and what the wire does to packets.
-use ebb_link::{Capacity, LinkSpec, Nanos, Probability, Rate, Trace};
+use ebb_link::{Capacity, LinkError, LinkSpec, Nanos, Probability, Rate, Trace};
 
 use super::queues;
 use super::section::Section;
@@ -17,6 +17,7 @@ pub(super) struct Base<'s> {
 
 /// Reads the keys of a link. The delay is the caller's.
 pub(super) fn read(section: &Section<'_, '_>, base: &Base<'_>) -> LinkSpec {
+    let problems = section.source.problem_count();
     let mut spec = base.spec.clone();
     if let Some(capacity) = read_capacity(section) {
         spec.capacity = capacity;
@@ -36,10 +37,19 @@ pub(super) fn read(section: &Section<'_, '_>, base: &Base<'_>) -> LinkSpec {
     spec.reorder = section.get_or("reorder", spec.reorder);
     spec.reorder_delay = section.get_or("reorder_delay", spec.reorder_delay);
     spec.duplicate = section.get_or("duplicate", spec.duplicate);
-    if let Err(error) = spec.validate() {
-        section.wrong_here(error.to_string());
+    // What follows from a value that was not understood is not worth saying.
+    if problems == section.source.problem_count() {
+        check(section, &spec);
     }
     spec
+}
+
+fn check(section: &Section<'_, '_>, spec: &LinkSpec) {
+    match spec.validate() {
+        Ok(()) => {}
+        Err(LinkError::Spec(problem)) => section.wrong_here(problem),
+        Err(other) => section.wrong_here(other.to_string()),
+    }
 }
 
 fn read_capacity(section: &Section<'_, '_>) -> Option<Capacity> {

@@ -17,7 +17,7 @@ use ebb_link::Nanos;
 use toml::de::{DeTable, DeValue};
 
 use self::section::{Section, Source};
-use crate::{Interval, Scenario, ScenarioError};
+use crate::{Interval, Scenario, ScenarioError, Setting};
 
 impl Scenario {
     /// Reads a scenario file; traces that it names are looked for beside it.
@@ -25,12 +25,25 @@ impl Scenario {
     /// *Errors:* [`ScenarioError::File`] when it cannot be read,
     /// [`ScenarioError::Problems`] with all that is wrong in it.
     pub fn read(path: &Path) -> Result<Self, ScenarioError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ScenarioError::File {
+        Self::read_with(path, &[])
+    }
+
+    /// As [`Self::read`], with values that come before those of the file.
+    ///
+    /// *Errors:* also [`ScenarioError::Setting`] for one that finds no place in the file.
+    pub fn read_with(path: &Path, settings: &[Setting]) -> Result<Self, ScenarioError> {
+        let mut text = std::fs::read_to_string(path).map_err(|source| ScenarioError::File {
             path: path.to_owned(),
             source,
         })?;
+        let mut name = path.display().to_string();
+        // Without the settings it is wrong, too, and then lines are those of the file.
+        if !settings.is_empty() && DeTable::parse(&text).is_ok() {
+            text = Setting::apply_all(settings, &text)?;
+            name += " (as set)";
+        }
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&path.display().to_string(), &text, folder)
+        Self::parse(&name, &text, folder)
     }
 
     /// Reads the text of a scenario file. `file` is for messages and, without its folder
@@ -106,7 +119,8 @@ fn explain_root(key: &str) -> Option<String> {
 }
 
 fn read_name(root: &Section<'_, '_>) -> String {
-    let stem = Path::new(root.source.file).file_stem();
+    let file = root.source.file.trim_end_matches(" (as set)");
+    let stem = Path::new(file).file_stem();
     let stem = stem.map_or("scenario".into(), |stem| {
         stem.to_string_lossy().into_owned()
     });

@@ -53,6 +53,11 @@ impl<'a> Source<'a> {
         self.problems.borrow_mut().push((start, problem));
     }
 
+    /// How many things were found so far.
+    pub fn problem_count(&self) -> usize {
+        self.problems.borrow().len()
+    }
+
     /// What was found, in the order of the text.
     pub fn into_problems(self) -> Vec<Problem> {
         let mut problems = self.problems.into_inner();

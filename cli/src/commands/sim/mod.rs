@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use ebb_report::capture::{Capture, Place};
 use ebb_report::{image, outcome};
-use ebb_scenario::{Results, Scenario};
+use ebb_scenario::{Results, Scenario, Setting};
 
 use self::progress::Progress;
 use crate::output;
@@ -38,7 +38,12 @@ struct SimRun {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Result file, or the directory for it  [default: NAME.json here, unless --json]
+    /// Value that comes before that of the file, like bottleneck.queue=500 or
+    /// flow.NAME.receiver=vulture; several times for several
+    #[arg(short, long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<Setting>,
+
+    /// Result file, or the directory for it; NAME.json unless --json
     #[arg(short, long, value_name = "FILE|DIR")]
     out: Option<PathBuf>,
 
@@ -67,7 +72,7 @@ struct SimRun {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     runs: Option<u32>,
 
-    /// Runs at the same time  [default: one on each core]
+    /// Runs at the same time; one on each core if not given
     #[arg(long, value_name = "NUMBER")]
     jobs: Option<NonZeroUsize>,
 
@@ -108,10 +113,11 @@ queue. With several runs a value is the mean, and ± half its 95 % confidence in
 
 const RUN_AFTER_HELP: &str = "\
 Examples:
-  ebb sim run scenarios/two-flows.toml                      tables, and two-flows.json
-  ebb sim run scenarios/two-flows.toml --plot plots         ... and pictures in ./plots
-  ebb sim run scenarios/two-flows.toml --trace out.pcapng   ... and packets for Wireshark
-  ebb sim run scenarios/two-flows.toml --runs 10 --json | jq '.runs[].flows[0].measures[0]'
+  ebb sim run two-flows.toml                        tables, and two-flows.json
+  ebb sim run two-flows.toml --plot plots           ... and pictures in ./plots
+  ebb sim run two-flows.toml --trace out.pcapng     ... and packets
+  ebb sim run two-flows.toml --set flow.mine.receiver=vulture
+  ebb sim run two-flows.toml --json | jq '.runs[].flows[0].measures[0]'
 
 Exit status: 0; 1 when the scenario is wrong or Ebb failed; 2 wrong usage.";
 
@@ -158,7 +164,7 @@ impl SimCheck {
 
 impl SimRun {
     fn execute(self) -> Result<()> {
-        let mut scenario = Scenario::read(&self.file)?;
+        let mut scenario = Scenario::read_with(&self.file, &self.settings)?;
         scenario.seed = self.seed.unwrap_or(scenario.seed);
         scenario.runs = self.runs.unwrap_or(scenario.runs);
         let stem = scenario.name.replace('/', "-");

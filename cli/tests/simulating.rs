@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb sim`: what is printed, what is written, what is said about mistakes.
+
+mod support;
+
+use std::path::Path;
+
+use support::{Ebb, stderr, stdout};
+
+const SCENARIO: &str = r#"
+title = "a stream beside a wave"
+duration = "5s"
+runs = 5
+[bottleneck]
+rate = "10mbit"
+rtt = "40ms"
+queue = { kind = "red", limit = 60 }
+loss = "1%"
+[[flow]]
+name = "stream"
+kind = "udp"
+rate = "7mbit"
+start_spread = "1s"
+[[flow]]
+name = "wave"
+kind = "udp-square-wave"
+rate = "8mbit"
+period = "1s"
+class = "lbe"
+"#;
+
+/// A folder with `link.toml` in it.
+fn folder(scenario: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("link.toml"), scenario).unwrap();
+    folder
+}
+
+fn sim(folder: &Path, arguments: &[&str]) -> std::process::Output {
+    Ebb::new()
+        .command(["sim", "run", "link.toml"])
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn tables_go_to_the_terminal_and_the_result_beside_them() {
+    let folder = folder(SCENARIO);
+    let output = sim(folder.path(), &[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "", "progress is for terminals");
+    let printed = stdout(&output);
+    for part in [
+        "a stream beside a wave",
+        "5 runs, seeds 1 to 5",
+        "wave",
+        "Result: link.json",
+    ] {
+        assert!(printed.contains(part), "{part} is missing in\n{printed}");
+    }
+    assert!(
+        printed.lines().all(|line| line.chars().count() <= 80),
+        "{printed}"
+    );
+    assert!(folder.path().join("link.json").exists());
+}
+
+#[test]
+fn the_result_does_not_depend_on_how_many_runs_go_side_by_side() {
+    let folder = folder(SCENARIO);
+    let json = |jobs| {
+        let output = sim(folder.path(), &["--json", "--jobs", jobs]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let alone = json("1");
+    assert!(
+        alone == json("4"),
+        "four at a time give other bytes than one"
+    );
+    let results: serde_json::Value = serde_json::from_str(&alone).unwrap();
+    let seeds: Vec<_> = results["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["seed"].as_u64().unwrap())
+        .collect();
+    assert_eq!(seeds, [1, 2, 3, 4, 5]);
+    let delivered =
+        |run: usize| results["runs"][run]["flows"][0]["measures"][0]["delivered_bytes"].clone();
+    assert_ne!(delivered(0), delivered(1), "seeds make a difference");
+    assert!(
+        !folder.path().join("link.json").exists(),
+        "--json alone writes no file"
+    );
+}
+
+#[test]
+fn seed_and_runs_of_the_command_line_come_before_those_of_the_file() {
+    let folder = folder(SCENARIO);
+    let output = sim(
+        folder.path(),
+        &["--seed", "77", "--runs", "2", "--out", "results/"],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        stdout(&output).contains("2 runs, seeds 77 to 78"),
+        "{}",
+        stdout(&output)
+    );
+    assert!(folder.path().join("results/link.json").exists());
+}
+
+#[test]
+fn pictures_and_packets_are_written_where_they_are_wanted() {
+    let folder = folder(SCENARIO);
+    let arguments = ["--plot", "plots", "--trace", "out.pcapng", "--runs", "1"];
+    let output = sim(folder.path(), &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let svg = std::fs::read_to_string(folder.path().join("plots/link.svg")).unwrap();
+    assert!(svg.contains("Goodput") && svg.contains("Waiting in the queue"));
+    assert!(folder.path().join("plots/link.png").exists());
+    let packets = std::fs::read(folder.path().join("out.pcapng")).unwrap();
+    // The magic numbers of a section header and of the byte order.
+    assert_eq!(packets[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    assert!(packets.len() > 100_000, "{} bytes", packets.len());
+}
+
+#[test]
+fn mistakes_of_a_file_are_told_with_their_places() {
+    let folder = folder(&SCENARIO.replace("rate = \"10mbit\"", "rate = 10"));
+    let output = sim(folder.path(), &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = stderr(&output);
+    assert!(
+        complaint.starts_with("ebb: link.toml:6:8: [bottleneck]: `rate`: the unit is missing"),
+        "{complaint}"
+    );
+    let output = sim(folder.path(), &["--runs", "0"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn what_cannot_be_written_is_told_before_anything_is_run() {
+    let folder = folder(SCENARIO);
+    let output = sim(folder.path(), &["--out", "nowhere/result.json"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        stderr(&output),
+        "ebb: nowhere: there is no such directory\n"
+    );
+    let output = sim(folder.path(), &["--trace", "nowhere/out.pcapng"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with("ebb: nowhere/out.pcapng: No such file"));
+}
+
+#[test]
+fn check_reads_many_files_and_names_the_wrong_ones() {
+    let folder = folder(SCENARIO);
+    std::fs::write(folder.path().join("wrong.toml"), "duration = 5").unwrap();
+    let output = Ebb::new()
+        .command(["sim", "check", "link.toml", "wrong.toml"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stdout(&output), "link.toml: 2 flows, 5s\n");
+    let complaint = stderr(&output);
+    assert!(
+        complaint.contains("wrong.toml:1:12: `duration`: the unit is missing"),
+        "{complaint}"
+    );
+    assert!(
+        complaint.ends_with("ebb: 1 of 2 files cannot be run\n"),
+        "{complaint}"
+    );
+}
