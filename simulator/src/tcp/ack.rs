@@ -120,7 +120,7 @@ impl Sender {
         }
         let lost_before_pkts = self.counters.lost_pkts;
         let delivered_before_pkts = self.rate.delivered_pkts;
-        if self.has_sack && !segment.sack.is_empty() {
+        if self.uses_sack() && !segment.sack.is_empty() {
             self.take_sack(time.now, segment, ack, &mut progress);
         }
         if self.has_ecn && segment.flags.has(Flags::ECE) {
@@ -225,7 +225,7 @@ impl Sender {
             if !sent.is(mark::SACKED) {
                 self.rate_on_delivered(&sent, &mut progress.rate);
                 self.rate.delivered_pkts += 1;
-                if self.has_sack {
+                if self.uses_rack() {
                     self.rack_advance(time.now, &sent);
                 }
             }

@@ -217,7 +217,8 @@ impl Receiver {
             self.duplicate = inserted.duplicate;
         }
         self.duplicate_pkts += u64::from(inserted.new_bytes == 0);
-        if inserted.new_bytes > 0 {
+        // Without SACK a larger window would hide that this is a duplicate.
+        if inserted.new_bytes > 0 && self.has_sack {
             self.grow_bound(u32::try_from(range.1 - range.0).unwrap_or(0));
         }
         self.acks.is_scheduled = true;

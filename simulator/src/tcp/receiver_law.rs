@@ -144,7 +144,7 @@ impl Receiver {
             has_timestamps: u8::from(segment.timestamps.is_some()),
             is_ce: u8::from(is_ce),
             is_observing: u8::from(law.is_observing),
-            reserved: 0,
+            can_delay_acks: 0,
         };
         law.flow.on_segment(&told);
     }
@@ -172,7 +172,7 @@ impl Receiver {
             mss_bytes: law.mss_bytes(),
             has_timestamps: u8::from(time.has_timestamps),
             is_observing: u8::from(law.is_observing),
-            reserved: [0; 2],
+            ..Ack::default()
         });
         let clamp_bytes = law.wanted_clamp_bytes();
         if clamp_bytes != law.clamp_bytes {

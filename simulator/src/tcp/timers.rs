@@ -177,8 +177,7 @@ impl Connection {
         if self.sender.next_length() > 0 || self.sender.has_unsent() {
             return self.send_new(now, Push::Probe, out) > 0;
         }
-        let last = self.sender.board.next() - 1;
-        self.resend(now, last, out);
+        self.resend_as_probe(now, out);
         self.sender.is_probe_resent = true;
         true
     }

@@ -58,14 +58,28 @@ impl Connection {
     /// Sends a segment again.
     pub(super) fn resend(&mut self, now: Nanos, number: u64, out: Out<'_>) {
         let local_ts = self.clock.at(now);
+        let undo = &mut self.sender.undo;
+        undo.first_resent.get_or_insert((now, local_ts));
+        *undo.resent_pkts.get_or_insert(0) += 1;
+        self.sender.board.resend(number, now);
+        self.emit_again(now, number, out);
+    }
+
+    /// Sends the last segment again as a probe, which is not counted as being on its way
+    /// twice.
+    pub(super) fn resend_as_probe(&mut self, now: Nanos, out: Out<'_>) {
+        let last = self.sender.board.next() - 1;
+        let sent = self.sender.board.at_mut(last);
+        sent.marks |= mark::EVER_RESENT;
+        sent.sent_at = now;
+        self.emit_again(now, last, out);
+    }
+
+    fn emit_again(&mut self, now: Nanos, number: u64, out: Out<'_>) {
         let sender = &mut self.sender;
-        sender.board.resend(number, now);
-        let is_first_out = sender.board.out_pkts() == 0;
         let mut sent = *sender.board.at(number);
-        sender.rate_on_sent(now, &mut sent, is_first_out);
+        sender.rate_on_sent(now, &mut sent, false);
         *sender.board.at_mut(number) = sent;
-        sender.undo.first_resent.get_or_insert((now, local_ts));
-        *sender.undo.resent_pkts.get_or_insert(0) += 1;
         sender.counters.resent_pkts += 1;
         sender.counters.resent_bytes += u64::from(sent.length);
         self.emit(now, &sent, false, out);
