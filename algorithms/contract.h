@@ -10,7 +10,10 @@
  *                                                50 us where these come faster
  * and applies state->rwnd_bytes as the upper bound of the advertised window after
  * each on_ack (and after init). A law answers the window that it wants; the host
- * (TCP itself) never moves the window's right edge back.
+ * (TCP itself) never moves the window's right edge back. Laws of EBB_ACK_DELAY_LAWS
+ * (laws.h) also answer state->ack_delay_us: a host that can holds each acknowledgement
+ * back for so long and stamps it when it leaves, and says so in can_delay_acks. The
+ * simulator can; the kernel backend cannot, and such a law does with the window alone.
  *
  * A law keeps everything in its state, which starts as zero bytes; it reads no
  * clock, allocates nothing, cannot fail: it clamps. Parameters may change between
@@ -52,7 +55,7 @@ struct ebb_segment {
 	u8 has_timestamps;  /* this segment carries the option */
 	u8 is_ce;           /* ECN: congestion experienced on any segment of it */
 	u8 is_observing;    /* the window is not applied: learn, do not act */
-	u8 reserved;
+	u8 can_delay_acks;  /* the host delays acknowledgements by ack_delay_us */
 };
 
 struct ebb_ack {

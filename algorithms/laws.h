@@ -9,6 +9,7 @@
 #define EBB_LAWS_H
 
 #include "ebb.h"
+#include "rate.h"
 #include "rledbat.h"
 #include "vulture.h"
 
@@ -18,6 +19,11 @@
 	X(2, vulture, EBB_VULTURE_PARAMS,                                                \
 	  "Vulture (Oslo, 2017): judges the queue by how packet intervals vary")         \
 	X(3, rledbat, EBB_RLEDBAT_PARAMS,                                                \
-	  "rLEDBAT (after its implementations): LEDBAT++ by the advertised window")
+	  "rLEDBAT (after its implementations): LEDBAT++ by the advertised window")      \
+	X(4, rate, EBB_RATE_PARAMS,                                                      \
+	  "rate (BWSS, 2003): holds a flow at a rate by window and ACK delay")
+
+/* Those whose state has ack_delay_us as well: X(number, name). */
+#define EBB_ACK_DELAY_LAWS(X) X(4, rate)
 
 #endif /* EBB_LAWS_H */

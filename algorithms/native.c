@@ -67,6 +67,20 @@ EBB_RECEIVER_LAWS(EBB_NATIVE_LAW)
 const struct ebb_native_law ebb_native_laws[] = {EBB_RECEIVER_LAWS(EBB_NATIVE_ENTRY)};
 const u32 ebb_native_law_count = sizeof(ebb_native_laws) / sizeof(ebb_native_laws[0]);
 
+#define EBB_NATIVE_ACK_DELAY(number, name) \
+	case number:                       \
+		return ((const struct ebb_##name##_state *)state)->ack_delay_us;
+
+/* How long a law wants acknowledgements held back; 0 for laws that know nothing of it. */
+u32 ebb_native_ack_delay_us(u32 number, const void *state);
+u32 ebb_native_ack_delay_us(u32 number, const void *state)
+{
+	switch (number) {
+		EBB_ACK_DELAY_LAWS(EBB_NATIVE_ACK_DELAY)
+	}
+	return 0;
+}
+
 struct ebb_native_sender_law {
 	u32 number;
 	u32 state_bytes;

@@ -51,8 +51,8 @@ pub struct Segment {
     pub is_ce: u8,
     /// Nonzero while the window is not applied.
     pub is_observing: u8,
-    /// Zero.
-    pub reserved: u8,
+    /// Nonzero if the host delays acknowledgements by [`crate::ReceiverFlow::ack_delay_us`].
+    pub can_delay_acks: u8,
 }
 
 /// An outgoing segment, about to carry a window.

@@ -2,7 +2,7 @@
 //! One connection under a receiver law, run natively.
 
 use crate::contract::{Ack, Segment, Start};
-use crate::native::NativeLaw;
+use crate::native::{NativeLaw, native_ack_delay_us};
 use crate::policy::Policy;
 use crate::registry::{Native, Side};
 
@@ -73,6 +73,13 @@ impl ReceiverFlow {
     pub fn window_bytes(&self) -> u32 {
         // SAFETY: as in `new`.
         unsafe { (self.native.rwnd_bytes)(self.state.as_ptr().cast()) }
+    }
+
+    /// How long each acknowledgement should be held back, in us, by a host that can do
+    /// that and says so in [`Segment::can_delay_acks`]; 0 for most laws.
+    pub fn ack_delay_us(&self) -> u32 {
+        // SAFETY: the state is of the law of this number.
+        unsafe { native_ack_delay_us(self.native.number, self.state.as_ptr().cast()) }
     }
 
     /// The law's state, byte by byte, for comparison with other hosts.

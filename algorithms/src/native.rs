@@ -68,6 +68,7 @@ unsafe impl Sync for NativeLaw {}
 unsafe impl Sync for NativeSenderLaw {}
 
 unsafe extern "C" {
+    fn ebb_native_ack_delay_us(number: u32, state: *const c_void) -> u32;
     static ebb_native_laws: NativeLaw;
     static ebb_native_law_count: u32;
     static ebb_native_sender_laws: NativeSenderLaw;
@@ -78,6 +79,15 @@ unsafe extern "C" {
     static ebb_native_start_bytes: u32;
     static ebb_native_segment_bytes: u32;
     static ebb_native_ack_bytes: u32;
+}
+
+/// How long the law of a number wants acknowledgements held back.
+///
+/// # Safety
+/// The state is one of that law.
+pub(crate) unsafe fn native_ack_delay_us(number: u32, state: *const c_void) -> u32 {
+    // SAFETY: the caller's.
+    unsafe { ebb_native_ack_delay_us(number, state) }
 }
 
 /// The receiver laws that were compiled in, in the order of `laws.h`.

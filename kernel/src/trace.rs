@@ -329,7 +329,7 @@ mod tests {
         let segment = Segment {
             now_us: 1 << 40,
             seq: 7,
-            reserved: 0,
+            can_delay_acks: 1,
             is_ce: 1,
             ..Default::default()
         };
