@@ -62,6 +62,7 @@ impl<T> Line<T> {
     }
 
     /// Counts every packet out of the queue that the bottleneck begins to send by `now`.
+    #[inline]
     pub(crate) fn advance(&mut self, now: Nanos, events: &mut Events<T>) {
         while let Some(delivery) = self.packets.get(self.started)
             && delivery.sent_from <= now
@@ -77,6 +78,7 @@ impl<T> Line<T> {
         }
     }
 
+    #[inline]
     pub(crate) fn poll(&mut self, now: Nanos) -> Option<Delivery<T>> {
         if self.packets.front()?.due > now {
             return None;
@@ -86,6 +88,7 @@ impl<T> Line<T> {
         self.packets.pop_front()
     }
 
+    #[inline]
     pub(crate) fn next_deadline(&self) -> Option<Nanos> {
         self.packets.front().map(|delivery| delivery.due)
     }

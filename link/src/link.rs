@@ -75,6 +75,7 @@ impl<T: Clone> Link<T> {
     }
 
     /// The packet that is due first, if one is due; call until `None`.
+    #[inline]
     pub fn poll(&mut self, now: Nanos) -> Option<Delivery<T>> {
         self.advance(now);
         let delivery = match &mut self.path {
@@ -90,6 +91,7 @@ impl<T: Clone> Link<T> {
     /// The time before which [`Link::poll`] has nothing; `None` when the link is empty.
     ///
     /// With random loss or jitter there may be nothing at that time either: ask again.
+    #[inline]
     pub fn next_deadline(&self) -> Option<Nanos> {
         match &self.path {
             Path::Line(line) => line.next_deadline(),
@@ -128,6 +130,7 @@ impl<T: Clone> Link<T> {
     }
 
     /// The oldest packet that was dropped from inside and not asked for yet.
+    #[inline]
     pub fn next_dropped(&mut self) -> Option<Dropped<T>> {
         self.events.next_dropped()
     }

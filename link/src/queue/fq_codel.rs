@@ -345,4 +345,22 @@ mod tests {
         assert_eq!(numbers(1), numbers(1));
         assert_ne!(numbers(1), numbers(2));
     }
+
+    #[test]
+    fn few_flows_collide_as_seldom_as_chance_has_it() {
+        let spec = FqCodelSpec {
+            flows: 64,
+            ..FqCodelSpec::default()
+        };
+        let collisions = (0..4_000)
+            .filter(|seed| {
+                let queue: FqCodelQueue<u32> = FqCodelQueue::new(spec, *seed);
+                let mut numbers: Vec<_> = (0..4).map(|flow| queue.flow_number(flow)).collect();
+                numbers.sort_unstable();
+                numbers.windows(2).any(|pair| pair[0] == pair[1])
+            })
+            .count();
+        // 1 - 63/64 * 62/64 * 61/64 = 9.1 %: 364 expected, sigma 18.
+        assert!(collisions.abs_diff(364) < 90, "{collisions}");
+    }
 }
