@@ -11,6 +11,7 @@
 #ifndef EBB_SENDER_LAWS_H
 #define EBB_SENDER_LAWS_H
 
+#include "bbr.h"
 #include "cubic.h"
 #include "cubic_plus.h"
 #include "ledbat.h"
@@ -28,6 +29,8 @@
 	  "CUBIC (RFC 9438), HyStart++: what most of the Internet sends with")        \
 	X(103, vegas, "vegas", EBB_VEGAS_PARAMS, 0,                                   \
 	  "Vegas (1994): keeps two to four segments of its own in the queue")         \
+	X(104, bbr, "bbr", EBB_BBR_PARAMS, EBB_SENDER_FULL_CONTROL,                   \
+	  "BBR version 1 (2016): paces at the rate at which the path delivers")       \
 	X(105, cubic_plus, "cubic+", EBB_CUBIC_PLUS_PARAMS, 0,                        \
 	  "Cubic+ (2016): cubic that holds its window when queues build up")          \
 	X(106, reno_plus, "reno+", EBB_RENO_PLUS_PARAMS, 0,                           \

@@ -285,7 +285,7 @@ impl Host {
         self.outcome.sent_pkts += 1;
         self.last_sent_us = world.now_us;
         let pace = self.flow.window().pacing_bytes_per_s;
-        if let Some(gap_ns) = (u64::from(bytes + 52) * 1_000_000_000).checked_div(pace) {
+        if let Some(gap_ns) = (u64::from(bytes) * 1_000_000_000).checked_div(pace) {
             self.next_paced_ns = self.next_paced_ns.max(world.now_us * 1000) + gap_ns;
         }
         if self.outstanding.len() == 1 {
