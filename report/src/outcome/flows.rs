@@ -10,8 +10,8 @@ use crate::units;
 
 /// Flows of one entry of the file are one line where there are more flows than this.
 const MAX_LINES: usize = 16;
-const NAME_WIDTH: usize = 16;
-const POLICY_WIDTH: usize = 20;
+/// Widths of names and policies, without and with a column for completion.
+const WIDTHS: [(usize, usize); 2] = [(16, 20), (14, 16)];
 
 /// One line for each flow or, where these are many, for each group.
 pub(super) fn table(results: &Results, interval: usize) -> Table {
@@ -29,14 +29,15 @@ pub(super) fn table(results: &Results, interval: usize) -> Table {
         table = table.column("done", Align::Right);
     }
     for line in &lines {
-        let mut cells = line.cells(results, interval);
+        let mut cells = line.cells(results, interval, WIDTHS[usize::from(has_completion)]);
         if has_completion {
             cells.push(line.completion(results));
         }
         table.row(cells);
     }
-    for line in lines.iter().filter(|line| line.flows.len() > 1) {
-        if let Some(note) = line.fairness(results, interval) {
+    for line in &lines {
+        let notes = [line.fairness(results, interval), line.incomplete(results)];
+        for note in notes.into_iter().flatten() {
             table.note(note);
         }
     }
@@ -75,10 +76,11 @@ fn lines(results: &Results) -> Vec<Line> {
 }
 
 impl Line {
-    fn cells(&self, results: &Results, interval: usize) -> Vec<String> {
+    fn cells(&self, results: &Results, interval: usize, widths: (usize, usize)) -> Vec<String> {
+        let (name_width, policy_width) = widths;
         let name = match self.flows.len() {
-            1 => cut(&self.name, NAME_WIDTH),
-            count => format!("{} ×{count}", cut(&self.name, NAME_WIDTH - 6)),
+            1 => cut(&self.name, name_width),
+            count => format!("{} ×{count}", cut(&self.name, name_width - 6)),
         };
         let goodput = self.sums(results, interval, |measure| measure.goodput_bits_per_s);
         let again = self.sums(results, interval, |measure| {
@@ -91,7 +93,7 @@ impl Line {
         };
         vec![
             name,
-            cut(&self.policy(results), POLICY_WIDTH),
+            cut(&self.policy(results), policy_width),
             spread(&goodput, 1e6),
             share,
             self.rtt(results, interval, |measure| measure.rtt_ms.mean),
@@ -158,25 +160,48 @@ impl Line {
         })
     }
 
-    /// The mean time to completion; how many were not complete.
+    /// The mean time to completion of those that were complete.
     fn completion(&self, results: &Results) -> String {
-        if !self.has_completion(results) {
-            return NOTHING.into();
-        }
-        let all = results
-            .runs
-            .iter()
-            .flat_map(|run| self.flows.iter().map(|&flow| run.flows[flow].completion_s));
-        let all: Vec<Option<f64>> = all.collect();
-        let complete: Vec<f64> = all.iter().copied().flatten().collect();
-        match (mean(&complete), all.len() - complete.len()) {
-            (Some(mean), 0) => units::seconds(mean),
-            (Some(mean), open) => format!("{} ({open} not)", units::seconds(mean)),
-            (None, _) => "not".into(),
+        let complete: Vec<f64> = self.completions(results).into_iter().flatten().collect();
+        match mean(&complete) {
+            Some(mean) => units::seconds(mean),
+            None if self.has_completion(results) => "not".into(),
+            None => NOTHING.into(),
         }
     }
 
+    /// Of all runs.
+    fn completions(&self, results: &Results) -> Vec<Option<f64>> {
+        let of_run = |flows: &[FlowOutcome]| -> Vec<Option<f64>> {
+            self.flows
+                .iter()
+                .map(|&flow| flows[flow].completion_s)
+                .collect()
+        };
+        results
+            .runs
+            .iter()
+            .flat_map(|run| of_run(&run.flows))
+            .collect()
+    }
+
+    /// How many of several were not complete.
+    fn incomplete(&self, results: &Results) -> Option<String> {
+        let all = self.completions(results);
+        let open = all.iter().filter(|done| done.is_none()).count();
+        (self.has_completion(results) && open > 0 && all.len() > 1).then(|| {
+            format!(
+                "{}: {open} of {} were not complete at the end",
+                self.name,
+                all.len()
+            )
+        })
+    }
+
     fn fairness(&self, results: &Results, interval: usize) -> Option<String> {
+        if self.flows.len() < 2 {
+            return None;
+        }
         let of_run = |flows: &[FlowOutcome]| {
             let shares: Vec<f64> = self
                 .flows

@@ -27,6 +27,7 @@ pub struct Sim {
 #[derive(Debug, Subcommand)]
 enum SimCommand {
     Run(SimRun),
+    Show(SimShow),
     Check(SimCheck),
 }
 
@@ -81,6 +82,23 @@ struct SimRun {
     json: bool,
 }
 
+/// Print and draw a result file again
+#[derive(Debug, Args)]
+#[command(after_help = SHOW_AFTER_HELP)]
+struct SimShow {
+    /// Result file of `ebb sim run` or `ebb lab run`
+    #[arg(value_name = "RESULT")]
+    file: PathBuf,
+
+    /// Draw rates, windows and queues over time, as NAME.svg and NAME.png in this directory
+    #[arg(long, value_name = "DIR")]
+    plot: Option<PathBuf>,
+
+    /// Run to draw, from 1
+    #[arg(long, value_name = "NUMBER", default_value = "1", requires = "plot")]
+    run: NonZeroUsize,
+}
+
 /// Check scenario files without running them
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_AFTER_HELP)]
@@ -121,6 +139,11 @@ Examples:
 
 Exit status: 0; 1 when the scenario is wrong or Ebb failed; 2 wrong usage.";
 
+const SHOW_AFTER_HELP: &str = "\
+Examples:
+  ebb sim show two-flows.json
+  ebb sim show two-flows.json --plot plots --run 3";
+
 const CHECK_AFTER_HELP: &str = "\
 Examples:
   ebb sim check scenarios/*.toml
@@ -132,8 +155,28 @@ impl Sim {
     pub fn execute(self) -> Result<()> {
         match self.command {
             SimCommand::Run(command) => command.execute(),
+            SimCommand::Show(command) => command.execute(),
             SimCommand::Check(command) => command.execute(),
         }
+    }
+}
+
+impl SimShow {
+    fn execute(self) -> Result<()> {
+        let results = Results::read(&self.file)?;
+        output::print(&outcome::text(&results))?;
+        let Some(folder) = &self.plot else {
+            return Ok(());
+        };
+        if self.run.get() > results.runs.len() {
+            bail!(
+                "there is no run {}; there are {}",
+                self.run,
+                results.runs.len()
+            );
+        }
+        output::print("\n")?;
+        output::print(&plot(&results, self.run.get() - 1, folder)?)
     }
 }
 
@@ -167,9 +210,8 @@ impl SimRun {
         let mut scenario = Scenario::read_with(&self.file, &self.settings)?;
         scenario.seed = self.seed.unwrap_or(scenario.seed);
         scenario.runs = self.runs.unwrap_or(scenario.runs);
-        let stem = scenario.name.replace('/', "-");
         // What cannot be written is better known before the runs than after them.
-        let result_file = self.result_file(&stem)?;
+        let result_file = self.result_file(&scenario)?;
         let mut capture = self.open_trace(&scenario)?;
 
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
@@ -185,7 +227,7 @@ impl SimRun {
             runs: runs.with_context(|| self.file.display().to_string())?,
             scenario,
         };
-        self.report(&results, result_file.as_deref(), &stem)?;
+        self.report(&results, result_file.as_deref())?;
         if let (Some(capture), Some(path)) = (capture, &self.trace) {
             let packets = capture
                 .finish()
@@ -195,7 +237,7 @@ impl SimRun {
         Ok(())
     }
 
-    fn report(&self, results: &Results, result_file: Option<&Path>, stem: &str) -> Result<()> {
+    fn report(&self, results: &Results, result_file: Option<&Path>) -> Result<()> {
         let text = results.to_json();
         if self.json {
             output::print(&text)?;
@@ -208,13 +250,7 @@ impl SimRun {
             self.tell(&format!("Result: {}\n", path.display()))?;
         }
         if let Some(folder) = &self.plot {
-            match outcome::figure(results, 0) {
-                Some(figure) => {
-                    let [svg, png] = image::write(&figure, folder, stem)?;
-                    self.tell(&format!("Plot: {} and {}\n", png.display(), svg.display()))?;
-                }
-                None => output::complain("no plot: nothing was sent in this run"),
-            }
+            self.tell(&plot(results, 0, folder)?)?;
         }
         Ok(())
     }
@@ -228,8 +264,8 @@ impl SimRun {
         }
     }
 
-    fn result_file(&self, stem: &str) -> Result<Option<PathBuf>> {
-        let name = format!("{stem}.json");
+    fn result_file(&self, scenario: &Scenario) -> Result<Option<PathBuf>> {
+        let name = format!("{}.json", stem(scenario));
         let path = match &self.out {
             None if self.json => return Ok(None),
             None => PathBuf::from(name),
@@ -264,6 +300,20 @@ impl SimRun {
             .map(Some)
             .with_context(name)
     }
+}
+
+/// Draws a run; answers what to tell of it.
+fn plot(results: &Results, run: usize, folder: &Path) -> Result<String> {
+    let Some(figure) = outcome::figure(results, run) else {
+        return Ok("No plot: nothing was sent in this run\n".into());
+    };
+    let [svg, png] = image::write(&figure, folder, &stem(&results.scenario))?;
+    Ok(format!("Plot: {} and {}\n", png.display(), svg.display()))
+}
+
+/// What files of the scenario are called, without their endings.
+fn stem(scenario: &Scenario) -> String {
+    scenario.name.replace('/', "-")
 }
 
 /// A directory that is there, or is meant by the slash at its end.
