@@ -10,7 +10,8 @@
  * 1. The one-way delay is the RTT less the queue on the way back (forward_delay.h), and
  *    the RTT where timestamps tell nothing.
  * 2. At most one reaction per round trip: a round trip ends with the acknowledgement of
- *    what was next to be sent at the reaction, not with a timer.
+ *    what was next to be sent at the reaction, not with a timer. The reaction to a loss
+ *    lasts until it is repaired: the host leads the window down meanwhile.
  * 3. Delays that a receiver's delayed acknowledgement may have stretched, by 40 ms or
  *    more, do not count (lone_samples): of a segment that was alone in flight, and of one
  *    acknowledged alone by a receiver that acknowledges every second one.
@@ -173,12 +174,14 @@ EBB_INLINE u8 ebb_tcp_lp_senses(struct ebb_tcp_lp_state *state, const struct ebb
 
 	ebb_forward_on_ack(&state->clock, ack);
 	delay_us = ebb_forward_delay_us(&state->clock, ack);
+	if (ack->phase > EBB_SENDER_DISORDER)
+		ebb_tcp_lp_stay_quiet(&state->policy, ack->snd_nxt);
 	if (state->policy.is_quiet)
 		state->has_smoothed = 0;
 	if (!delay_us || is_lone)
 		return 0;
 	ebb_tcp_lp_take_delay(state, ack->now_us, delay_us, params);
-	return ack->phase <= EBB_SENDER_DISORDER && ebb_tcp_lp_is_congested(state, params);
+	return ebb_tcp_lp_is_congested(state, params);
 }
 
 /* ---- the hooks ---- */

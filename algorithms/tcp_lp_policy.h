@@ -89,13 +89,18 @@ EBB_INLINE void ebb_tcp_lp_pace(struct ebb_sender_window *window, struct ebb_tcp
 			ebb_div(window_bytes * EBB_TCP_LP_SECOND_US, at->srtt_us, 0);
 }
 
+EBB_INLINE void ebb_tcp_lp_stay_quiet(struct ebb_tcp_lp_policy *policy, u32 snd_nxt)
+{
+	policy->quiet_seq = snd_nxt;
+	policy->is_quiet = 1;
+}
+
 /* Nothing that was sent up to now shows yet what the reduction does. */
 EBB_INLINE void ebb_tcp_lp_keep_quiet(struct ebb_tcp_lp_policy *policy, u32 cwnd_pkts, u32 snd_nxt)
 {
 	policy->prior_cwnd_pkts = cwnd_pkts;
 	policy->credit_pkts = 0;
-	policy->quiet_seq = snd_nxt;
-	policy->is_quiet = 1;
+	ebb_tcp_lp_stay_quiet(policy, snd_nxt);
 }
 
 /* An early indication of congestion [TCPLP §III.B.3], figure 3; after ebb_tcp_lp_expire. */
