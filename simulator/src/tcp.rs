@@ -161,12 +161,14 @@ impl Connection {
 
     /// The time that [`Connection::next_timer`] gave has come (or one before it).
     pub fn on_timer(&mut self, now: Nanos, out: Out<'_>) {
-        if self.receiver.next_timer() <= now {
-            if self.receiver.acks.at <= now {
-                self.receiver.acks.missed();
+        let acks = &mut self.receiver.acks;
+        if acks.at.min(acks.compressed_at) <= now {
+            if acks.at <= now {
+                acks.missed();
             }
             self.send_ack(now, out);
         }
+        self.send_held_acks(now, out);
         if self.timer_at <= now {
             self.on_sender_timer(now, out);
         }

@@ -123,7 +123,9 @@ impl Sender {
         if self.uses_sack() && !segment.sack.is_empty() {
             self.take_sack(time.now, segment, ack, &mut progress);
         }
-        if self.has_ecn && segment.flags.has(Flags::ECE) {
+        // On a SYN it belongs to the negotiation.
+        let is_echo = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
+        if self.has_ecn && is_echo {
             progress.flags.set(flag::MARKED);
         }
         if self.board.is_empty() {

@@ -88,6 +88,13 @@ impl AckState {
         self.quick = self.quick.max(wanted.min(most) as u8);
     }
 
+    /// Linux tells the sender of a larger window at once: while windows grow, each segment
+    /// is acknowledged.
+    #[inline]
+    pub(super) fn on_window_growth(&mut self) {
+        self.quick |= u8::from(self.most_quick > 0);
+    }
+
     pub(super) fn enter_quick_mode(&mut self, _now: Nanos, window_bytes: u32, most: u32) {
         self.add_quick(window_bytes, most);
         self.is_interactive = false;
@@ -162,7 +169,7 @@ impl Receiver {
     /// Whether what arrived is to be acknowledged at once; if not, a timer is set.
     pub(super) fn wants_ack(&mut self, now: Nanos) -> bool {
         let acks = &self.acks;
-        let pending_bytes = self.nxt - self.advertised_at;
+        let pending_bytes = self.nxt - self.decided_at;
         let enough_bytes = u64::from(acks.segments - 1) * u64::from(acks.mss_bytes);
         let is_read = self.read == self.nxt;
         let is_enough =
@@ -222,7 +229,7 @@ impl Receiver {
         self.read = read;
         self.adjust_buffer(now);
         let acks = &self.acks;
-        let is_enough = self.nxt - self.advertised_at > u64::from(acks.mss_bytes);
+        let is_enough = self.nxt - self.decided_at > u64::from(acks.mss_bytes);
         let is_small = acks.is_pushed && read == end && !acks.is_interactive;
         if acks.is_scheduled && (is_enough || is_small) {
             return true;

@@ -26,11 +26,11 @@ pub(super) struct RateSample {
 impl Sender {
     /// Notes in a segment that leaves what was delivered before it.
     #[inline]
-    pub(super) fn rate_on_sent(&mut self, now: Nanos, sent: &mut Sent, is_first_out: bool) {
+    pub(super) fn rate_on_sent(&mut self, sent: &mut Sent, is_first_out: bool) {
         let rate = &mut self.rate;
         if is_first_out {
-            rate.flight_from = now;
-            rate.delivered_at = now;
+            rate.flight_from = sent.sent_at;
+            rate.delivered_at = sent.sent_at;
         }
         sent.flight_from = rate.flight_from;
         sent.delivered_at = rate.delivered_at;

@@ -28,6 +28,8 @@ pub(super) struct Receiver {
     /// Next byte expected when a window was advertised last, and that window.
     pub(super) advertised_at: u64,
     pub(super) window_bytes: u32,
+    /// Next byte expected when an acknowledgement was decided on last.
+    pub(super) decided_at: u64,
     /// Bound of the window that grows with what arrives (`rcv_ssthresh`).
     pub(super) window_bound_bytes: u32,
     /// What the buffer holds now.
@@ -71,6 +73,7 @@ impl Receiver {
             nxt: 0,
             read: 0,
             advertised_at: 0,
+            decided_at: 0,
             window_bytes: first_window.min(65_535),
             window_bound_bytes: first_window,
             buffer_bytes,
@@ -97,6 +100,7 @@ impl Receiver {
         self.nxt = 1;
         self.read = 1;
         self.advertised_at = 1;
+        self.decided_at = 1;
         if let Some(timestamps) = segment.timestamps {
             self.recent_ts = timestamps.value;
         }
@@ -253,15 +257,13 @@ impl Receiver {
     }
 
     pub(super) fn next_timer(&self) -> Nanos {
-        if self.acks.at < self.acks.compressed_at {
-            self.acks.at
-        } else {
-            self.acks.compressed_at
-        }
+        let held_until = self.law.as_ref().map_or(NEVER, |law| law.held_until());
+        self.acks.at.min(self.acks.compressed_at).min(held_until)
     }
 
     /// A segment with an acknowledgement leaves: nothing waits any more.
     pub(super) fn sent_ack(&mut self) {
+        self.decided_at = self.nxt;
         self.acks.sent();
         self.duplicate = None;
         debug_assert!(self.acks.at == NEVER);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The receiver law of a connection, told and asked as the kernel's programs do.
 
+use std::collections::VecDeque;
+
 use ebb_algorithms::{Ack, Policy, ReceiverFlow, Segment as LawSegment, Start};
 use ebb_link::Nanos;
 
+use super::clock::NEVER;
 use super::receiver::Receiver;
-use crate::segment::Segment;
+use crate::segment::{SackBlocks, Segment};
 
 /// A window that binds nothing.
 const NO_CLAMP_BYTES: u32 = 1 << 30;
@@ -27,6 +30,16 @@ pub(super) struct ReceiverLaw {
     guessed_mss_bytes: u32,
     seen_mss_bytes: u32,
     segments: u32,
+    /// Acknowledgements that the law holds back.
+    held: VecDeque<HeldAck>,
+}
+
+/// An acknowledgement that leaves later; window and timestamps are of that time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldAck {
+    at: Nanos,
+    pub(super) ack: u64,
+    pub(super) sack: SackBlocks,
 }
 
 /// The timestamp clock at a call.
@@ -45,6 +58,12 @@ impl ReceiverLaw {
         } else {
             self.seen_mss_bytes
         }
+    }
+
+    /// When the first acknowledgement leaves that is held back.
+    #[inline]
+    pub(super) fn held_until(&self) -> Nanos {
+        self.held.front().map_or(NEVER, |held| held.at)
     }
 
     fn wanted_clamp_bytes(&self) -> u32 {
@@ -81,6 +100,7 @@ impl Receiver {
             guessed_mss_bytes: options.payload_bytes(),
             seen_mss_bytes: 0,
             segments: 0,
+            held: VecDeque::new(),
         };
         let clamp_bytes = law.wanted_clamp_bytes();
         self.law = Some(Box::new(law));
@@ -151,8 +171,8 @@ impl Receiver {
 
     /// Asks the law for the window of a segment that is about to leave.
     #[inline]
-    pub(super) fn ask_law(&mut self, time: LocalTime) {
-        let (ack_seq, right_edge_seq) = (self.wire(self.nxt), self.wire(self.right_edge()));
+    pub(super) fn ask_law(&mut self, time: LocalTime, ack: u64) {
+        let (ack_seq, right_edge_seq) = (self.wire(ack), self.wire(self.right_edge()));
         let Some(law) = &mut self.law else {
             return;
         };
@@ -177,6 +197,42 @@ impl Receiver {
         let clamp_bytes = law.wanted_clamp_bytes();
         if clamp_bytes != law.clamp_bytes {
             self.apply_clamp(clamp_bytes);
+        }
+    }
+
+    /// Holds an acknowledgement back if the law wants that. *Returns:* whether it does.
+    pub(super) fn hold_ack(&mut self, now: Nanos, sack: SackBlocks) -> bool {
+        let ack = self.nxt;
+        let Some(law) = &mut self.law else {
+            return false;
+        };
+        let delay_us = if law.is_observing {
+            0
+        } else {
+            law.flow.ack_delay_us()
+        };
+        if delay_us == 0 && law.held.is_empty() {
+            return false;
+        }
+        let last = law.held.back().map_or(Nanos::ZERO, |held| held.at);
+        let at = (now + Nanos::from_micros(u64::from(delay_us))).max(last);
+        law.held.push_back(HeldAck { at, ack, sack });
+        self.sent_ack();
+        true
+    }
+
+    /// The next acknowledgement that has been held back for long enough.
+    pub(super) fn release_ack(&mut self, now: Nanos) -> Option<HeldAck> {
+        let law = self.law.as_mut()?;
+        law.held.pop_front_if(|held| held.at <= now)
+    }
+
+    /// What may be acknowledged now: nothing overtakes what is held back.
+    #[inline]
+    pub(super) fn ackable(&self) -> u64 {
+        match &self.law {
+            Some(law) if !law.held.is_empty() => self.advertised_at,
+            _ => self.nxt,
         }
     }
 

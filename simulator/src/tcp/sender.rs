@@ -71,6 +71,8 @@ pub(super) struct Sender {
     pub(super) pacing: Pacer,
     /// When data was sent last.
     pub(super) last_sent_at: Option<Nanos>,
+    /// The time that the last transmission was given.
+    pub(super) last_stamp: Nanos,
 
     pub(super) has_sack: bool,
     pub(super) has_ecn: bool,
@@ -187,6 +189,7 @@ impl Sender {
             rate: RateState::default(),
             pacing: Pacer::default(),
             last_sent_at: None,
+            last_stamp: Nanos::ZERO,
             has_sack: false,
             has_ecn: false,
             announces_reduction: false,
@@ -291,6 +294,14 @@ impl Sender {
         (self.pacing.bytes_per_s > 0 && self.pacing.next_at > now).then_some(self.pacing.next_at)
     }
 
+    /// A time for a transmission: each has its own, so that RACK knows which of two came
+    /// first that left in one instant.
+    #[inline]
+    pub(super) fn stamp(&mut self, now: Nanos) -> Nanos {
+        self.last_stamp = now.max(self.last_stamp + Nanos(1));
+        self.last_stamp
+    }
+
     /// SplitMix64.
     #[inline]
     pub(super) fn draw(&mut self) -> u32 {
@@ -306,9 +317,9 @@ impl Sender {
     }
 }
 
-/// Whole microseconds between two times, within 32 bits.
+/// Microseconds between two times, rounded, within 32 bits.
 #[inline]
 pub(super) fn micros_between(later: Nanos, earlier: Nanos) -> u32 {
     debug_assert!(earlier != NEVER);
-    (later.since(earlier).0 / 1_000).min(u64::from(u32::MAX >> 2)) as u32
+    ((later.since(earlier).0 + 500) / 1_000).min(u64::from(u32::MAX >> 2)) as u32
 }

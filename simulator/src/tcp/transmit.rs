@@ -61,7 +61,8 @@ impl Connection {
         let undo = &mut self.sender.undo;
         undo.first_resent.get_or_insert((now, local_ts));
         *undo.resent_pkts.get_or_insert(0) += 1;
-        self.sender.board.resend(number, now);
+        let stamp = self.sender.stamp(now);
+        self.sender.board.resend(number, stamp);
         self.emit_again(now, number, out);
     }
 
@@ -69,16 +70,17 @@ impl Connection {
     /// twice.
     pub(super) fn resend_as_probe(&mut self, now: Nanos, out: Out<'_>) {
         let last = self.sender.board.next() - 1;
+        let stamp = self.sender.stamp(now);
         let sent = self.sender.board.at_mut(last);
         sent.marks |= mark::EVER_RESENT;
-        sent.sent_at = now;
+        sent.sent_at = stamp;
         self.emit_again(now, last, out);
     }
 
     fn emit_again(&mut self, now: Nanos, number: u64, out: Out<'_>) {
         let sender = &mut self.sender;
         let mut sent = *sender.board.at(number);
-        sender.rate_on_sent(now, &mut sent, false);
+        sender.rate_on_sent(&mut sent, false);
         *sender.board.at_mut(number) = sent;
         sender.counters.resent_pkts += 1;
         sender.counters.resent_bytes += u64::from(sent.length);
@@ -192,13 +194,13 @@ impl Connection {
         let is_first_out = sender.board.is_empty();
         let mut sent = Sent {
             start: sender.nxt,
-            sent_at: now,
+            sent_at: sender.stamp(now),
             delivered_at: NEVER,
             length: (bytes + u32::from(has_fin)) as u16,
             marks: if has_fin { mark::FIN } else { 0 },
             ..Sent::default()
         };
-        sender.rate_on_sent(now, &mut sent, is_first_out);
+        sender.rate_on_sent(&mut sent, is_first_out);
         sender.is_fin_sent |= has_fin;
         sender.nxt += u64::from(sent.length);
         sender.board.push(sent);
@@ -244,16 +246,30 @@ impl Connection {
         out.push(segment);
     }
 
-    /// Sends an acknowledgement without data.
+    /// Sends an acknowledgement without data, or holds it back if the receiver law wants
+    /// that.
     pub(super) fn send_ack(&mut self, now: Nanos, out: Out<'_>) {
         let sack = self.sack_blocks();
+        if !self.receiver.hold_ack(now, sack) {
+            self.emit_ack(now, self.receiver.nxt, sack, out);
+        }
+    }
+
+    /// Sends what was held back for long enough.
+    pub(super) fn send_held_acks(&mut self, now: Nanos, out: Out<'_>) {
+        while let Some(held) = self.receiver.release_ack(now) {
+            self.emit_ack(now, held.ack, held.sack, out);
+        }
+    }
+
+    fn emit_ack(&mut self, now: Nanos, ack: u64, sack: SackBlocks, out: Out<'_>) {
         let segment = Segment {
             seq: self.sender.wire(self.sender.nxt),
             sack,
             flags: Flags::ACK,
             ..Segment::default()
         };
-        let segment = self.stamp(now, segment);
+        let segment = self.stamp_ack(now, segment, ack);
         self.counters.acks += 1;
         out.push(segment);
     }
@@ -277,16 +293,22 @@ impl Connection {
     }
 
     /// Fills in what all segments carry: acknowledgement, window, timestamps, size.
-    pub(super) fn stamp(&mut self, now: Nanos, mut segment: Segment) -> Segment {
+    pub(super) fn stamp(&mut self, now: Nanos, segment: Segment) -> Segment {
+        self.stamp_ack(now, segment, self.receiver.ackable())
+    }
+
+    fn stamp_ack(&mut self, now: Nanos, mut segment: Segment, ack: u64) -> Segment {
         let time = self.local_time(now);
         if segment.flags.has(Flags::ACK) {
-            self.receiver.ask_law(time);
-            segment.window = self.receiver.advertise();
-            segment.ack = self.receiver.wire(self.receiver.nxt);
+            self.receiver.ask_law(time, ack);
+            segment.window = self.receiver.advertise(ack);
+            segment.ack = self.receiver.wire(ack);
             if self.receiver.echoes_mark && !segment.flags.has(Flags::SYN) {
                 segment.flags |= Flags::ECE;
             }
-            self.receiver.sent_ack();
+            if ack == self.receiver.nxt {
+                self.receiver.sent_ack();
+            }
         }
         let is_first =
             self.state == State::Connecting && self.config().options.timestamps.is_some();

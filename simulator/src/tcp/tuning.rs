@@ -96,6 +96,7 @@ impl Receiver {
         if self.window_bound_bytes < clamp {
             let more = (2 * self.config.options.mss_bytes).max(2 * payload_bytes);
             self.window_bound_bytes = self.window_bound_bytes.saturating_add(more).min(clamp);
+            self.acks.on_window_growth();
         }
     }
 
@@ -144,10 +145,11 @@ impl Receiver {
         old
     }
 
-    /// Chooses the window of an outgoing segment. *Returns:* the field of the header.
+    /// Chooses the window of an outgoing segment that acknowledges up to `ack`.
+    /// *Returns:* the field of the header.
     #[inline]
-    pub(super) fn advertise(&mut self) -> u16 {
-        let left = self.right_edge().saturating_sub(self.nxt) as u32;
+    pub(super) fn advertise(&mut self, ack: u64) -> u16 {
+        let left = self.right_edge().saturating_sub(ack) as u32;
         let granule = 1_u32 << self.window_scale;
         let most = 65_535_u32 << self.window_scale;
         // Never back: what is left of the old window, rounded up to what can be said.
@@ -156,7 +158,7 @@ impl Receiver {
             .max(left.next_multiple_of(granule))
             .min(most);
         self.window_bytes = window;
-        self.advertised_at = self.nxt;
+        self.advertised_at = ack;
         (window >> self.window_scale) as u16
     }
 
