@@ -15,7 +15,7 @@ mod scenarios;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use ours::{Run, flows_in_memory, run_scenario, windows};
+use ours::{Run, flows, flows_in_memory, run_scenario, windows};
 use scenarios::{Case, cases};
 
 /// What is wanted on each scenario. *Units:* wall-clock seconds of ns-3 by ours.
@@ -47,6 +47,7 @@ fn main() -> Result<()> {
     }
     if arguments.letters.is_empty() {
         windows()?;
+        flows()?;
         let bytes = flows_in_memory(10_000)?;
         ensure!(
             bytes < MEMORY_LIMIT_BYTES,
