@@ -110,11 +110,13 @@ EBB_INLINE void ebb_cubic_hystart_linux(struct ebb_cubic_state *state,
 {
 	u8 was_judgeable;
 
-	if (!ack->rtt_us || !ebb_sender_in_slow_start(&state->window) ||
-	    state->window.cwnd_pkts < params->low_window_pkts)
+	if (!ack->rtt_us || !ebb_sender_in_slow_start(&state->window))
 		return;
+	/* From the first window on, so that a round begins with the head of a burst. */
 	if (!state->has_round || ebb_before32(state->round_end_seq, ack->ack_seq))
 		ebb_cubic_begin_round(state, ack);
+	if (state->window.cwnd_pkts < params->low_window_pkts)
+		return;
 	if (ebb_cubic_train_is_long(state, ack, params)) {
 		ebb_cubic_leave_slow_start(state);
 		return;

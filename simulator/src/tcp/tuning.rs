@@ -75,8 +75,9 @@ impl Tuning {
             return;
         }
         let sample = ticks.max(1).saturating_mul(tick_us).min(u32::MAX >> 4);
+        // Down at once, up slowly: what waited in a queue is no round trip.
         self.rtt_us_x8 = match self.rtt_us_x8 {
-            0 => sample << 3,
+            old if old == 0 || sample << 3 < old => sample << 3,
             old => old - (old >> 3) + sample,
         };
     }
