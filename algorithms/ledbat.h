@@ -176,6 +176,10 @@ EBB_INLINE void ebb_ledbat_on_ack(struct ebb_ledbat_state *state, const struct e
 	ebb_ledbat_answer(state,
 			  ebb_ledbat_bound_x65536(cwnd_x65536, params->min_cwnd_pkts,
 						  ebb_ledbat_allowed_pkts(state, ack, params)));
+	/* Slow start does not undo a decrease. */
+	if (params->slow_start)
+		state->window.ssthresh_pkts =
+			(u32)ebb_min(state->window.ssthresh_pkts, state->window.cwnd_pkts);
 }
 
 /* on data loss: min(cwnd, max(cwnd / 2, MIN_CWND)), at most once per round trip. */

@@ -157,6 +157,8 @@ EBB_INLINE void ebb_ledbat_pp_steer(struct ebb_ledbat_pp_window *w,
 	next_x65536 = ebb_sub_floor(next_x65536, step->acked_x65536 * share_x1024 / 1024);
 	w->cwnd_x65536 = ebb_ledbat_bound_x65536(ebb_max(next_x65536, least_x65536), p->least_pkts,
 						 EBB_LEDBAT_MAX_CWND_PKTS);
+	/* Slow start does not undo a decrease. */
+	w->ssthresh_pkts = (u32)ebb_min(w->ssthresh_pkts, ebb_ledbat_pp_pkts(w));
 }
 
 /* An acknowledgement, or its like. */
