@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! TCP connections in the network: both ends, their timers, their segments.
 
+mod news;
+
 use std::sync::Arc;
 
 use ebb_link::{Class, Ecn, Nanos};
 use ebb_scenario::Flow;
 
 use crate::Error;
-use crate::application::{ConnectOptions, ConnectionEvent, ConnectionId, End};
+use crate::application::{ConnectOptions, ConnectionId, End};
 use crate::network::Network;
 use crate::parcel::{Body, Parcel};
 use crate::random::Stream;
-use crate::schedule::{Alarm, Entity};
+use crate::schedule::{Alarm, Entity, MAX_PLACES};
 use crate::segment::Segment;
 use crate::simulation::Simulation;
 use crate::tcp::{Connection, Identity, Role, State, TcpConfig};
+use news::Told;
 
 /// All connections that exist, each with its two ends side by side.
 #[derive(Default)]
@@ -42,16 +45,6 @@ pub(crate) struct Endpoint {
     told: Told,
     /// RTT samples that are counted.
     rtt_samples: u64,
-}
-
-/// What the application has heard.
-#[derive(Clone, Copy, Default)]
-struct Told {
-    is_connected: bool,
-    is_writable: bool,
-    is_peer_closed: bool,
-    is_closed: bool,
-    received_bytes: u64,
 }
 
 /// What the connections of a flow have in common. *Shape:* by `End::index`.
@@ -115,6 +108,10 @@ impl Endpoints {
         &self.list[2 * place as usize + end.index()]
     }
 
+    fn is_full(&self) -> bool {
+        self.free.is_empty() && self.list.len() >= MAX_PLACES as usize
+    }
+
     fn find(&self, id: ConnectionId, end: End) -> Option<u32> {
         let endpoint = 2 * id.place + end.index() as u32;
         let found = self.list.get(endpoint as usize)?;
@@ -164,6 +161,14 @@ impl Network {
         opener: End,
         options: ConnectOptions,
     ) -> ConnectionId {
+        if self.endpoints.is_full() {
+            self.failure.get_or_insert(Error::TooManyConnections {
+                flow: self.flows[flow as usize].spec.name.clone(),
+                at: self.now,
+                limit: MAX_PLACES / 2,
+            });
+            return ConnectionId::NONE;
+        }
         let state = &mut self.flows[flow as usize];
         let is_observing = state.is_observing;
         let Some(tcp) = &mut state.tcp else {
@@ -317,100 +322,5 @@ impl Simulation<'_> {
             self.tell_events(endpoint);
         }
         self.network.pool.free(parcel);
-    }
-
-    /// Tells applications what followed from what they did.
-    pub(crate) fn tell_consequences(&mut self) {
-        while let Some(endpoint) = self.network.endpoints.touched.pop() {
-            self.tell_events(endpoint);
-        }
-    }
-
-    /// Tells the application what is new at one end of a connection.
-    #[inline]
-    fn tell_events(&mut self, place: u32) {
-        let endpoint = &mut self.network.endpoints.list[place as usize];
-        if endpoint.has_news() {
-            self.tell_news(place);
-        }
-    }
-
-    #[cold]
-    fn tell_news(&mut self, place: u32) {
-        loop {
-            let endpoint = &mut self.network.endpoints.list[place as usize];
-            let Some(event) = endpoint.next_event() else {
-                break;
-            };
-            let flow = endpoint.flow;
-            let id = ConnectionId {
-                place: place / 2,
-                generation: endpoint.generation,
-            };
-            self.tell(flow, |application, host| {
-                application.on_connection(id, Endpoints::end_of(place), event, host);
-            });
-            if event == ConnectionEvent::Closed {
-                self.network.remove_if_over(place);
-                break;
-            }
-        }
-    }
-}
-
-impl State {
-    #[inline]
-    fn is_over(self) -> bool {
-        matches!(self, Self::Finished | Self::Failed(_))
-    }
-}
-
-impl Endpoint {
-    /// Whether there is an event that the application has not heard of.
-    #[inline]
-    fn has_news(&self) -> bool {
-        let told = &self.told;
-        let connection = &self.connection;
-        let state = connection.state();
-        (state == State::Established && !told.is_connected)
-            || (state.is_over() && !told.is_closed)
-            || connection.is_peer_closed() != told.is_peer_closed
-            || (self.tells_received && connection.received_bytes() != told.received_bytes)
-            || (self.low_water_bytes > 0 && self.is_writable() != told.is_writable)
-    }
-
-    /// The next event that the application has not heard of, which it has then.
-    fn next_event(&mut self) -> Option<ConnectionEvent> {
-        let connection = &self.connection;
-        let told = &mut self.told;
-        if told.is_closed {
-            return None;
-        }
-        let state = connection.state();
-        let was_open = matches!(state, State::Established | State::Finished);
-        if was_open && !std::mem::replace(&mut told.is_connected, true) {
-            return Some(ConnectionEvent::Connected);
-        }
-        let received_bytes = connection.received_bytes();
-        if self.tells_received && received_bytes > told.received_bytes {
-            let new = received_bytes - told.received_bytes;
-            told.received_bytes = received_bytes;
-            return Some(ConnectionEvent::Received(new));
-        }
-        if connection.is_peer_closed() && !std::mem::replace(&mut told.is_peer_closed, true) {
-            return Some(ConnectionEvent::PeerClosed);
-        }
-        if state.is_over() {
-            told.is_closed = true;
-            return Some(ConnectionEvent::Closed);
-        }
-        let is_writable = self.low_water_bytes > 0 && self.is_writable();
-        let was_writable = std::mem::replace(&mut self.told.is_writable, is_writable);
-        (is_writable && !was_writable).then_some(ConnectionEvent::Writable)
-    }
-
-    fn is_writable(&self) -> bool {
-        self.connection.state() == State::Established
-            && self.connection.unsent_bytes() < self.low_water_bytes
     }
 }

@@ -41,6 +41,26 @@ pub enum Error {
         /// How many are too many.
         limit: usize,
     },
+    /// More connections at the same time than the simulator numbers.
+    #[error("flow '{flow}': at {at} there are {limit} connections, and no more can be numbered")]
+    TooManyConnections {
+        /// The flow that opened one too many.
+        flow: String,
+        /// When.
+        at: Nanos,
+        /// How many there may be.
+        limit: u32,
+    },
+    /// Time series would have no end.
+    #[error("a run of {duration} in bins of {bin}: there may be at most {limit}; take longer bins")]
+    Bins {
+        /// Length of a bin.
+        bin: Nanos,
+        /// Length of the run.
+        duration: Nanos,
+        /// How many bins there may be.
+        limit: u64,
+    },
     /// Applications and flows do not fit together.
     #[error("{applications} applications for {flows} flows: there must be one for each")]
     Applications {

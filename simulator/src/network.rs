@@ -3,6 +3,7 @@
 
 use ebb_link::{Class, Ecn, Link, Nanos, Packet, QueueSpec};
 
+use crate::Error;
 use crate::application::End;
 use crate::endpoints::Endpoints;
 use crate::flows::FlowState;
@@ -33,6 +34,8 @@ pub(crate) struct Network {
     /// What an observer has not yet been told; `None` without an observer.
     pub(crate) observed: Option<Vec<PacketRecord>>,
     pub(crate) events: u64,
+    /// Why the run cannot go on.
+    pub(crate) failure: Option<Error>,
 }
 
 /// A link, and what the network keeps about it.

@@ -70,7 +70,7 @@ pub fn run_applications(
         observer,
         mut progress,
     } = options;
-    check_counts(scenario, applications.len())?;
+    check(scenario, applications.len())?;
     let seed = scenario.seed_of_run(run);
     let mut network = build(scenario, Seeds::new(seed))?;
     network.observed = observer.is_some().then(Vec::new);
@@ -92,7 +92,18 @@ pub fn run_applications(
     Ok((readings.outcome(scenario, run, &simulation), cost))
 }
 
-fn check_counts(scenario: &Scenario, applications: usize) -> Result<(), Error> {
+/// So many readings of the meters are more than anybody looks at.
+const MAX_BINS: u64 = 10_000_000;
+
+fn check(scenario: &Scenario, applications: usize) -> Result<(), Error> {
+    let bins = scenario.duration.0.checked_div(scenario.bin.0);
+    if bins.is_none_or(|bins| bins > MAX_BINS) {
+        return Err(Error::Bins {
+            bin: scenario.bin,
+            duration: scenario.duration,
+            limit: MAX_BINS,
+        });
+    }
     let limit = MAX_PLACES as usize;
     for (what, count) in [
         ("links", scenario.links.len()),
@@ -146,6 +157,7 @@ fn build(scenario: &Scenario, seeds: Seeds) -> Result<Network, Error> {
         seeds,
         observed: None,
         events: 0,
+        failure: None,
     })
 }
 

@@ -51,9 +51,12 @@ impl Simulation<'_> {
                 }
             }
             self.finish_event();
+            if self.network.failure.is_some() {
+                break;
+            }
         }
         self.network.now = end;
-        Ok(())
+        self.network.failure.take().map_or(Ok(()), Err)
     }
 
     /// Lets the application of a flow act.
