@@ -36,8 +36,8 @@ pub struct TcpOptions {
     pub min_rto: Nanos,
     /// Upper end of the retransmission timer.
     pub max_rto: Nanos,
-    /// Timers go off at multiples of this; RTT samples are rounded up to it if there are
-    /// no timestamps. Zero: exact.
+    /// Timers go off at multiples of this; in the papers' profile RTT samples are rounded up
+    /// to it if there are no timestamps. Zero: exact.
     pub timer_granularity: Nanos,
     /// How losses are found and repaired.
     pub recovery: Recovery,
@@ -166,7 +166,8 @@ impl TcpOptions {
         initial_rto: Nanos::from_secs(1),
         min_rto: Nanos::from_millis(200),
         max_rto: Nanos::from_secs(120),
-        timer_granularity: Nanos::ZERO,
+        // A jiffy, with the usual CONFIG_HZ=250.
+        timer_granularity: Nanos::from_millis(4),
         recovery: Recovery::Rack,
         has_limited_transmit: true,
         has_frto: true,

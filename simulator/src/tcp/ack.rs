@@ -302,11 +302,12 @@ impl Sender {
         self.last_rtt_us = law_rtt_us;
     }
 
-    /// Coarse timers measure whole ticks.
+    /// Coarse timers of the papers' simulators measure whole ticks; Linux measures in µs.
     fn in_ticks(&self, rtt_us: u32) -> u32 {
         let options = &self.config.options;
         let tick_us = (options.timer_granularity.0 / 1_000) as u32;
-        if tick_us == 0 || options.timestamps.is_some() {
+        let is_exact = options.profile == ebb_scenario::TcpProfile::Linux;
+        if tick_us == 0 || is_exact || options.timestamps.is_some() {
             return rtt_us;
         }
         rtt_us.max(1).next_multiple_of(tick_us)
