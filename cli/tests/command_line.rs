@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{Ebb, stderr, stdout};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "run",
     "attach",
     "detach",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 13] = [
     "lab figures",
     "lab compare",
     "sim run",
+    "sim sweep",
     "sim show",
     "sim check",
 ];

@@ -177,3 +177,52 @@ fn check_reads_many_files_and_names_the_wrong_ones() {
         "{complaint}"
     );
 }
+
+#[test]
+fn a_sweep_has_a_line_for_each_combination_and_all_of_it_as_csv() {
+    let folder = folder(SCENARIO);
+    let output = Ebb::new()
+        .command([
+            "sim",
+            "sweep",
+            "link.toml",
+            "--out",
+            "sweep.csv",
+            "--runs",
+            "2",
+        ])
+        .args([
+            "--over",
+            "bottleneck.queue.limit=10,60",
+            "--over",
+            "flow.wave.count=1,3",
+        ])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let printed = stdout(&output);
+    let lines: Vec<Vec<&str>> = printed
+        .lines()
+        .skip(3)
+        .map(|line| line.split_whitespace().take(2).collect())
+        .collect();
+    assert_eq!(
+        lines[..4],
+        [["10", "1"], ["10", "3"], ["60", "1"], ["60", "3"]],
+        "{printed}"
+    );
+    assert!(printed.contains("Jain wave"), "{printed}");
+    assert!(
+        printed.lines().all(|line| line.chars().count() <= 80),
+        "{printed}"
+    );
+    let table = std::fs::read_to_string(folder.path().join("sweep.csv")).unwrap();
+    let columns = table.lines().next().unwrap().split(',').count();
+    assert!(
+        table.lines().all(|line| line.split(',').count() == columns),
+        "{table}"
+    );
+    // Two limits, two runs: 2 flows and 2 links, then 4 flows and 2 links.
+    assert_eq!(table.lines().count(), 1 + 2 * 2 * (4 + 6));
+}

@@ -5,8 +5,10 @@ mod figure;
 mod flows;
 mod links;
 mod rows;
+mod sweep;
 
 pub use figure::figure;
+pub use sweep::{SweepPoint, sweep_csv, sweep_table};
 
 use ebb_lab::stats::Summary;
 use ebb_scenario::{Interval, Results};

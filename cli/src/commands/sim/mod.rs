@@ -2,6 +2,7 @@
 //! `ebb sim`: runs scenarios in the simulator.
 mod progress;
 mod runs;
+mod sweep;
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -13,6 +14,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use ebb_report::capture::{Capture, Place};
 use ebb_report::{image, outcome};
 use ebb_scenario::{Results, Scenario, Setting};
+use ebb_simulator::Observer;
 
 use self::progress::Progress;
 use crate::output;
@@ -27,6 +29,7 @@ pub struct Sim {
 #[derive(Debug, Subcommand)]
 enum SimCommand {
     Run(SimRun),
+    Sweep(sweep::SimSweep),
     Show(SimShow),
     Check(SimCheck),
 }
@@ -155,6 +158,7 @@ impl Sim {
     pub fn execute(self) -> Result<()> {
         match self.command {
             SimCommand::Run(command) => command.execute(),
+            SimCommand::Sweep(command) => command.execute(),
             SimCommand::Show(command) => command.execute(),
             SimCommand::Check(command) => command.execute(),
         }
@@ -214,19 +218,11 @@ impl SimRun {
         let result_file = self.result_file(&scenario)?;
         let mut capture = self.open_trace(&scenario)?;
 
-        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let progress = Progress::start(&scenario);
-        let runs = runs::run_all(
-            &scenario,
-            self.jobs.unwrap_or(cores),
-            capture.as_mut().map(|capture| capture as _),
-            &progress,
-        );
-        progress.end();
-        let results = Results {
-            runs: runs.with_context(|| self.file.display().to_string())?,
-            scenario,
-        };
+        let observer = capture.as_mut().map(|capture| capture as _);
+        let scenarios = [scenario];
+        let results = run_all(&scenarios, self.jobs, observer)
+            .with_context(|| self.file.display().to_string())?
+            .remove(0);
         self.report(&results, result_file.as_deref())?;
         if let (Some(capture), Some(path)) = (capture, &self.trace) {
             let packets = capture
@@ -300,6 +296,23 @@ impl SimRun {
             .map(Some)
             .with_context(name)
     }
+}
+
+/// Runs all of them with a line of progress.
+fn run_all(
+    scenarios: &[Scenario],
+    jobs: Option<NonZeroUsize>,
+    observer: Option<&mut (dyn Observer + Send)>,
+) -> Result<Vec<Results>> {
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let progress = Progress::start(scenarios);
+    let outcomes = runs::run_all(scenarios, jobs.unwrap_or(cores), observer, &progress);
+    progress.end();
+    let results = |(scenario, runs): (&Scenario, _)| Results {
+        scenario: scenario.clone(),
+        runs,
+    };
+    Ok(scenarios.iter().zip(outcomes?).map(results).collect())
 }
 
 /// Draws a run; answers what to tell of it.

@@ -12,9 +12,8 @@ use ebb_scenario::Scenario;
 pub(super) struct Progress {
     is_terminal: bool,
     name: String,
-    duration: Nanos,
-    /// Time that each run has reached. *Units:* ns.
-    reached_ns: Vec<AtomicU64>,
+    /// Time that each run has reached, and is to reach. *Units:* ns.
+    runs_ns: Vec<(AtomicU64, u64)>,
     complete: AtomicU32,
     begun: Instant,
     written: Mutex<Option<Instant>>,
@@ -26,22 +25,28 @@ const INTERVAL: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_millis(300);
 
 impl Progress {
-    pub fn start(scenario: &Scenario) -> Self {
+    pub fn start(scenarios: &[Scenario]) -> Self {
+        let runs = |scenario: &Scenario| {
+            let duration_ns = scenario.duration.0;
+            (0..scenario.runs).map(move |_| (AtomicU64::new(0), duration_ns))
+        };
         Self {
             is_terminal: std::io::stderr().is_terminal(),
-            name: scenario.name.clone(),
-            duration: scenario.duration,
-            reached_ns: (0..scenario.runs).map(|_| AtomicU64::new(0)).collect(),
+            name: scenarios
+                .first()
+                .map_or(String::new(), |first| first.name.clone()),
+            runs_ns: scenarios.iter().flat_map(runs).collect(),
             complete: AtomicU32::new(0),
             begun: Instant::now(),
             written: Mutex::new(None),
         }
     }
 
-    /// A run has reached this time.
-    pub fn reached(&self, run: u32, now: Nanos) {
-        let before = self.reached_ns[run as usize].swap(now.0, Ordering::Relaxed);
-        if now >= self.duration && before < self.duration.0 {
+    /// A run, counted over all scenarios, has reached this time.
+    pub fn reached(&self, run: usize, now: Nanos) {
+        let (reached, duration_ns) = &self.runs_ns[run];
+        let before_ns = reached.swap(now.0, Ordering::Relaxed);
+        if now.0 >= *duration_ns && before_ns < *duration_ns {
             self.complete.fetch_add(1, Ordering::Relaxed);
         }
         if !self.is_terminal || self.begun.elapsed() < PATIENCE {
@@ -66,14 +71,18 @@ impl Progress {
 
     fn line(&self) -> String {
         let reached: u128 = self
-            .reached_ns
+            .runs_ns
             .iter()
-            .map(|reached| u128::from(reached.load(Ordering::Relaxed)))
+            .map(|(reached, _)| u128::from(reached.load(Ordering::Relaxed)))
             .sum();
-        let all = u128::from(self.duration.0) * self.reached_ns.len() as u128;
+        let all: u128 = self
+            .runs_ns
+            .iter()
+            .map(|(_, duration_ns)| u128::from(*duration_ns))
+            .sum();
         let share = reached as f64 / all.max(1) as f64;
         let left_s = self.begun.elapsed().as_secs_f64() * (1.0 / share.max(1e-6) - 1.0);
-        let runs = match self.reached_ns.len() {
+        let runs = match self.runs_ns.len() {
             1 => String::new(),
             count => format!(
                 "{} of {count} runs, ",
