@@ -73,9 +73,10 @@ impl FromStr for Axis {
     type Err = ScenarioError;
 
     fn from_str(text: &str) -> Result<Self, ScenarioError> {
+        // All are read once here, so that mistakes are wrong usage.
+        text.parse::<Setting>()?;
         let (key, values) = text.split_once('=').unwrap_or((text, ""));
         let values = split(values);
-        // Each is read once here, so that mistakes are wrong usage.
         for value in &values {
             format!("{key}={value}").parse::<Setting>()?;
         }
