@@ -249,6 +249,18 @@ fn two_flows_of_one_name_are_refused() {
 }
 
 #[test]
+fn a_flow_with_the_name_of_one_of_several_is_refused() {
+    let told = told(
+        "name = \"be\"",
+        "name = \"be\"\ncount = 3\n[[flow]]\nname = \"be-2\"",
+    );
+    assert!(
+        told.contains("[[flow]] be-2: `name`: there are two flows `be-2` then"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_table_that_does_not_exist_is_answered_with_the_right_one() {
     let told = told("[[flow]]", "[[flows]]");
     assert!(

@@ -27,35 +27,61 @@ pub(super) fn read(root: &Section<'_, '_>, network: &mut Network, duration: Nano
         let message = "there is no flow; write [[flow]] with at least a name";
         root.source.problem(0..0, message);
     }
-    let mut ways = Ways::default();
-    let mut flows: Vec<Flow> = Vec::new();
-    let mut groups = HashSet::new();
+    let mut reader = Reader {
+        defaults,
+        ways: Ways::default(),
+        groups: HashSet::new(),
+        names: HashSet::new(),
+        flows: Vec::new(),
+    };
     for section in &sections {
-        let group = read_name(section, &mut groups);
-        let (flow, kind) = read_flow(section, &defaults, &group);
-        let ends = Ends::read(section, network, &mut ways);
+        reader.read_entry(section, network);
+    }
+    reader.flows
+}
+
+/// What was read so far.
+struct Reader {
+    defaults: Defaults,
+    ways: Ways,
+    groups: HashSet<String>,
+    names: HashSet<String>,
+    flows: Vec<Flow>,
+}
+
+impl Reader {
+    /// Reads one [[flow]], which may be several.
+    fn read_entry(&mut self, section: &Section<'_, '_>, network: &mut Network) {
+        let group = read_name(section, &mut self.groups);
+        let (flow, kind) = read_flow(section, &self.defaults, group.as_deref().unwrap_or(""));
+        let ends = Ends::read(section, network, &mut self.ways);
         let count = section.number_or("count", (1, MAX_FLOWS as u32), 1);
         let stagger = section.get_or("stagger", Nanos::ZERO);
         section.finish_with(|key| traffic::explain_key(key, kind));
-        if flows.len() + count as usize > MAX_FLOWS {
+        if self.flows.len() + count as usize > MAX_FLOWS {
             section.wrong_here(format!("more than {MAX_FLOWS} flows"));
-            continue;
+            return;
         }
-        let Some(ends) = ends else { continue };
+        let (Some(group), Some(ends)) = (group, ends) else {
+            return;
+        };
         for number in 0..count {
-            let name = match count {
-                1 => group.clone(),
-                _ => format!("{group}-{}", number + 1),
+            let (name, key) = match count {
+                1 => (group.clone(), "name"),
+                _ => (format!("{group}-{}", number + 1), "count"),
             };
+            if !self.names.insert(name.clone()) {
+                section.wrong(key, format!("there are two flows `{name}` then"));
+                return;
+            }
             let start = flow.start + Nanos(stagger.0.saturating_mul(number.into()));
             let connection = ends.connect(network, &name);
-            flows.push(placed(&flow, name, start, connection));
+            self.flows.push(placed(&flow, name, start, connection));
         }
-        if let Some(last) = flows.last() {
-            check_times(section, last, duration);
+        if let Some(last) = self.flows.last() {
+            check_times(section, last, self.defaults.duration);
         }
     }
-    flows
 }
 
 /// One flow of an entry.
@@ -83,15 +109,19 @@ struct Defaults {
     tcp: TcpOptions,
 }
 
-fn read_name(section: &Section<'_, '_>, groups: &mut HashSet<String>) -> String {
-    let name: String = section.required("name", "\"lbe\"").unwrap_or_default();
-    if section.has("name") && !is_name(&name) {
+/// The name of an entry, if it is there and right.
+fn read_name(section: &Section<'_, '_>, groups: &mut HashSet<String>) -> Option<String> {
+    let name: String = section.required("name", "\"lbe\"")?;
+    if !is_name(&name) {
         section.wrong("name", format!("`{name}` is no name; {NAMES}"));
-    } else if !groups.insert(name.clone()) && !name.is_empty() {
+        return None;
+    }
+    if !groups.insert(name.clone()) {
         let message = format!("there are two flows `{name}`; `count` makes several of a kind");
         section.wrong("name", message);
+        return None;
     }
-    name
+    Some(name)
 }
 
 /// Everything but the way; also the kind of its traffic as the file calls it.
