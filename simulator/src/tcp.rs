@@ -320,7 +320,7 @@ impl Connection {
         let peer_seq = self.receiver.offset(segment.seq);
         let progress = self.sender.on_ack(time, segment, peer_seq)?;
         if let Some(at) = progress.look_again_at {
-            self.look_again(at);
+            self.look_again(now, at);
         } else if progress.flags.has(flag::SET_TIMER) {
             self.restart_timer(now);
         }

@@ -4,6 +4,7 @@
 
 use ebb_algorithms::Phase;
 use ebb_link::Nanos;
+use ebb_scenario::TcpProfile;
 
 use super::clock::is_before32;
 use super::rate::RateSample;

@@ -192,7 +192,8 @@ impl Receiver {
                 rtt_us => Nanos::from_micros(u64::from(rtt_us)),
             };
             let delay = self.acks.delay.min(longest.max(self.acks.shortest_delay));
-            self.acks.at = self.acks.at.min(now + delay);
+            let at = self.config.coarse(now, now + delay);
+            self.acks.at = self.acks.at.min(at);
         }
     }
 

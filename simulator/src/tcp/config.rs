@@ -5,6 +5,8 @@ use ebb_algorithms::{Policy, PolicyError};
 use ebb_link::Nanos;
 use ebb_scenario::{Recovery, TcpOptions, TcpProfile};
 
+use super::clock::NEVER;
+
 /// Largest segment that can be configured, as 16 bits of IP's length leave it.
 const MAX_MSS_BYTES: u32 = 65_495;
 /// Least segment, options counted.
@@ -102,6 +104,23 @@ impl TcpConfig {
         self.receiver.as_ref()
     }
 
+    /// When a timer goes off that is set now for `at`: Linux counts whole ticks from the
+    /// last one, so it may be early by one; the papers' simulators go off at the next.
+    #[inline]
+    pub(super) fn coarse(&self, now: Nanos, at: Nanos) -> Nanos {
+        let tick = self.options.timer_granularity.0;
+        if tick == 0 || at == NEVER {
+            return at;
+        }
+        match self.options.profile {
+            TcpProfile::Linux => {
+                let ticks = now.0 / tick + at.since(now).0.div_ceil(tick);
+                Nanos(ticks * tick).max(now + Nanos(1))
+            }
+            TcpProfile::Paper => Nanos(at.0.next_multiple_of(tick)),
+        }
+    }
+
     /// Reductions are spread over the round trip (PRR).
     pub(super) fn has_prr(&self) -> bool {
         let is_selective = matches!(self.options.recovery, Recovery::Rack | Recovery::Sack);
@@ -137,6 +156,8 @@ fn validate(options: &TcpOptions) -> Result<(), TcpConfigError> {
         options.max_rto.0,
     )?;
     let most_buffer = 1 << 40;
+    let granularity = options.timer_granularity.0;
+    in_range("timer-granularity (ns)", granularity, 0, 10_000_000_000)?;
     in_range(
         "receive-buffer",
         options.receive_buffer.max_bytes(),

@@ -66,7 +66,7 @@ impl Connection {
         let segment = self.stamp_syn(now, segment);
         out.push(segment);
         let at = now + self.sender.rto();
-        self.set_timer(TimerKind::Retransmit, at);
+        self.set_timer(TimerKind::Retransmit, now, at);
     }
 
     /// The window of a SYN is not scaled.

@@ -35,14 +35,9 @@ pub(super) enum TimerKind {
 
 impl Connection {
     /// Sets the sender's timer; coarse timers go off at whole ticks.
-    pub(super) fn set_timer(&mut self, kind: TimerKind, at: Nanos) {
-        let tick = self.config().options.timer_granularity.0;
+    pub(super) fn set_timer(&mut self, kind: TimerKind, now: Nanos, at: Nanos) {
         self.timer = kind;
-        self.timer_at = if tick > 0 {
-            Nanos(at.0.next_multiple_of(tick))
-        } else {
-            at
-        };
+        self.timer_at = self.config().coarse(now, at);
     }
 
     pub(super) fn clear_timer(&mut self) {
@@ -72,7 +67,7 @@ impl Connection {
             TimerKind::Look | TimerKind::Probe => (front.sent_at + rto).max(now + Nanos(1)),
             _ => now + rto,
         };
-        self.set_timer(TimerKind::Retransmit, at);
+        self.set_timer(TimerKind::Retransmit, now, at);
     }
 
     /// New data has left: the timer runs already, unless it was for something else.
@@ -109,13 +104,13 @@ impl Connection {
         } else {
             now + wait
         };
-        self.set_timer(TimerKind::Probe, at);
+        self.set_timer(TimerKind::Probe, now, at);
         true
     }
 
     /// RACK waits for segments that may yet arrive.
-    pub(super) fn look_again(&mut self, at: Nanos) {
-        self.set_timer(TimerKind::Look, at + LEAST_TIMEOUT);
+    pub(super) fn look_again(&mut self, now: Nanos, at: Nanos) {
+        self.set_timer(TimerKind::Look, now, at + LEAST_TIMEOUT);
     }
 
     pub(super) fn on_sender_timer(&mut self, now: Nanos, out: Out<'_>) {
@@ -155,7 +150,7 @@ impl Connection {
         self.timer = TimerKind::Retransmit;
         let first = self.sender.board.first();
         self.resend(now, first, out);
-        self.set_timer(TimerKind::Retransmit, now + self.sender.rto());
+        self.set_timer(TimerKind::Retransmit, now, now + self.sender.rto());
     }
 
     /// A tail loss probe (RFC 8985 §7): new data if there is any, or the last segment.
@@ -228,7 +223,7 @@ impl Connection {
         let segment = self.stamp(now, segment);
         out.push(segment);
         let wait = self.sender.rto().max(self.config().options.min_rto);
-        self.set_timer(TimerKind::Persist, now + wait);
+        self.set_timer(TimerKind::Persist, now, now + wait);
     }
 
     pub(super) fn fail(&mut self, failure: Failure) {

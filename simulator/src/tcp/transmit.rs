@@ -12,7 +12,10 @@ use crate::segment::{Flags, SackBlocks, Segment, TimestampOption};
 /// The first segments of a connection are not paced.
 const UNPACED_PKTS: u64 = 10;
 /// A burst is what is sent in this part of a second at the present pace.
-const BURSTS_PER_S: u64 = 1_000;
+const BURSTS_PER_S: u64 = 1_024;
+/// The largest burst; it is halved for each of these of the least round-trip time.
+const LARGEST_BURST_BYTES: u64 = 65_536;
+const SHORT_RTT_US: u32 = 512;
 
 /// How far new data is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +54,7 @@ impl Connection {
             }
         }
         if has_resent_first && self.timer != TimerKind::Look {
-            self.set_timer(TimerKind::Retransmit, now + self.sender.rto());
+            self.set_timer(TimerKind::Retransmit, now, now + self.sender.rto());
         }
     }
 
@@ -142,7 +145,7 @@ impl Connection {
             }
         } else if sender.is_idle() && sender.has_unsent() && self.timer == TimerKind::None {
             let wait = sender.rto().max(sender.config.options.min_rto);
-            self.set_timer(TimerKind::Persist, now + wait);
+            self.set_timer(TimerKind::Persist, now, now + wait);
         }
         self.sender.rate_check_app_limited();
     }
@@ -208,7 +211,7 @@ impl Connection {
         sender.counters.sent_bytes += u64::from(bytes);
         sender.last_sent_at = Some(now);
         if is_first_out && self.timer != TimerKind::Retransmit {
-            self.set_timer(TimerKind::Retransmit, now + self.sender.rto());
+            self.set_timer(TimerKind::Retransmit, now, now + self.sender.rto());
         }
         self.receiver.acks.on_data_sent(now);
         self.emit(now, &sent, true, out);
@@ -341,10 +344,18 @@ impl super::sender::Sender {
         }
     }
 
+    /// What leaves as one: a millisecond's worth, more where the path is short, two
+    /// segments at least.
     fn burst_goal(&self, most: u32) -> u32 {
-        let bytes = self.pace_bytes_per_s() / BURSTS_PER_S;
+        let halvings = self.least_rtt.us() / SHORT_RTT_US;
+        let extra = if halvings < 32 {
+            LARGEST_BURST_BYTES >> halvings
+        } else {
+            0
+        };
+        let bytes = (self.pace_bytes_per_s() / BURSTS_PER_S + extra).min(LARGEST_BURST_BYTES);
         let segments = bytes / u64::from(self.segment_bytes.max(1));
-        (segments.min(u64::from(most)) as u32).max(2)
+        (segments as u32).max(2).min(most)
     }
 
     /// Whether to wait for room for a larger burst: only in good order, while
