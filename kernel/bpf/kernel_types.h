@@ -54,6 +54,7 @@ struct sock {
 	struct sock_cgroup_data sk_cgrp_data;
 	u32 sk_pacing_status;
 	unsigned long sk_pacing_rate;
+	unsigned long sk_max_pacing_rate;
 };
 
 struct inet_connection_sock {
@@ -166,6 +167,8 @@ struct tcp_congestion_ops {
 #define EBB_AF_INET6 10
 #define EBB_SOCK_STREAM 1
 #define EBB_IPPROTO_TCP 6
+#define EBB_SOL_SOCKET 1
+#define EBB_SO_MAX_PACING_RATE 47
 #define EBB_SOL_TCP 6
 #define EBB_TCP_WINDOW_CLAMP 10
 #define EBB_TCP_CONGESTION 13

@@ -34,6 +34,17 @@ EBB_INLINE void ebb_name_reno(char name[16])
 	name[3] = 'o';
 }
 
+EBB_INLINE void ebb_give_back_pace(struct tcp_sock *tp)
+{
+	struct ebb_upload *upload = bpf_sk_storage_get(&ebb_uploads, tp, 0, 0);
+	u32 limit;
+
+	if (!upload || !upload->pace_bytes_per_s)
+		return;
+	limit = upload->own_pace_bytes_per_s;
+	bpf_setsockopt(tp, EBB_SOL_SOCKET, EBB_SO_MAX_PACING_RATE, &limit, sizeof(limit));
+}
+
 /*
  * Gives a connection its own congestion control back. A small threshold is no use to it:
  * it was the law's.
@@ -48,6 +59,7 @@ EBB_INLINE void ebb_give_back(struct tcp_sock *tp)
 		return;
 	__builtin_memcpy(name, origin->congestion_name, sizeof(name));
 	bpf_sk_storage_delete(&ebb_origins, tp);
+	ebb_give_back_pace(tp);
 	if (!ebb_is_reducing(ebb_phase(tp)))
 		bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SNDCWND_CLAMP, &no_threshold,
 			       sizeof(no_threshold));

@@ -21,19 +21,23 @@ struct ebb_replay_step {
 
 const volatile struct ebb_config config SEC(".rodata.config") = {};
 union ebb_law_state state SEC(".data.state") = {};
+/* Some laws index their parameters, which the context does not allow. */
+struct ebb_replay_step current SEC(".data.step") = {};
 
 SEC("syscall")
 int ebb_replay(struct ebb_replay_step *step)
 {
-	switch (step->kind) {
+	__builtin_memcpy(&current, step, sizeof(current));
+	switch (current.kind) {
 	case EBB_TRACE_START:
-		ebb_law_init(config.law_number, &state, &step->input.start, step->params);
+		ebb_law_init(config.law_number, &state, &current.input.start, current.params);
 		return 1;
 	case EBB_TRACE_SEGMENT:
-		ebb_law_on_segment(config.law_number, &state, &step->input.segment, step->params);
+		ebb_law_on_segment(config.law_number, &state, &current.input.segment,
+				   current.params);
 		return 1;
 	case EBB_TRACE_ACK:
-		ebb_law_on_ack(config.law_number, &state, &step->input.ack, step->params);
+		ebb_law_on_ack(config.law_number, &state, &current.input.ack, current.params);
 		return 1;
 	}
 	return 0;

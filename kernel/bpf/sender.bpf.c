@@ -55,7 +55,8 @@ void BPF_PROG(ebb_done, struct sock *sk)
 {
 	struct ebb_upload *upload = bpf_sk_storage_get(&ebb_uploads, sk, 0, 0);
 
-	if (upload && upload->has_paced && sk->sk_pacing_status == EBB_SK_PACING_NEEDED)
+	if (upload && upload->pace_bytes_per_s && upload->has_paced &&
+	    sk->sk_pacing_status == EBB_SK_PACING_NEEDED)
 		sk->sk_pacing_status = EBB_SK_PACING_NONE;
 	bpf_sk_storage_delete(&ebb_uploads, sk);
 }
@@ -95,6 +96,7 @@ void BPF_PROG(ebb_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 		return;
 	ebb_upload_tell(tp, upload, acked);
 	ebb_apply(tp, upload);
+	ebb_limit_pace(tp, upload);
 	ebb_after_ack(tp, upload);
 }
 

@@ -18,18 +18,20 @@ struct ebb_upload {
 	u64 adopted_ns;
 	u64 acks; /* times that the law was told of one */
 	u64 payload_bytes;
-	u64 delivered_pkts; /* tp->delivered, which wraps, in 64 bits */
-	u64 heard_us;       /* the last acknowledgement; 0: none yet */
-	u32 order;          /* of the law's calls */
-	u32 una;            /* first byte not acknowledged, at the last acknowledgement */
-	u32 lost_pkts;      /* tp->lost and tp->delivered_ce then */
+	u64 delivered_pkts;   /* tp->delivered, which wraps, in 64 bits */
+	u64 heard_us;         /* the last acknowledgement; 0: none yet */
+	u64 pace_bytes_per_s; /* the law's, as applied; 0: none */
+	u32 order;            /* of the law's calls */
+	u32 una;              /* first byte not acknowledged, at the last acknowledgement */
+	u32 lost_pkts;        /* tp->lost and tp->delivered_ce then */
 	u32 delivered_ce;
-	u8 is_ready;  /* the law is initialised */
-	u8 is_lent;   /* Ebb selected the law, and gives the connection back */
-	u8 has_ack;   /* `ack` was heard, and the law has not been told */
-	u8 has_event; /* `event` was told as a loss, and may have been a time-out */
-	u8 has_paced; /* the socket was not paced before */
-	u8 reserved[3];
+	u32 own_pace_bytes_per_s; /* the socket's limit before the law set one */
+	u8 is_ready;              /* the law is initialised */
+	u8 is_lent;               /* Ebb selected the law, and gives the connection back */
+	u8 has_ack;               /* `ack` was heard, and the law has not been told */
+	u8 has_event;             /* `event` was told as a loss, and may have been a time-out */
+	u8 has_paced;             /* the socket was not paced before */
+	u8 reserved[7];
 	struct ebb_sender_ack ack;
 	struct ebb_sender_event event;
 	union ebb_sender_state law;
@@ -122,24 +124,59 @@ EBB_INLINE u32 ebb_ssthresh_of(const struct ebb_sender_window *window)
 	return ssthresh_pkts ? ssthresh_pkts : 1;
 }
 
-/* The law's pace, or without one enough for two windows in a round trip, as TCP has it. */
+/* A pace begins, or ends: the socket is paced by itself only if it was before. */
+EBB_INLINE void ebb_note_pace(struct sock *sk, struct ebb_upload *upload, u64 bytes_per_s)
+{
+	if (!upload->pace_bytes_per_s && bytes_per_s) {
+		upload->own_pace_bytes_per_s =
+			sk->sk_max_pacing_rate < ~0u ? sk->sk_max_pacing_rate : ~0u;
+		upload->has_paced = sk->sk_pacing_status == EBB_SK_PACING_NONE;
+	}
+	upload->pace_bytes_per_s = bytes_per_s;
+}
+
+/*
+ * The law's pace. TCP sets one itself after each acknowledgement, if only to size its
+ * bursts, so the law's is the socket's upper limit meanwhile (SO_MAX_PACING_RATE).
+ */
+EBB_INLINE void ebb_limit_pace(struct tcp_sock *tp, struct ebb_upload *upload)
+{
+	struct sock *sk = (struct sock *)tp;
+	u64 pace = upload->law.window.pacing_bytes_per_s;
+	u32 limit;
+
+	if (pace == upload->pace_bytes_per_s)
+		return;
+	ebb_note_pace(sk, upload, pace);
+	limit = upload->own_pace_bytes_per_s;
+	if (pace && pace < limit)
+		limit = pace;
+	bpf_setsockopt(tp, EBB_SOL_SOCKET, EBB_SO_MAX_PACING_RATE, &limit, sizeof(limit));
+	if (!pace && upload->has_paced && sk->sk_pacing_status == EBB_SK_PACING_NEEDED)
+		sk->sk_pacing_status = EBB_SK_PACING_NONE;
+}
+
+/*
+ * The pace of a law in full control; without one enough for two windows in a round trip,
+ * as TCP has it.
+ */
 EBB_INLINE void ebb_apply_pace(struct tcp_sock *tp, struct ebb_upload *upload)
 {
 	struct sock *sk = (struct sock *)tp;
 	u64 rate = upload->law.window.pacing_bytes_per_s;
 
-	if (rate) {
-		if (sk->sk_pacing_status == EBB_SK_PACING_NONE) {
-			sk->sk_pacing_status = EBB_SK_PACING_NEEDED;
-			upload->has_paced = 1;
-		}
-	} else {
+	ebb_note_pace(sk, upload, rate);
+	if (rate && sk->sk_pacing_status == EBB_SK_PACING_NONE)
+		sk->sk_pacing_status = EBB_SK_PACING_NEEDED;
+	if (!rate) {
 		u32 srtt_us = tp->srtt_us >> 3;
 
 		rate = (u64)tp->snd_cwnd * tp->mss_cache * 2;
 		rate = rate < 1ull << 40 ? rate * 1000000 : ~0ull;
 		rate = srtt_us ? rate / srtt_us : rate;
 	}
+	if (rate > sk->sk_max_pacing_rate)
+		rate = sk->sk_max_pacing_rate;
 	sk->sk_pacing_rate = rate;
 }
 
