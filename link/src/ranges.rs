@@ -21,6 +21,10 @@ impl QueueSpec {
             return Err(LinkError::Spec("a queue must hold at least one packet"));
         }
         let check = Check(self.name());
+        if matches!(self, Self::DropTail(_) | Self::StrictPriority { .. }) {
+            return Ok(());
+        }
+        check.limit(self.limit())?;
         match self {
             Self::DropTail(_) | Self::StrictPriority { .. } => Ok(()),
             Self::Red(red) => {
@@ -45,6 +49,9 @@ fn amount(limit: QueueLimit) -> u64 {
         QueueLimit::Packets(amount) | QueueLimit::Bytes(amount) => amount,
     }
 }
+
+/// A full-size packet.
+const FULL_BYTES: u64 = 1_500;
 
 /// Checks the values of the discipline of this name.
 struct Check(&'static str);
@@ -96,6 +103,18 @@ impl Check {
             return Ok(());
         }
         Err(self.wrong(key, format!("must be above 0; usual is {usual}")))
+    }
+
+    /// Even a packet that finds the link idle passes these queues: one that never fits
+    /// would never arrive.
+    fn limit(&self, limit: QueueLimit) -> Result<(), LinkError> {
+        match limit {
+            QueueLimit::Bytes(bytes) if bytes < FULL_BYTES => {
+                let problem = format!("is {limit}, but must hold a packet of {FULL_BYTES} bytes");
+                Err(self.wrong("limit", problem))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn average(&self, weight: f64, typical_packet_bytes: u32) -> Result<(), LinkError> {
@@ -255,6 +274,10 @@ mod tests {
             (
                 r#"{"class-red":{}}"#,
                 "give thresholds for one class at least",
+            ),
+            (
+                r#"{"codel":{"limit":"1kb"}}"#,
+                "`limit` is 1000b, but must hold a packet of 1500 bytes",
             ),
             (
                 r#"{"codel":{"target":"0"}}"#,
