@@ -226,3 +226,26 @@ fn a_sweep_has_a_line_for_each_combination_and_all_of_it_as_csv() {
     // Two limits, two runs: 2 flows and 2 links, then 4 flows and 2 links.
     assert_eq!(table.lines().count(), 1 + 2 * 2 * (4 + 6));
 }
+
+#[test]
+fn a_result_is_shown_again_as_it_was_printed() {
+    let folder = folder(SCENARIO);
+    let printed = stdout(&sim(folder.path(), &["--runs", "3"]));
+    let show = |arguments: &[&str]| {
+        Ebb::new()
+            .command(["sim", "show", "link.json"])
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+    };
+    let shown = show(&[]);
+    assert!(shown.status.success(), "{}", stderr(&shown));
+    assert_eq!(printed, format!("{}\nResult: link.json\n", stdout(&shown)));
+    assert!(show(&["--plot", "plots", "--run", "3"]).status.success());
+    assert!(folder.path().join("plots/link.svg").exists());
+    let beyond = show(&["--plot", "plots", "--run", "4"]);
+    assert_eq!(stderr(&beyond), "ebb: there is no run 4; there are 3\n");
+    std::fs::write(folder.path().join("link.json"), "{}").unwrap();
+    assert!(stderr(&show(&[])).contains("link.json: not a result of this version of Ebb"));
+}

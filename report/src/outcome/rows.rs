@@ -61,7 +61,7 @@ impl<'a> Rows<'a> {
             rates.sum::<Option<f64>>()
         };
         let lines = self.lines(self.items, sum);
-        let title = match self.scenario.flows.len() > self.items.len() {
+        let title = match self.has_groups() {
             true => "Goodput, flows added up",
             false => "Goodput",
         };
@@ -83,7 +83,7 @@ impl<'a> Rows<'a> {
     fn cwnd(&self) -> Option<Row> {
         let lines = self.windows(self.items, |series| &series.cwnd_bytes);
         let y_max = 1.15 * greatest(&lines)?;
-        let title = "Congestion window".into();
+        let title = self.mean_title("Congestion window");
         self.row(
             lines,
             Look {
@@ -109,7 +109,7 @@ impl<'a> Rows<'a> {
             Some(cwnd) => greatest(&lines)?.min(2.0 * cwnd),
             None => greatest(&lines)?,
         };
-        let title = "Advertised window, under a receiver policy".into();
+        let title = self.mean_title("Advertised window under a receiver policy");
         self.row(
             lines,
             Look {
@@ -132,7 +132,7 @@ impl<'a> Rows<'a> {
         };
         let lines = self.lines(self.items, |item, bin| mean(item, |flow| rtt(flow, bin)));
         let y_max = 1.15 * greatest(&lines)?;
-        let title = "Round-trip time".into();
+        let title = self.mean_title("Round-trip time");
         self.row(
             lines,
             Look {
@@ -173,6 +173,18 @@ impl<'a> Rows<'a> {
                 marks,
             }],
         })
+    }
+
+    /// Whether lines are for several flows each.
+    fn has_groups(&self) -> bool {
+        self.scenario.flows.len() > self.items.len()
+    }
+
+    fn mean_title(&self, what: &str) -> String {
+        match self.has_groups() {
+            true => format!("{what}, mean of flows"),
+            false => what.to_owned(),
+        }
     }
 
     /// Those flows of an item that have a receiver policy.

@@ -168,19 +168,18 @@ impl Sim {
 impl SimShow {
     fn execute(self) -> Result<()> {
         let results = Results::read(&self.file)?;
-        output::print(&outcome::text(&results))?;
-        let Some(folder) = &self.plot else {
-            return Ok(());
-        };
-        if self.run.get() > results.runs.len() {
-            bail!(
-                "there is no run {}; there are {}",
-                self.run,
-                results.runs.len()
-            );
+        let mut text = outcome::text(&results);
+        if let Some(folder) = &self.plot {
+            if self.run.get() > results.runs.len() {
+                bail!(
+                    "there is no run {}; there are {}",
+                    self.run,
+                    results.runs.len()
+                );
+            }
+            text += &format!("\n{}", plot(&results, self.run.get() - 1, folder)?);
         }
-        output::print("\n")?;
-        output::print(&plot(&results, self.run.get() - 1, folder)?)
+        output::print(&text)
     }
 }
 
@@ -223,41 +222,33 @@ impl SimRun {
         let results = run_all(&scenarios, self.jobs, observer)
             .with_context(|| self.file.display().to_string())?
             .remove(0);
-        self.report(&results, result_file.as_deref())?;
+        // Files first: whoever reads the tables may stop to do so, as `head` does.
+        let mut written = self.write(&results, result_file.as_deref())?;
         if let (Some(capture), Some(path)) = (capture, &self.trace) {
             let packets = capture
                 .finish()
                 .with_context(|| path.display().to_string())?;
-            self.tell(&format!("Packets: {packets} in {}\n", path.display()))?;
+            written += &format!("Packets: {packets} in {}\n", path.display());
         }
-        Ok(())
+        if self.json {
+            // With --json standard output is for the result alone.
+            return output::print(&results.to_json());
+        }
+        output::print(&outcome::text(&results))?;
+        output::print(&format!("\n{written}"))
     }
 
-    fn report(&self, results: &Results, result_file: Option<&Path>) -> Result<()> {
-        let text = results.to_json();
-        if self.json {
-            output::print(&text)?;
-        } else {
-            output::print(&outcome::text(results))?;
-            output::print("\n")?;
-        }
+    /// Writes result and pictures; answers what to tell of them.
+    fn write(&self, results: &Results, result_file: Option<&Path>) -> Result<String> {
+        let mut written = String::new();
         if let Some(path) = result_file {
-            std::fs::write(path, &text).with_context(|| path.display().to_string())?;
-            self.tell(&format!("Result: {}\n", path.display()))?;
+            std::fs::write(path, results.to_json()).with_context(|| path.display().to_string())?;
+            written += &format!("Result: {}\n", path.display());
         }
         if let Some(folder) = &self.plot {
-            self.tell(&plot(results, 0, folder)?)?;
+            written += &plot(results, 0, folder)?;
         }
-        Ok(())
-    }
-
-    /// With --json standard output is for the result alone.
-    fn tell(&self, line: &str) -> Result<()> {
-        if self.json {
-            Ok(())
-        } else {
-            output::print(line)
-        }
+        Ok(written)
     }
 
     fn result_file(&self, scenario: &Scenario) -> Result<Option<PathBuf>> {

@@ -139,13 +139,13 @@ impl SimSweep {
             .zip(results)
             .map(|(settings, results)| SweepPoint { settings, results })
             .collect();
-        output::print(&outcome::sweep_table(&points, interval).to_string())?;
+        let mut text = outcome::sweep_table(&points, interval).to_string();
         if let Some(path) = &self.out {
-            let text = outcome::sweep_csv(&points).context("the table could not be made")?;
-            std::fs::write(path, text).with_context(|| path.display().to_string())?;
-            output::print(&format!("\nResult: {}\n", path.display()))?;
+            let table = outcome::sweep_csv(&points).context("the table could not be made")?;
+            std::fs::write(path, table).with_context(|| path.display().to_string())?;
+            text += &format!("\nResult: {}\n", path.display());
         }
-        Ok(())
+        output::print(&text)
     }
 
     /// All of them, the last key changing fastest.
