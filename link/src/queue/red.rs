@@ -89,6 +89,7 @@ impl<T> RedQueue<T> {
         if is_detected && !(self.is_marking && mark(&mut packet, events)) {
             return Err(events.rejected(packet, DropCause::Early));
         }
+        self.average.idle_since = None;
         self.fifo.push(now, packet);
         Ok(())
     }
@@ -140,10 +141,12 @@ impl Average {
     }
 
     /// Counts the queue that an arriving packet finds; an idle link counts as if
-    /// typical packets had found it empty all the time.
+    /// typical packets had found it empty all the time. It stays idle if the packet is
+    /// not taken.
     fn on_arrival<T>(&mut self, now: Nanos, fifo: &Fifo<T>) {
-        if let Some(idle_since) = self.idle_since.take() {
-            let missed = now.since(idle_since).0 / self.typical.0;
+        if let Some(idle_since) = &mut self.idle_since {
+            let missed = now.since(*idle_since).0 / self.typical.0;
+            *idle_since += Nanos(missed * self.typical.0);
             self.value *= power(1.0 - self.weight, missed);
             return;
         }

@@ -221,3 +221,33 @@ fn marks_capable_packets_and_drops_others() {
         "they go back instead"
     );
 }
+
+#[test]
+fn goes_on_decaying_while_the_idle_link_drops_what_comes() {
+    let mut queue = red(&RedSpec {
+        weight: 0.5,
+        typical_packet_bytes: 500,
+        ..immediate()
+    });
+    let mut events = keeping();
+    queue.average.value = 64.0;
+    queue.average.idle_since = Some(Nanos::ZERO);
+    // 0.4 ms each: 64 * 0.5, dropped; then 32 * 0.5 and 16 * 0.5, of which 0.3 ms pass
+    // before a packet that is dropped, too.
+    assert!(
+        queue
+            .push(Nanos::from_micros(400), full(0), &mut events)
+            .is_err()
+    );
+    assert_eq!(queue.average.value, 32.0);
+    assert!(
+        queue
+            .push(Nanos::from_micros(700), full(1), &mut events)
+            .is_err()
+    );
+    assert_eq!(queue.average.value, 32.0);
+    let now = Nanos::from_micros(1_200);
+    queue.push(now, full(2), &mut events).unwrap();
+    assert_eq!(queue.average.value, 8.0);
+    assert_eq!(queue.average.idle_since, None);
+}
