@@ -39,7 +39,7 @@ format: ## format Rust and C
 	$(CARGO) fmt --all
 	git ls-files -z '*.c' '*.h' | xargs -0 --no-run-if-empty clang-format -i
 
-bench: setup ## costs of the kernel programs and of the emulated link (as root through sudo)
+bench: setup ## costs of the kernel programs, the emulated link, the simulator (as root through sudo)
 	@scripts/measure --as-root bench
 
 figures: build ## every figure of docs/figures.md, measured again (as root through sudo; 15 minutes)

@@ -6,8 +6,11 @@ mod common;
 
 use common::Builder;
 use ebb_algorithms::Side;
-use ebb_link::{LinkSpec, Nanos, Probability, QueueLimit, QueueSpec, Rate};
-use ebb_scenario::{LinkId, NodeKind, Scenario, Traffic};
+use ebb_link::{
+    Class, CodelSpec, FqCodelSpec, LinkSpec, Nanos, PieSpec, Probability, QueueLimit, QueueSpec,
+    Rate, RedSpec,
+};
+use ebb_scenario::{Interval, LinkId, NodeKind, Scenario, TcpOptions, TcpProfile, Traffic};
 use ebb_simulator::{Options, run};
 use proptest::prelude::*;
 
@@ -16,7 +19,7 @@ struct Wire {
     mbit: u32,
     delay_ms: u64,
     queue_pkts: u64,
-    is_strict: bool,
+    discipline: usize,
     loss: f64,
     jitter_us: u64,
     is_reordering: bool,
@@ -31,11 +34,17 @@ struct Transfer {
     hops: usize,
     is_backwards: bool,
     start_ms: u64,
+    receiver: Option<&'static str>,
+    profile: TcpProfile,
+    has_ecn: bool,
+    is_less: bool,
+    /// The part of the run in which it yields; none: all of it.
+    yields_ms: Option<(u64, u64)>,
 }
 
 fn wire() -> impl Strategy<Value = Wire> {
     (
-        (1_u32..200, 0_u64..60, 4_u64..200, any::<bool>()),
+        (1_u32..200, 0_u64..60, 4_u64..200, 0..DISCIPLINES),
         (
             prop_oneof![Just(0.0), 0.0..0.03],
             prop_oneof![Just(0_u64), 1_u64..5_000],
@@ -45,13 +54,13 @@ fn wire() -> impl Strategy<Value = Wire> {
     )
         .prop_map(
             |(
-                (mbit, delay_ms, queue_pkts, is_strict),
+                (mbit, delay_ms, queue_pkts, discipline),
                 (loss, jitter_us, is_reordering, duplicate),
             )| Wire {
                 mbit,
                 delay_ms,
                 queue_pkts,
-                is_strict,
+                discipline,
                 loss,
                 jitter_us,
                 is_reordering,
@@ -60,45 +69,85 @@ fn wire() -> impl Strategy<Value = Wire> {
         )
 }
 
+fn laws(side: Side) -> impl Strategy<Value = &'static str> {
+    let names: Vec<&'static str> = ebb_algorithms::laws_of(side).map(|law| law.name).collect();
+    prop::sample::select(names)
+}
+
 fn transfer() -> impl Strategy<Value = Transfer> {
-    let laws: Vec<&'static str> = ebb_algorithms::laws_of(Side::Sender)
-        .map(|law| law.name)
-        .collect();
     (
-        1_u64..400_000,
-        prop::sample::select(laws),
-        0_usize..4,
-        1_usize..5,
-        any::<bool>(),
-        0_u64..3_000,
+        (1_u64..400_000, laws(Side::Sender), 0_usize..4, 1_usize..5),
+        (any::<bool>(), 0_u64..3_000),
+        prop::option::of(laws(Side::Receiver)),
+        prop::sample::select(vec![TcpProfile::Linux, TcpProfile::Paper]),
+        (any::<bool>(), any::<bool>()),
+        prop::option::of((0_u64..2_000, 1_u64..5_000)),
     )
         .prop_map(
-            |(bytes, law, first, hops, is_backwards, start_ms)| Transfer {
+            |(
+                (bytes, law, first, hops),
+                (is_backwards, start_ms),
+                receiver,
+                profile,
+                (has_ecn, is_less),
+                yields,
+            )| Transfer {
                 bytes,
                 law,
                 first,
                 hops,
                 is_backwards,
                 start_ms,
+                receiver,
+                profile,
+                has_ecn,
+                is_less,
+                yields_ms: yields.map(|(from, length)| (from, from + length)),
             },
         )
+}
+
+const DISCIPLINES: usize = 6;
+
+fn queue(discipline: usize, limit: QueueLimit) -> QueueSpec {
+    match discipline {
+        0 => QueueSpec::DropTail(limit),
+        1 => QueueSpec::StrictPriority {
+            best_effort: limit,
+            less_than_best_effort: limit,
+        },
+        2 => QueueSpec::Red(RedSpec {
+            limit,
+            min_threshold: QueueLimit::Packets(1),
+            max_threshold: QueueLimit::Packets(3),
+            ..RedSpec::default()
+        }),
+        3 => QueueSpec::Codel(CodelSpec {
+            limit,
+            ..CodelSpec::default()
+        }),
+        4 => QueueSpec::FqCodel(FqCodelSpec {
+            limit,
+            ..FqCodelSpec::default()
+        }),
+        _ => QueueSpec::Pie(PieSpec {
+            limit,
+            ..PieSpec::default()
+        }),
+    }
 }
 
 fn spec(wire: &Wire) -> LinkSpec {
     let limit = QueueLimit::Packets(wire.queue_pkts);
     let rate = Rate::from_mbit_per_s(wire.mbit);
     let delay = Nanos::from_millis(wire.delay_ms);
-    let spec = if wire.is_strict {
-        LinkSpec::strict_priority(rate, delay, limit)
-    } else {
-        LinkSpec::drop_tail(rate, delay, limit)
-    };
     LinkSpec {
         loss: Probability::new(wire.loss).expect("a share"),
         jitter: Nanos::from_micros(wire.jitter_us),
         jitter_reorders: wire.is_reordering && wire.jitter_us > 0,
         duplicate: Probability::new(wire.duplicate).expect("a share"),
-        ..spec
+        queue: queue(wire.discipline, limit),
+        ..LinkSpec::drop_tail(rate, delay, limit)
     }
 }
 
@@ -129,14 +178,28 @@ fn chain(wires: &[Wire], transfers: &[Transfer], seed: u64) -> Scenario {
         };
         let flow = builder.flow(traffic, &path, &back);
         flow.sender = transfer.law.to_owned();
+        flow.receiver = transfer.receiver.map(str::to_owned);
         flow.start = Nanos::from_millis(transfer.start_ms);
+        flow.tcp = TcpOptions {
+            has_ecn: transfer.has_ecn,
+            ..TcpOptions::of(transfer.profile)
+        };
+        if transfer.is_less {
+            flow.class = Class::LessThanBestEffort;
+        }
+        flow.during
+            .extend(transfer.yields_ms.map(|(from, to)| Interval {
+                name: "yielding".to_owned(),
+                from: Nanos::from_millis(from),
+                to: Nanos::from_millis(to),
+            }));
     }
     builder.scenario.seed = seed;
     builder.scenario
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn every_byte_arrives_once_and_queues_keep_their_limits(
@@ -154,16 +217,13 @@ proptest! {
             prop_assert_eq!(again, transfer.bytes, "each byte is new once");
         }
         for (link, result) in scenario.links.iter().zip(&outcome.links) {
-            let limit = match link.spec.queue {
-                QueueSpec::DropTail(QueueLimit::Packets(limit)) => limit,
-                QueueSpec::StrictPriority { .. } => 2 * wires
-                    .iter()
-                    .map(|wire| wire.queue_pkts)
-                    .max()
-                    .unwrap_or(0),
-                _ => unreachable!("the test makes no other queue"),
+            let (QueueLimit::Packets(limit), queues) = (link.spec.queue.limit(), match link.spec.queue {
+                QueueSpec::StrictPriority { .. } => 2,
+                _ => 1,
+            }) else {
+                unreachable!("all limits here are of packets");
             };
-            prop_assert!(result.measures[0].max_queue_pkts <= Some(limit));
+            prop_assert!(result.measures[0].max_queue_pkts <= Some(queues * limit));
         }
     }
 }
