@@ -119,9 +119,8 @@ impl Application for Video {
                 }
             }
             ConnectionEvent::PeerClosed => host.close(connection, end),
-            // Broken: what is not there yet will never be, and counts as late.
-            ConnectionEvent::Closed if end == End::Source => self.connection = None,
-            _ => {}
+            // If it broke, the film goes on for nobody: all that follows is late.
+            ConnectionEvent::Connected | ConnectionEvent::Writable | ConnectionEvent::Closed => {}
         }
     }
 

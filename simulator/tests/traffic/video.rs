@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use ebb_link::{LinkSpec, Nanos, QueueLimit, Rate};
+use ebb_link::{Capacity, LinkSpec, Nanos, QueueLimit, Rate, Trace};
 use ebb_scenario::{ApplicationMeasure, Interval, LateShare, Scenario, Traffic, Video};
 
 use crate::{between_two_hosts, outcome, seen};
@@ -84,4 +84,23 @@ fn packets_count_where_their_turn_is() {
     assert_eq!((first[0].due_pkts, second[0].due_pkts), (507, 844 - 507));
     assert_eq!(first[0].late_pkts + second[0].late_pkts, 0);
     assert_eq!(second[1].late_pkts, second[1].due_pkts);
+}
+
+#[test]
+fn everything_is_late_after_the_connection_broke() {
+    let mut scenario = scenario(1_000, &[1_000]);
+    // The link sends for two seconds, and then not for longer than any sender waits.
+    let mut times: Vec<u64> = (1..=2_000).map(|ms| ms * 1_000_000).collect();
+    times.push(3_000_000_000_000);
+    scenario.links[0].spec.capacity = Capacity::Trace(Trace::try_from(times).unwrap());
+    scenario.duration = Nanos::from_secs(3_500);
+    scenario.intervals[0].to = scenario.duration;
+    let Traffic::Video(video) = &mut scenario.flows[0].traffic else {
+        panic!("not a video");
+    };
+    // A packet each second.
+    video.rate = Rate::from_bits_per_s(8_000).unwrap();
+    let late = late(&scenario, 0)[0];
+    // The first two came in time; there is one per second from 1 s to 3500 s.
+    assert_eq!((late.due_pkts, late.late_pkts), (3_499, 3_497));
 }
