@@ -9,13 +9,14 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use ebb_algorithms::Policy;
+use ebb_kernel::Selection;
 use ebb_kernel::cgroup::Cgroup;
-use ebb_kernel::{AttachOptions, Attachment, Counters, Selection};
 
 use crate::detached;
 use crate::family::Family;
+use crate::held::{Held, Policies};
 use crate::line::{self, Heard, KeeperEnd, Start, StarterEnd, Summary};
 use crate::output;
 use crate::place::make_cgroup;
@@ -42,11 +43,11 @@ pub enum Duty {
 /// Forks a keeper off and waits until the policy is active, or cannot be.
 ///
 /// Must be called while this process has a single thread.
-pub fn start(duty: Duty, policy: &Policy) -> Result<(StarterEnd, Start)> {
+pub fn start(duty: Duty, policies: &Policies) -> Result<(StarterEnd, Start)> {
     let (mut ours, theirs) = line::lay()?;
     if detached::fork()? {
         drop(ours);
-        std::process::exit(i32::from(keep(&theirs, duty, policy).is_err()));
+        std::process::exit(i32::from(keep(&theirs, duty, policies).is_err()));
     }
     drop(theirs);
     let start = ours.wait_for_start()?;
@@ -54,10 +55,10 @@ pub fn start(duty: Duty, policy: &Policy) -> Result<(StarterEnd, Start)> {
 }
 
 /// The whole life of a keeper.
-fn keep(line: &KeeperEnd, duty: Duty, policy: &Policy) -> Result<()> {
+fn keep(line: &KeeperEnd, duty: Duty, policies: &Policies) -> Result<()> {
     // Before the attachment's own thread starts, so that it inherits the mask.
     let signals = Signals::receive()?;
-    let mut keeper = match Keeper::new(duty, policy) {
+    let mut keeper = match Keeper::new(duty, policies) {
         Ok(keeper) => keeper,
         Err(error) => return line.say(&refusal(&error)),
     };
@@ -78,9 +79,8 @@ struct Keeper {
     cgroup: Cgroup,
     /// The cgroup was made for a command, and goes when its last process does.
     is_for_run: bool,
-    policy: String,
-    /// Gone once it was asked to detach.
-    attachment: Option<Attachment>,
+    /// The policies; empty once it was asked to detach.
+    held: Held,
     /// Gone when nothing is attached any more.
     registration: Option<Registration>,
     /// The processes that it is for, if it is for some only.
@@ -89,7 +89,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn new(duty: Duty, policy: &Policy) -> Result<Self> {
+    fn new(duty: Duty, policies: &Policies) -> Result<Self> {
         let (cgroup, family, selection) = match &duty {
             Duty::Run { .. } => (make_cgroup()?, None, Selection::WholeCgroup),
             Duty::Cgroup(cgroup) => (cgroup.clone(), None, Selection::WholeCgroup),
@@ -103,17 +103,16 @@ impl Keeper {
             }
         };
         let is_for_run = matches!(duty, Duty::Run { .. });
-        let new = Self::attach(&cgroup, duty, policy, selection);
+        let new = Self::attach(&cgroup, duty, policies, selection);
         if new.is_err() && is_for_run {
             // Why it cannot be attached matters more than a directory left over.
             let _ = cgroup.remove();
         }
-        let (attachment, registration) = new?;
+        let (held, registration) = new?;
         Ok(Self {
             cgroup,
             is_for_run,
-            policy: policy.to_string(),
-            attachment: Some(attachment),
+            held,
             registration,
             family,
             looked: Instant::now(),
@@ -123,14 +122,11 @@ impl Keeper {
     fn attach(
         cgroup: &Cgroup,
         duty: Duty,
-        policy: &Policy,
+        policies: &Policies,
         selection: Selection,
-    ) -> Result<(Attachment, Option<Registration>)> {
-        let options = AttachOptions {
-            selection,
-            ..AttachOptions::default()
-        };
-        let attachment = Attachment::attach(cgroup, policy, options)?;
+    ) -> Result<(Held, Option<Registration>)> {
+        let is_run = matches!(duty, Duty::Run { .. });
+        let held = Held::attach(cgroup, policies, selection, is_run)?;
         let (id, target) = match duty {
             Duty::Run { command } => {
                 let cgroup = cgroup.path().to_path_buf();
@@ -146,11 +142,11 @@ impl Keeper {
             }
         };
         let is_for_run = matches!(target, Target::Run { .. });
-        let record = Record::new(target, id, policy);
+        let record = Record::new(target, id, &held.download_policy(), held.upload_policy());
         match Runtime::open().and_then(|runtime| runtime.register(record)) {
-            Ok(registration) => Ok((attachment, Some(registration))),
+            Ok(registration) => Ok((held, Some(registration))),
             // A command can do without being listed; what was attached must be detachable.
-            Err(_) if is_for_run => Ok((attachment, None)),
+            Err(_) if is_for_run => Ok((held, None)),
             Err(error) => Err(error),
         }
     }
@@ -196,29 +192,23 @@ impl Keeper {
     }
 
     fn is_attached(&self) -> bool {
-        self.attachment
-            .as_ref()
-            .is_some_and(|attachment| attachment.ending().is_none())
+        self.held.is_attached()
     }
 
     fn answer_requests(&mut self) {
-        let (attachment, current) = (&mut self.attachment, &mut self.policy);
+        let held = &mut self.held;
         let Some(registration) = &mut self.registration else {
             return;
         };
         registration.answer(|registration, request| match request {
-            Request::Detach => {
-                attachment.take().map_or(Ok(()), Attachment::detach)?;
-                Ok(())
-            }
+            Request::Detach => held.detach(),
             Request::SetPolicy(text) => {
-                let policy = Policy::receiver(&text)?;
-                let Some(attachment) = attachment else {
-                    bail!("it has been detached")
-                };
-                attachment.set_policy(&policy)?;
-                *current = policy.to_string();
-                registration.set_policy(current)
+                held.set_download(&Policy::receiver(&text)?)?;
+                registration.set_policies(&held.download_policy(), held.upload_policy())
+            }
+            Request::SetUploadPolicy(text) => {
+                held.set_upload(&Policy::sender(&text)?)?;
+                registration.set_policies(&held.download_policy(), held.upload_policy())
             }
         });
     }
@@ -246,8 +236,7 @@ impl Keeper {
     }
 
     fn detach(&mut self) -> Result<()> {
-        self.attachment.take().map_or(Ok(()), Attachment::detach)?;
-        Ok(())
+        self.held.detach()
     }
 
     fn summary(&self) -> Summary {
@@ -255,35 +244,16 @@ impl Keeper {
             .cgroup
             .processes()
             .map_or(0, |processes| processes.len());
-        let policy = self.policy.clone();
-        let Some(attachment) = &self.attachment else {
-            let ended_early = Some("it was detached".to_owned());
-            return Summary {
-                ended_early,
-                policy,
-                processes_left,
-                ..Summary::default()
-            };
-        };
-        let counters = attachment.counters().unwrap_or_else(|error| {
-            tracing::warn!("counters: {error}");
-            Counters::default()
-        });
-        Summary {
-            ended_early: attachment.ending().map(|ending| ending.to_string()),
-            policy,
-            payload_bytes: counters.payload_bytes,
-            connections: counters.adopted_new + counters.adopted_established,
-            loopback_connections: counters.skipped_loopback,
-            processes_left,
-        }
+        self.held.summary(processes_left)
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
         // First the programs, then what they are attached to.
-        drop(self.attachment.take());
+        if let Err(error) = self.held.detach() {
+            tracing::warn!("while detaching: {error:#}");
+        }
         if self.is_for_run && self.cgroup.processes().is_ok_and(|left| left.is_empty()) {
             // Somebody may have moved in just now: then it is theirs.
             let _ = self.cgroup.remove();
@@ -301,7 +271,7 @@ pub fn cgroup_id(cgroup: &Cgroup) -> String {
     format!("cgroup-{}", cgroup.id())
 }
 
-fn is_told_to_end(signals: &Signals) -> Result<bool> {
+pub fn is_told_to_end(signals: &Signals) -> Result<bool> {
     use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGTERM};
     let mut is_told = false;
     while let Some(arrived) = signals.next()? {
@@ -310,7 +280,7 @@ fn is_told_to_end(signals: &Signals) -> Result<bool> {
     Ok(is_told)
 }
 
-fn refusal(error: &anyhow::Error) -> Start {
+pub fn refusal(error: &anyhow::Error) -> Start {
     let cause = output::describe(error);
     match error.downcast_ref() {
         Some(ebb_kernel::Error::AlreadyAttached { .. }) => Start::AlreadyAttached(cause),

@@ -33,8 +33,12 @@ pub struct Summary {
     pub ended_early: Option<String>,
     /// The policy in force at the end.
     pub policy: String,
+    /// The policy for what was sent, if there was one.
+    pub upload_policy: Option<String>,
     /// Payload that arrived under the policy.
     pub payload_bytes: u64,
+    /// Payload that was sent, and acknowledged, under the policy for it.
+    pub sent_bytes: u64,
     /// Connections that were under the policy.
     pub connections: u64,
     /// Connections left alone because both ends are on this machine.

@@ -4,7 +4,9 @@
 mod commands;
 mod detached;
 mod family;
+mod held;
 mod keeper;
+mod laws_keeper;
 mod line;
 mod output;
 mod place;

@@ -52,6 +52,14 @@ pub fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
+/// A policy, and the one for sending if there is one.
+pub fn policies(policy: &str, upload_policy: Option<&impl std::fmt::Display>) -> String {
+    match upload_policy {
+        Some(upload) => format!("{policy}, sending by {upload}"),
+        None => policy.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -39,6 +39,9 @@ pub struct Record {
     pub target: Target,
     /// The policy in its shortest form.
     pub policy: String,
+    /// The policy for what is sent, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upload_policy: Option<String>,
     /// The process that keeps it attached.
     pub keeper_pid: u32,
     /// Seconds since 1970.
@@ -66,6 +69,11 @@ pub enum Target {
         /// The cgroup, from the root of the hierarchy.
         cgroup: PathBuf,
     },
+    /// Whoever selects them: sender laws as congestion controls.
+    Laws {
+        /// The names that TCP_CONGESTION takes.
+        names: Vec<String>,
+    },
 }
 
 /// What a keeper can be asked.
@@ -76,6 +84,8 @@ pub enum Request {
     Detach,
     /// Go on with another policy.
     SetPolicy(String),
+    /// Go on with another policy for what is sent, or begin with one.
+    SetUploadPolicy(String),
 }
 
 /// A keeper's own pair of files; they go when it goes.
@@ -183,9 +193,10 @@ impl Runtime {
 }
 
 impl Registration {
-    /// Says from now on that another policy is attached.
-    pub fn set_policy(&mut self, policy: &str) -> Result<()> {
+    /// Says from now on that other policies are attached.
+    pub fn set_policies(&mut self, policy: &str, upload_policy: Option<String>) -> Result<()> {
         policy.clone_into(&mut self.record.policy);
+        self.record.upload_policy = upload_policy;
         self.write()
     }
 
@@ -244,14 +255,15 @@ impl Drop for Registration {
 
 impl Record {
     /// A record of this process and this moment.
-    pub fn new(target: Target, id: String, policy: &ebb_algorithms::Policy) -> Self {
+    pub fn new(target: Target, id: String, policy: &str, upload_policy: Option<String>) -> Self {
         let since = std::time::SystemTime::UNIX_EPOCH
             .elapsed()
             .unwrap_or_default();
         Self {
             id,
             target,
-            policy: policy.to_string(),
+            policy: policy.to_owned(),
+            upload_policy,
             keeper_pid: std::process::id(),
             since_unix_s: since.as_secs(),
         }
@@ -264,6 +276,7 @@ impl std::fmt::Display for Target {
             Self::Run { command, .. } => write!(formatter, "ebb run -- {}", command.join(" ")),
             Self::Process { pid } => write!(formatter, "process {pid}"),
             Self::Cgroup { cgroup } => write!(formatter, "cgroup {}", cgroup.display()),
+            Self::Laws { names } => write!(formatter, "congestion controls {}", names.join(", ")),
         }
     }
 }
@@ -290,11 +303,7 @@ mod tests {
     }
 
     fn record(id: &str) -> Record {
-        Record::new(
-            Target::Process { pid: 7 },
-            id.to_owned(),
-            &ebb_algorithms::Policy::default(),
-        )
+        Record::new(Target::Process { pid: 7 }, id.to_owned(), "ebb", None)
     }
 
     #[test]
@@ -328,8 +337,8 @@ mod tests {
         });
         while !asking.is_finished() {
             registration.answer(|registration, request| match request {
-                Request::SetPolicy(policy) => registration.set_policy(&policy),
-                Request::Detach => bail!("cannot"),
+                Request::SetPolicy(policy) => registration.set_policies(&policy, None),
+                _ => bail!("cannot"),
             });
         }
         asking.join().unwrap();

@@ -7,6 +7,7 @@ use ebb_algorithms::Policy;
 use ebb_kernel::cgroup::Cgroup;
 
 use crate::commands::run::require_root;
+use crate::held::Policies;
 use crate::keeper::{self, Duty};
 use crate::line::Start;
 use crate::output;
@@ -24,6 +25,10 @@ pub struct Attach {
     /// How to yield: a law, or law:key=value,… (see `ebb policies`)
     #[arg(short, long, value_name = "POLICY", default_value_t, value_parser = Policy::receiver)]
     policy: Policy,
+
+    /// How to yield when sending: a sender law; without it nothing that is sent is touched
+    #[arg(long, value_name = "POLICY", value_parser = Policy::sender)]
+    upload_policy: Option<Policy>,
 }
 
 const LONG_ABOUT: &str = "\
@@ -34,7 +39,7 @@ the process and its descendants, or of every process in the cgroup and in those 
 Returns when the policy is active. A process in the background keeps it active until the \
 process, or the cgroup, has gone, or until `ebb detach`.
 
-Attaching once more changes the policy.";
+Attaching once more changes the policy; without --upload-policy, that for sending stays.";
 
 const AFTER_HELP: &str = "\
 Exit status: 0 the policy is active, 1 it is not, 2 wrong usage.
@@ -42,6 +47,7 @@ Exit status: 0 the policy is active, 1 it is not, 2 wrong usage.
 Examples:
   sudo ebb attach --pid $(pidof -s rsync)
   sudo ebb attach --pid 4242 --policy vulture
+  sudo ebb attach --pid 4242 --upload-policy ledbat
   sudo ebb attach --cgroup /sys/fs/cgroup/system.slice/backup.service
   sudo ebb status";
 
@@ -53,7 +59,14 @@ impl Attach {
         let lock = runtime.lock()?;
         if let Some(record) = self.chosen.find(&runtime.records()?)? {
             runtime.ask(&record.id, &Request::SetPolicy(self.policy.to_string()))?;
-            return output::print(&format!("{} yields by {}\n", record.target, self.policy));
+            if let Some(upload) = &self.upload_policy {
+                runtime.ask(&record.id, &Request::SetUploadPolicy(upload.to_string()))?;
+            }
+            return output::print(&format!(
+                "{} yields by {}\n",
+                record.target,
+                self.policies()
+            ));
         }
         let duty = match &self.chosen {
             Chosen { pid: Some(pid), .. } => Duty::Process(*pid),
@@ -62,16 +75,24 @@ impl Attach {
             } => Duty::Cgroup(Cgroup::at(path)?),
             _ => bail!("name what to attach to: --pid PID or --cgroup PATH"),
         };
-        let start = keeper::start(duty, &self.policy)?.1;
+        let policies = Policies {
+            download: self.policy.clone(),
+            upload: self.upload_policy.clone(),
+        };
+        let start = keeper::start(duty, &policies)?.1;
         drop(lock);
         match start {
             Start::Ready(_) => output::print(&format!(
                 "{} yields by {}; to end it: ebb detach {}\n",
                 self.chosen,
-                self.policy,
+                self.policies(),
                 self.chosen.as_option()
             )),
             Start::AlreadyAttached(cause) | Start::Refused(cause) => bail!(cause),
         }
+    }
+
+    fn policies(&self) -> String {
+        output::policies(&self.policy.to_string(), self.upload_policy.as_ref())
     }
 }

@@ -6,6 +6,7 @@ pub mod demo;
 pub mod detach;
 pub mod doctor;
 pub mod lab;
+pub mod laws;
 pub mod man;
 pub mod policies;
 pub mod run;
@@ -23,6 +24,7 @@ pub enum Command {
     Detach(detach::Detach),
     Status(status::Status),
     Policies(policies::Policies),
+    Laws(laws::Laws),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
     Lab(lab::Lab),
@@ -40,6 +42,7 @@ impl Command {
             Self::Detach(command) => command.execute().map(|()| 0),
             Self::Status(command) => command.execute().map(|()| 0),
             Self::Policies(command) => command.execute().map(|()| 0),
+            Self::Laws(command) => command.execute().map(|()| 0),
             Self::Lab(command) => command.execute(),
             Self::Sim(command) => command.execute().map(|()| 0),
             Self::Demo(command) => command.execute().map(|()| 0),

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use ebb_algorithms::Policy;
 use ebb_kernel::cgroup::Cgroup;
 
+use crate::held::Policies;
 use crate::keeper::{self, Duty};
 use crate::line::{self, StarterEnd, Summary};
 use crate::output::{self, complain};
@@ -28,6 +29,10 @@ pub struct Run {
     /// How to yield: a law, or law:key=value,… (see `ebb policies`)
     #[arg(short, long, value_name = "POLICY", default_value_t, value_parser = Policy::receiver)]
     policy: Policy,
+
+    /// How to yield when sending: a sender law; without it nothing that is sent is touched
+    #[arg(long, value_name = "POLICY", value_parser = Policy::sender)]
+    upload_policy: Option<Policy>,
 
     /// How the policy reaches the connections
     #[arg(long, value_enum, default_value_t)]
@@ -78,6 +83,10 @@ takes the whole link while there is none. So does what its children receive, ove
 IPv6; connections within this machine are left alone. Processes that outlive the command keep \
 yielding until they end.
 
+What the command sends is not touched, unless --upload-policy says how: then every connection \
+gets that law as its congestion control, also where the command chooses another, and its own \
+back at the end.
+
 The command has the terminal, standard input and output, and the signals that are sent to ebb. \
 It runs in a cgroup of its own: under systemd in a transient scope, elsewhere below the cgroup \
 that ebb was started in. Once it runs, nothing that happens to Ebb stops it or keeps it slow: \
@@ -91,7 +100,8 @@ Examples:
   sudo ebb run -- apt-get upgrade
   sudo ebb run --user $USER -- curl -O https://example.org/large.iso
   sudo ebb run --summary --policy ebb:target_us=8000 -- rsync -a host:/data /backup
-  sudo ebb run --policy vulture -- wget -i list.txt";
+  sudo ebb run --policy vulture -- wget -i list.txt
+  sudo ebb run --upload-policy tcp-lp -- rsync -a /data host:backup";
 
 impl Run {
     /// Runs the command; answers its exit status.
@@ -125,7 +135,11 @@ impl Run {
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
         let Backend::Kernel = self.backend;
-        match keeper::start(Duty::Run { command }, &self.policy)? {
+        let policies = Policies {
+            download: self.policy.clone(),
+            upload: self.upload_policy.clone(),
+        };
+        match keeper::start(Duty::Run { command }, &policies)? {
             (line, line::Start::Ready(path)) => {
                 Ok(Prepared::Yielding(line, path_to_cgroup(&path)?))
             }
@@ -242,6 +256,12 @@ fn describe(summary: &Summary, elapsed: Duration) -> String {
         elapsed.as_secs_f64(),
         output::plural(*connections),
     );
+    if let Some(upload_policy) = &summary.upload_policy {
+        text += &format!(
+            "; {:.1} MB sent, policy {upload_policy}",
+            summary.sent_bytes as f64 / 1e6
+        );
+    }
     if summary.loopback_connections > 0 {
         text += &format!(
             "; {} within this machine left alone",

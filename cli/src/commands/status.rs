@@ -38,7 +38,9 @@ impl Status {
             .map(|record| {
                 format!(
                     "{}: {} (kept by process {})\n",
-                    record.target, record.policy, record.keeper_pid
+                    record.target,
+                    output::policies(&record.policy, record.upload_policy.as_ref()),
+                    record.keeper_pid
                 )
             })
             .collect();

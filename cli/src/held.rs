@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The policies that a keeper holds on a cgroup: one for what arrives, one for what is sent.
+
+use anyhow::{Result, bail};
+use ebb_algorithms::Policy;
+use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::{AttachOptions, Attachment, Counters, Error, Selection};
+
+use crate::line::Summary;
+
+/// What is asked of a keeper.
+#[derive(Debug, Clone)]
+pub struct Policies {
+    /// For what arrives.
+    pub download: Policy,
+    /// For what is sent; none: it is not touched.
+    pub upload: Option<Policy>,
+}
+
+/// What it holds.
+#[derive(Debug)]
+pub struct Held {
+    cgroup: Cgroup,
+    selection: Selection,
+    download: Option<Attachment>,
+    upload: Option<Attachment>,
+    /// In force, or the last that was.
+    policies: Policies,
+}
+
+impl Held {
+    /// Attaches the policies.
+    ///
+    /// Inside another `ebb run` (`is_run`) what is under a policy already stays under that.
+    pub fn attach(
+        cgroup: &Cgroup,
+        policies: &Policies,
+        selection: Selection,
+        is_run: bool,
+    ) -> Result<Self> {
+        let attach = |policy: &Policy| attach(cgroup, policy, &selection);
+        let download = attach(&policies.download);
+        let upload = policies.upload.as_ref().map(attach).transpose();
+        let (download, upload) = match (download, upload) {
+            (Err(Error::AlreadyAttached { .. }), Ok(Some(upload))) if is_run => {
+                (None, Some(upload))
+            }
+            (Ok(download), Err(Error::AlreadyAttached { .. })) if is_run => (Some(download), None),
+            (download, upload) => (Some(download?), upload?),
+        };
+        Ok(Self {
+            cgroup: cgroup.clone(),
+            selection,
+            download,
+            upload,
+            policies: policies.clone(),
+        })
+    }
+
+    /// The policy for what arrives, in its shortest form.
+    pub fn download_policy(&self) -> String {
+        self.policies.download.to_string()
+    }
+
+    /// The policy for what is sent, in its shortest form, if there is one.
+    pub fn upload_policy(&self) -> Option<String> {
+        self.policies.upload.as_ref().map(Policy::to_string)
+    }
+
+    /// Whether any policy acts.
+    pub fn is_attached(&self) -> bool {
+        self.attachments()
+            .any(|attachment| attachment.ending().is_none())
+    }
+
+    /// Lifts everything.
+    pub fn detach(&mut self) -> Result<()> {
+        let download = self.download.take().map_or(Ok(()), Attachment::detach);
+        let upload = self.upload.take().map_or(Ok(()), Attachment::detach);
+        Ok(download.and(upload)?)
+    }
+
+    /// Goes on with another policy for what arrives.
+    pub fn set_download(&mut self, policy: &Policy) -> Result<()> {
+        let Some(download) = &mut self.download else {
+            bail!("it has been detached")
+        };
+        download.set_policy(policy)?;
+        self.policies.download = policy.clone();
+        Ok(())
+    }
+
+    /// Goes on with another policy for what is sent, or begins with one.
+    pub fn set_upload(&mut self, policy: &Policy) -> Result<()> {
+        match &mut self.upload {
+            Some(upload) => upload.set_policy(policy)?,
+            None if self.download.is_none() => bail!("it has been detached"),
+            None => self.upload = Some(attach(&self.cgroup, policy, &self.selection)?),
+        }
+        self.policies.upload = Some(policy.clone());
+        Ok(())
+    }
+
+    /// What came of it.
+    pub fn summary(&self, processes_left: usize) -> Summary {
+        let (down, up) = (
+            counters(self.download.as_ref()),
+            counters(self.upload.as_ref()),
+        );
+        let ended_early = if self.attachments().next().is_none() {
+            Some("it was detached".to_owned())
+        } else {
+            self.attachments()
+                .find_map(Attachment::ending)
+                .map(|ending| ending.to_string())
+        };
+        Summary {
+            ended_early,
+            policy: self.download_policy(),
+            upload_policy: self.upload_policy(),
+            payload_bytes: down.payload_bytes,
+            sent_bytes: up.payload_bytes,
+            connections: (down.adopted_new + down.adopted_established)
+                .max(up.adopted_new + up.adopted_established),
+            loopback_connections: down.skipped_loopback.max(up.skipped_loopback),
+            processes_left,
+        }
+    }
+
+    fn attachments(&self) -> impl Iterator<Item = &Attachment> {
+        self.download.iter().chain(&self.upload)
+    }
+}
+
+fn attach(
+    cgroup: &Cgroup,
+    policy: &Policy,
+    selection: &Selection,
+) -> ebb_kernel::Result<Attachment> {
+    let options = AttachOptions {
+        selection: selection.clone(),
+        ..AttachOptions::default()
+    };
+    Attachment::attach(cgroup, policy, options)
+}
+
+fn counters(attachment: Option<&Attachment>) -> Counters {
+    let counted = attachment.map(Attachment::counters);
+    counted.and_then(Result::ok).unwrap_or_default()
+}
