@@ -20,6 +20,7 @@
  * Differences of rules=1 (Linux 6.18) from the RFC:
  * 8. The curve is read at t plus the least RTT; what it asks for is reckoned 32 times a
  *    second or when the window has changed, as a whole number of acknowledged segments.
+ *    Its distance from the plateau is cut to whole segments.
  * 9. Reno's window grows by 3 (1 - beta) / (1 + beta) per round trip at all times, not by
  *    1 beyond the last maximum; it shortens the steps and never sets the window.
  * 10. Before the first loss the window grows by at least a 20th per round trip; beyond the
@@ -140,15 +141,15 @@ EBB_INLINE void ebb_cubic_avoid_rfc(struct ebb_cubic_state *state, const struct 
 EBB_INLINE u32 ebb_cubic_per_pkts(const struct ebb_cubic_state *state, u64 now_us,
 				  const struct ebb_cubic_params *params)
 {
-	u64 t_us = ebb_sub_floor(now_us, state->now.epoch_us);
+	u64 t_us = ebb_min(ebb_sub_floor(now_us, state->now.epoch_us), 1ull << 62);
+	u32 t_x1024 = ebb_cubic_time_x1024(t_us + state->min_rtt_us);
+	u64 target_x1024 = ebb_cubic_window_x1024(&state->now, t_x1024, params->c_x1000);
 	u64 cwnd_pkts = state->window.cwnd_pkts;
 	u64 target_pkts;
 	u64 per_pkts;
 
-	t_us = ebb_min(t_us, 1ull << 62) + state->min_rtt_us;
-	target_pkts =
-		ebb_cubic_window_x1024(&state->now, ebb_cubic_time_x1024(t_us), params->c_x1000) >>
-		10;
+	/* The distance from the plateau is cut to whole segments. */
+	target_pkts = (target_x1024 + (t_x1024 < state->now.k_x1024 ? 1023 : 0)) >> 10;
 	per_pkts = ebb_div(cwnd_pkts, ebb_sub_floor(target_pkts, cwnd_pkts),
 			   EBB_CUBIC_FLAT_WINDOWS * cwnd_pkts);
 	if (!state->now.w_max_pkts)

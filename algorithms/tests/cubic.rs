@@ -478,6 +478,19 @@ fn as_linux_it_reads_the_curve_at_the_least_rtt() {
 }
 
 #[test]
+fn as_linux_it_is_at_the_plateau_before_the_curve() {
+    // K = cbrt(10 / 0.4) = 2.92 s: from 1.37 s before (0.4 x 1.35^3 < 1) Linux aims at the
+    // plateau itself, whole segments away from it at most; the RFC still below.
+    let at = |policy| {
+        let mut flow = flow(policy, 32);
+        lose(&mut flow);
+        drive(&mut flow, START_US, START_US + 2_400_000, 150_000)
+    };
+    assert_eq!(at("cubic:rules=1"), 32);
+    assert!(at("cubic") < 32);
+}
+
+#[test]
 fn as_linux_it_grows_by_a_twentieth_per_round_trip_before_the_first_loss() {
     let mut flow = flow("cubic:rules=1", 200);
     flow.on_ack(&SenderAck {
