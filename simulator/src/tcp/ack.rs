@@ -307,7 +307,7 @@ impl Sender {
     fn in_ticks(&self, rtt_us: u32) -> u32 {
         let options = &self.config.options;
         let tick_us = (options.timer_granularity.0 / 1_000) as u32;
-        let is_exact = options.profile == ebb_scenario::TcpProfile::Linux;
+        let is_exact = options.profile == TcpProfile::Linux;
         if tick_us == 0 || is_exact || options.timestamps.is_some() {
             return rtt_us;
         }

@@ -169,8 +169,9 @@ impl Connection {
 
     fn send_probe(&mut self, now: Nanos, out: Out<'_>) -> bool {
         self.sender.is_probe_resent = false;
-        if self.sender.next_length() > 0 || self.sender.has_unsent() {
-            return self.send_new(now, Push::Probe, out) > 0;
+        let has_room = self.sender.window_end() > self.sender.nxt;
+        if self.sender.has_unsent() && has_room && self.send_new(now, Push::Probe, out) > 0 {
+            return true;
         }
         self.resend_as_probe(now, out);
         self.sender.is_probe_resent = true;
@@ -206,13 +207,7 @@ impl Connection {
         self.sender.counters.probes += 1;
         self.sender.backoff = (self.sender.backoff + 1).min(30);
         self.clear_timer();
-        let room_bytes = self.sender.window_end().saturating_sub(self.sender.nxt);
-        if room_bytes > 0 {
-            let full_bytes = self.sender.segment_bytes;
-            self.sender.segment_bytes = full_bytes.min(room_bytes as u32);
-            self.send_new(now, Push::Probe, out);
-            self.sender.segment_bytes = full_bytes;
-            self.keep_retransmit_timer(now);
+        if self.send_new(now, Push::Fit, out) > 0 {
             return;
         }
         let segment = Segment {

@@ -24,6 +24,8 @@ pub(super) enum Push {
     Window,
     /// One segment, whatever the congestion window says.
     Probe,
+    /// One segment, as much as the peer's window takes.
+    Fit,
 }
 
 impl Connection {
@@ -108,11 +110,11 @@ impl Connection {
                 break;
             }
             for _ in 0..burst {
-                self.send_next(now, out);
+                self.send_next(now, push, out);
             }
             self.sender.charge_pace(now, burst);
             sent_pkts += burst;
-            if push == Push::Probe {
+            if push != Push::Window {
                 break;
             }
         }
@@ -140,7 +142,7 @@ impl Connection {
             if sender.is_reducing() {
                 sender.reduction.sent_pkts += sent_pkts;
             }
-            if push == Push::Window && !self.schedule_probe(now, false) {
+            if push != Push::Probe && !self.schedule_probe(now, false) {
                 self.keep_retransmit_timer(now);
             }
         } else if sender.is_idle() && sender.has_unsent() && self.timer == TimerKind::None {
@@ -155,18 +157,18 @@ impl Connection {
         let sender = &self.sender;
         let inflight = sender.inflight_pkts();
         let room_pkts = match push {
-            Push::Probe => 1,
+            Push::Probe | Push::Fit => 1,
             Push::Window => sender.cwnd_pkts.saturating_sub(inflight),
         };
         if room_pkts == 0 {
             return 0;
         }
-        let next = sender.next_length();
+        let next = sender.next_length(push);
         if next == 0 || sender.nxt + u64::from(next) > sender.window_end() {
             return if self.may_send_bare_fin() { 1 } else { 0 };
         }
         let most = sender.config.options.tso_pkts;
-        if most == 1 || push == Push::Probe || next < sender.segment_bytes {
+        if most == 1 || push != Push::Window || next < sender.segment_bytes {
             return 1;
         }
         let goal = sender.burst_goal(most);
@@ -189,9 +191,9 @@ impl Connection {
     }
 
     /// Sends the next new segment.
-    fn send_next(&mut self, now: Nanos, out: Out<'_>) {
+    fn send_next(&mut self, now: Nanos, push: Push, out: Out<'_>) {
         let sender = &mut self.sender;
-        let bytes = sender.next_length();
+        let bytes = sender.next_length(push);
         let is_last = sender.nxt + u64::from(bytes) == sender.written;
         let has_fin = is_last && sender.is_closing && !sender.is_fin_sent;
         let is_first_out = sender.board.is_empty();
@@ -331,8 +333,12 @@ impl super::sender::Sender {
     /// Payload of the next new segment; 0: nothing to send, or not enough for a segment
     /// while the send buffer is full.
     #[inline]
-    pub(super) fn next_length(&self) -> u32 {
+    pub(super) fn next_length(&self, push: Push) -> u32 {
         let end = self.sendable_end();
+        if push == Push::Fit {
+            let room = self.window_end().min(end).saturating_sub(self.nxt);
+            return room.min(u64::from(self.segment_bytes)) as u32;
+        }
         let ready = end
             .saturating_sub(self.nxt)
             .min(u64::from(self.segment_bytes)) as u32;

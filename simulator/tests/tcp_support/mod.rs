@@ -199,6 +199,13 @@ impl Pair {
         }
     }
 
+    /// Frees what is kept of segments that arrived long ago; only while few are on the way.
+    pub fn forget_arrivals(&mut self) {
+        if self.flying.is_empty() {
+            self.arrivals.clear();
+        }
+    }
+
     /// Data segments that one end has sent, in order.
     pub fn data_from(&self, from: usize) -> Vec<Sent> {
         let is_data = |sent: &&Sent| sent.from == from && sent.segment.payload_bytes > 0;
