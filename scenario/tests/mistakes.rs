@@ -274,6 +274,33 @@ fn a_table_that_does_not_exist_is_answered_with_the_right_one() {
 }
 
 #[test]
+fn single_and_double_brackets_are_told_apart() {
+    assert_eq!(
+        told("[[flow]]", "[flow]"),
+        "\
+try.toml:7:1: there may be several; write [[flow]] with double brackets
+ 7 | [flow]
+     ^^^^^^"
+    );
+    assert_eq!(
+        told("[bottleneck]", "[[bottleneck]]"),
+        "\
+try.toml:3:1: `bottleneck`: there is only one; write [bottleneck] with single brackets
+ 3 | [[bottleneck]]
+     ^^^^^^^^^^^^^^"
+    );
+}
+
+#[test]
+fn capitals_do_not_hide_the_nearest_name() {
+    let told = told("name = \"be\"", "name = \"be\"\nclass = \"LBE\"");
+    assert!(
+        told.contains("`class`: there is no `LBE`; did you mean `lbe`?"),
+        "{told}"
+    );
+}
+
+#[test]
 fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
     let told = told_of(
         &RIGHT

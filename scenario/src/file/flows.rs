@@ -23,7 +23,7 @@ pub(super) fn read(root: &Section<'_, '_>, network: &mut Network, duration: Nano
         tcp: tcp::read(root, TcpOptions::LINUX),
     };
     let sections = root.sections("flow");
-    if sections.is_empty() {
+    if !root.has("flow") {
         let message = "there is no flow; write [[flow]] with at least a name";
         root.source.problem(0..0, message);
     }

@@ -39,23 +39,20 @@ pub(super) fn read(root: &Section<'_, '_>) -> Network {
     let bottleneck = root.section("bottleneck");
     let links = root.sections("link");
     let mut network = Network::default();
-    match bottleneck {
-        Some(bottleneck) => {
-            if let Some(link) = links.first() {
-                link.wrong_here("a scenario has a [bottleneck] or [[link]]s, not both");
-            }
-            for key in ["hosts", "routers"] {
-                if root.has(key) {
-                    root.wrong(
-                        key,
-                        "belongs to [[link]]s; a [bottleneck] has `left` and `right`",
-                    );
-                }
-            }
-            read_dumbbell(&mut network, root, bottleneck);
-        }
-        None => read_links(&mut network, root, links),
+    if !root.has("bottleneck") {
+        read_links(&mut network, root, links);
+        return network;
     }
+    if let Some(link) = links.first() {
+        link.wrong_here("a scenario has a [bottleneck] or [[link]]s, not both");
+    }
+    for key in ["hosts", "routers"] {
+        if root.has(key) {
+            let message = "belongs to [[link]]s; a [bottleneck] has `left` and `right`";
+            root.wrong(key, message);
+        }
+    }
+    read_dumbbell(&mut network, root, bottleneck);
     network
 }
 
@@ -97,40 +94,21 @@ impl Network {
     }
 }
 
-fn read_dumbbell(network: &mut Network, root: &Section<'_, '_>, bottleneck: Section<'_, '_>) {
-    let access = match root.section("access") {
-        Some(section) => {
-            let access = read_access(&section, &LinkSpec::default());
-            section.finish();
-            access
-        }
-        None => LinkSpec::default(),
-    };
-    let access_delays = Nanos(access.delay.0.saturating_mul(4));
-    let delay = read_delay(&bottleneck, access_delays);
-    let round_trip = Nanos(delay.0.saturating_mul(2)) + access_delays;
-    let base = LinkSpec {
-        delay,
-        ..LinkSpec::default()
-    };
-    let base = Base {
-        spec: &base,
-        needs_queue: true,
-        round_trip: Some(round_trip),
-    };
-    let forward = links::read(&bottleneck, &base);
-    if forward.capacity == Capacity::Unlimited
-        && !bottleneck.has("rate")
-        && !bottleneck.has("trace")
-    {
-        bottleneck.wrong_here("`rate` is missing; write rate = \"10mbit\", or trace = \"FILE\"");
+/// Reads [access] and [bottleneck]; none: what is wrong with it has been said.
+fn read_dumbbell(
+    network: &mut Network,
+    root: &Section<'_, '_>,
+    bottleneck: Option<Section<'_, '_>>,
+) {
+    let mut access = LinkSpec::default();
+    if let Some(section) = root.section("access") {
+        access = read_access(&section, &access);
+        section.finish();
     }
-    let back = match bottleneck.section("back") {
-        Some(section) => read_back(section, &forward, Some(round_trip)),
-        None => forward.clone(),
+    let (forward, back) = match bottleneck {
+        Some(section) => read_bottleneck(&section, &access),
+        None => Default::default(),
     };
-    bottleneck.finish();
-
     let left = network.add_node(LEFT.into(), NodeKind::Host);
     let right = network.add_node(RIGHT.into(), NodeKind::Host);
     let forward = network.add_link("bottleneck".into(), (left, right), forward);
@@ -142,6 +120,34 @@ fn read_dumbbell(network: &mut Network, root: &Section<'_, '_>, bottleneck: Sect
         back,
         access,
     });
+}
+
+fn read_bottleneck(bottleneck: &Section<'_, '_>, access: &LinkSpec) -> (LinkSpec, LinkSpec) {
+    let access_delays = Nanos(access.delay.0.saturating_mul(4));
+    let delay = read_delay(bottleneck, access_delays);
+    let round_trip = Nanos(delay.0.saturating_mul(2)) + access_delays;
+    let base = LinkSpec {
+        delay,
+        ..LinkSpec::default()
+    };
+    let base = Base {
+        spec: &base,
+        needs_queue: true,
+        round_trip: Some(round_trip),
+    };
+    let forward = links::read(bottleneck, &base);
+    if forward.capacity == Capacity::Unlimited
+        && !bottleneck.has("rate")
+        && !bottleneck.has("trace")
+    {
+        bottleneck.wrong_here("`rate` is missing; write rate = \"10mbit\", or trace = \"FILE\"");
+    }
+    let back = match bottleneck.section("back") {
+        Some(section) => read_back(section, &forward, Some(round_trip)),
+        None => forward.clone(),
+    };
+    bottleneck.finish();
+    (forward, back)
 }
 
 /// The delay of one direction, from `delay` or from the `rtt` of the whole path.

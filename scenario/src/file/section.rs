@@ -171,10 +171,13 @@ impl<'a, 'i> Section<'a, 'i> {
                 format!("[{key}]"),
             )),
             other => {
-                let message = format!(
-                    "a table is needed here, not {}",
-                    with_article(other.type_str())
-                );
+                let message = match is_list_of_tables(other) {
+                    true => format!("there is only one; write [{key}] with single brackets"),
+                    false => format!(
+                        "a table is needed here, not {}",
+                        with_article(other.type_str())
+                    ),
+                };
                 self.wrong(key, message);
                 None
             }
@@ -199,7 +202,7 @@ impl<'a, 'i> Section<'a, 'i> {
                 Some(Section::new(self.source, table, item.span(), title))
             }
             _ => {
-                let message = format!("[[{key}]] comes as tables, each with a head [[{key}]]");
+                let message = format!("there may be several; write [[{key}]] with double brackets");
                 self.source.problem(item.span(), message);
                 None
             }
@@ -280,11 +283,18 @@ impl<'a, 'i> Section<'a, 'i> {
 /// "unknown name `x`", with the nearest one or all.
 pub(super) fn unknown_name<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
     let known: Vec<_> = known.collect();
-    match nearest(name, known.iter().copied()) {
+    match nearest(&name.to_lowercase(), known.iter().copied()) {
         Some(nearest) => format!("there is no `{name}`; did you mean `{nearest}`?"),
         None if known.is_empty() => format!("there is no `{name}`"),
         None => format!("there is no `{name}`; there are: {}", sorted(&known)),
     }
+}
+
+fn is_list_of_tables(value: &DeValue<'_>) -> bool {
+    let is_table = |item: &Value<'_>| item.get_ref().is_table();
+    value
+        .as_array()
+        .is_some_and(|items| items.iter().all(is_table))
 }
 
 pub(super) fn with_article(kind: &str) -> String {
