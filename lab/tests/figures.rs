@@ -120,6 +120,50 @@ fn ebb_uses_an_idle_link_and_yields_to_a_greedy_flow() {
 }
 
 #[test]
+fn an_upload_under_tcp_lp_uses_an_idle_link_and_leaves_a_greedy_flow_its_own() {
+    if !common::is_root("an_upload_under_tcp_lp_uses_an_idle_link_and_leaves_a_greedy_flow_its_own")
+    {
+        return;
+    }
+    let links = [25, 50].map(|delay_ms| LinkParameters {
+        delay_ms,
+        ..LinkParameters::HOME
+    });
+    let mut runs = Vec::new();
+    for link in links {
+        let settled = Question::Alone {
+            settled_from_s: 10.0,
+        };
+        let upload = || flow("lbe", LBE, FlowKind::Greedy);
+        let mut alone = scenario("alone", settled, (0.0, 30.0), vec![upload()]);
+        let be = flow("be", Role::BestEffort, FlowKind::Greedy);
+        let flows = vec![be, upload().starting_at(3.0)];
+        let mut shared = scenario("shared", Question::Kept, (3.0, 30.0), flows);
+        (alone.link, shared.link) = (link, link);
+        let be_alone = shared.alone().unwrap();
+        runs.extend([
+            run(alone, "tcp-lp"),
+            run(shared, "tcp-lp"),
+            run(be_alone, "none"),
+        ]);
+    }
+    for results in run_all(&runs).chunks(3) {
+        let delay_ms = results[0].scenario.link.delay_ms;
+        let alone = measure(&results[0], None);
+        let shared = measure(&results[1], Some(&results[2]));
+        eprintln!("RTT {} ms: {alone:?} {shared:?}", 2 * delay_ms);
+        assert!(
+            value(&alone, "utilisation") >= 0.9,
+            "{delay_ms} ms: {alone:?}"
+        );
+        assert!(
+            value(&shared, "be_kept") >= 0.96,
+            "{delay_ms} ms: {shared:?}"
+        );
+    }
+}
+
+#[test]
 fn an_observing_policy_limits_nothing_until_it_is_switched() {
     if !common::is_root("an_observing_policy_limits_nothing_until_it_is_switched") {
         return;

@@ -74,7 +74,8 @@ Measure scenarios under several policies side by side.
 The link has 10 Mbit/s, RTT 100 ms and a queue of 86 packets. Scenarios: s1 LBE alone, s2 BE at a \
 constant 6 Mbit/s, s3 greedy BE first by 3 s, s3b LBE first by 5 s, s4t1, s4t3, s4t10 BE on and \
 off for 1, 3, 10 s, s5 four LBE flows, s6 as s3 with an LBE sender that uses BBR, s7 as s3 with a \
-queue of 500; and those of the Vulture paper: fig-14, fig-15, fig-17 (-14 and -17 also with \
+queue of 500; for laws of the sending end up1-rtt50, -rtt100 an upload alone, up3-rtt50, -rtt100 greedy \
+BE first by 3 s; and those of the Vulture paper: fig-14, fig-15, fig-17 (-14 and -17 also with \
 `-shrinking`: the receiver's kernel may take window back), table-1-t1, -t3, -t5, \
 -t10, -t30, table-2-n2, -n4, -n8. Shares are of 1; `!` marks disturbed runs.";
 

@@ -202,26 +202,27 @@ fn kind(scenario: &Scenario, flow: &Flow) -> Result<FlowKind, EngineError> {
     })
 }
 
-/// The kernel's own laws keep their names; Ebb's are called "ebb_" and the law's name.
-fn congestion_control(scenario: &Scenario, flow: &Flow) -> Result<String, EngineError> {
-    const BUILT_IN: [&str; 3] = ["reno", "cubic", "bbr"];
-    let refuse = |what| {
-        let instead = "the lab's senders take laws with the values that the kernel has for them";
-        Refusal(scenario).because(what, instead)
-    };
-    let policy = Policy::sender(&flow.sender)
-        .map_err(|error| refuse(format!("flow `{}`: {error}", flow.name)))?;
+/// Laws that the kernel has itself, with its own values.
+const BUILT_IN: [&str; 3] = ["reno", "cubic", "bbr"];
+
+/// Whether the kernel's own law stands for this one.
+pub(super) fn is_built_in(policy: &Policy) -> bool {
     let law = policy.law();
-    if policy != Policy::with_defaults(law) {
-        return Err(refuse(format!(
-            "flow `{}` sets parameters of its sender law: {policy}",
-            flow.name
-        )));
-    }
-    Ok(match BUILT_IN.contains(&law.name) {
-        true => law.name.to_owned(),
-        false => format!("ebb_{}", law.name),
-    })
+    BUILT_IN.contains(&law.name) && *policy == Policy::with_defaults(law)
+}
+
+/// What the sender's socket begins with; Ebb's laws are selected for it by its cgroup.
+fn congestion_control(scenario: &Scenario, flow: &Flow) -> Result<String, EngineError> {
+    let policy = Policy::sender(&flow.sender).map_err(|error| {
+        let what = format!("flow `{}`: {error}", flow.name);
+        Refusal(scenario).because(what, "see 'ebb policies'")
+    })?;
+    let name = if is_built_in(&policy) {
+        policy.law().name
+    } else {
+        "reno"
+    };
+    Ok(name.to_owned())
 }
 
 /// Sets what the kernel can set for a whole path; all flows must agree.

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Carries runs of a scenario out, several at the same time on paths of their own.
+use std::path::PathBuf;
 use std::time::Duration;
 
-use ebb_algorithms::Policy;
+use ebb_algorithms::{Policy, PolicyError};
 use ebb_kernel::AttachOptions;
 use ebb_link::{Class, Nanos};
 use ebb_scenario::{Flow, Interval, Outcome, Scenario};
 
 use super::EngineError;
 use super::outcome::{Measured, outcome};
-use super::plan::{Plan, SharedPath, shared_path};
+use super::plan::{Plan, SharedPath, is_built_in, shared_path};
 use crate::clock::monotonic_now;
 use crate::emulator::{CLIENT_IPV4, EmulatorReport, SERVER_IPV4, Testbed};
 use crate::endpoint::Endpoints;
@@ -69,7 +70,7 @@ type OnPath<'a> = (Job<'a>, &'a SharedPath);
 /// A cgroup with those flows of a run that are under the same policy at the same times.
 struct YieldingGroup {
     run: usize,
-    receiver: String,
+    policy: String,
     during: Vec<Interval>,
     group: Group,
 }
@@ -106,7 +107,8 @@ impl<'a> Wave<'a> {
                     client_address: CLIENT_IPV4.into(),
                     server_address: SERVER_IPV4.into(),
                     port,
-                    receiver_cgroup: group_of(&mut groups, number, flow)?,
+                    receiver_cgroup: receiver_group(&mut groups, number, flow)?,
+                    sender_cgroup: sender_group(&mut groups, number, flow)?,
                     end_s: scenario.duration.as_secs_f64(),
                 });
             }
@@ -183,38 +185,68 @@ fn is_within(parts: &[Interval], time: Nanos) -> bool {
     parts.iter().any(|part| part.contains(time))
 }
 
-fn group_of(
+fn receiver_group(
     groups: &mut Vec<YieldingGroup>,
     run: usize,
     flow: &Flow,
-) -> Result<Option<std::path::PathBuf>, EngineError> {
+) -> Result<Option<PathBuf>, EngineError> {
     let Some(receiver) = &flow.receiver else {
         return Ok(None);
     };
-    let known = groups
-        .iter()
-        .find(|it| it.run == run && it.receiver == *receiver && it.during == flow.during);
-    if let Some(known) = known {
-        return Ok(Some(known.group.directory()));
+    let policy = Policy::receiver(receiver).map_err(|error| unsupported(flow, &error))?;
+    group_of(groups, run, &policy, &flow.during).map(Some)
+}
+
+/// Where Ebb selects the sender's congestion control; none for those that the kernel has.
+fn sender_group(
+    groups: &mut Vec<YieldingGroup>,
+    run: usize,
+    flow: &Flow,
+) -> Result<Option<PathBuf>, EngineError> {
+    if !flow.traffic.is_tcp() {
+        return Ok(None);
     }
-    let policy = Policy::receiver(receiver).map_err(|error| EngineError::Unsupported {
+    let policy = Policy::sender(&flow.sender).map_err(|error| unsupported(flow, &error))?;
+    if is_built_in(&policy) {
+        return Ok(None);
+    }
+    group_of(groups, run, &policy, &[]).map(Some)
+}
+
+fn unsupported(flow: &Flow, error: &PolicyError) -> EngineError {
+    EngineError::Unsupported {
         scenario: flow.name.clone(),
         what: error.to_string(),
         instead: "see 'ebb policies'",
-    })?;
+    }
+}
+
+fn group_of(
+    groups: &mut Vec<YieldingGroup>,
+    run: usize,
+    policy: &Policy,
+    during: &[Interval],
+) -> Result<PathBuf, EngineError> {
+    let text = policy.to_string();
+    let known = groups
+        .iter()
+        .find(|it| it.run == run && it.policy == text && it.during == during);
+    if let Some(known) = known {
+        return Ok(known.group.directory());
+    }
     let options = AttachOptions {
-        observing: !flow.during.is_empty() && !is_within(&flow.during, Nanos::ZERO),
+        observing: !during.is_empty() && !is_within(during, Nanos::ZERO),
         ..AttachOptions::default()
     };
-    let group = Group::attach(&policy, options)?;
+    let group = Group::attach(policy, options)?;
     let directory = group.directory();
     groups.push(YieldingGroup {
         run,
-        receiver: receiver.clone(),
-        during: flow.during.clone(),
+        policy: text,
+        during: during.to_vec(),
         group,
     });
-    Ok(Some(directory))
+    Ok(directory)
 }
 
 fn results(

@@ -2,9 +2,10 @@
 //! A wave: runs that happen at the same time, each on its own path.
 
 use std::os::fd::{AsFd, AsRawFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use ebb_algorithms::Side;
 use ebb_link::{Class, Nanos};
 
 use super::group::Group;
@@ -44,12 +45,11 @@ impl<'a> Wave<'a> {
             .collect::<Result<Vec<_>, _>>()?;
         let mut flows = Vec::new();
         for (number, run) in runs.iter().enumerate() {
-            let cgroup = groups[number].as_ref().map(Group::directory);
             plan_flows(
                 &testbed,
                 number,
                 &run.scenario,
-                cgroup.as_deref(),
+                groups[number].as_ref(),
                 &mut flows,
             );
         }
@@ -113,10 +113,14 @@ fn plan_flows(
     testbed: &Testbed,
     number: usize,
     scenario: &Scenario,
-    cgroup: Option<&Path>,
+    group: Option<&Group>,
     flows: &mut Vec<PlannedFlow>,
 ) {
     let path = testbed.path(number);
+    let cgroup_at = |side: Side, is_yielding: bool| {
+        let group = group.filter(|group| is_yielding && group.side() == side);
+        group.map(Group::directory)
+    };
     for (port, spec) in (FIRST_PORT..).zip(&scenario.flows) {
         let is_yielding = spec.role == Role::LessThanBestEffort;
         if is_yielding {
@@ -129,7 +133,8 @@ fn plan_flows(
             client_address: CLIENT_IPV4.into(),
             server_address: SERVER_IPV4.into(),
             port,
-            receiver_cgroup: cgroup.filter(|_| is_yielding).map(Path::to_owned),
+            receiver_cgroup: cgroup_at(Side::Receiver, is_yielding),
+            sender_cgroup: cgroup_at(Side::Sender, is_yielding),
             end_s: scenario.duration_s,
         });
     }

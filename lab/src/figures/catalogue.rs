@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::figure::Figure;
 use super::paper::{Timing, vulture_scenarios};
-use super::scenario::{MEASURED_S, Scenario, ebb_scenarios};
+use super::scenario::{MEASURED_S, Scenario, ebb_scenarios, upload_scenarios};
 
 /// What a figure is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -81,6 +81,10 @@ pub(super) const CATALOGUE: &[Entry] = &[
     entry("ebb/on-off", "s4t10", "off_used", "BE 10 s on, 10 s off: LBE while off", AtLeast(0.80)),
     entry("ebb/fairness", "s5", "jain", "four LBE flows: Jain's index", AtLeast(0.98)),
     entry("ebb/fairness", "s5", "utilisation", "four LBE flows: share of the link", AtLeast(0.92)),
+    entry("tcp-lp/alone", "up1-rtt50", "utilisation", "upload alone, RTT 50 ms: share of the link over 60 s", AtLeast(0.90)),
+    entry("tcp-lp/alone", "up1-rtt100", "utilisation", "upload alone, RTT 100 ms: share of the link over 60 s", AtLeast(0.90)),
+    entry("tcp-lp/share", "up3-rtt50", "be_kept", "BE greedy, RTT 50 ms: BE beside the upload, of alone", AtLeast(0.96)),
+    entry("tcp-lp/share", "up3-rtt100", "be_kept", "BE greedy, RTT 100 ms: BE beside the upload, of alone", AtLeast(0.96)),
     entry("vulture/fig-13", "fig-14", "window_of_cwnd", "window after the switch, of cwnd before", Paper(1.0)),
     entry("vulture/fig-14", "fig-14", "yield_s", "BE has its 6 Mbit/s again after, s", Paper(0.0)),
     entry("vulture/fig-14", "fig-14", "be_during_mbit_per_s", "BE 6 Mbit/s beside LBE, Mbit/s", Paper(5.58)),
@@ -119,8 +123,8 @@ pub(super) fn all_scenarios(is_quick: bool) -> Vec<Scenario> {
     } else {
         (MEASURED_S, Timing::PAPER)
     };
-    let ebb = ebb_scenarios().into_iter();
-    ebb.map(|scenario| scenario.measured_for(measured_s))
+    let ours = ebb_scenarios().into_iter().chain(upload_scenarios());
+    ours.map(|scenario| scenario.measured_for(measured_s))
         .chain(vulture_scenarios(timing))
         .collect()
 }

@@ -2,7 +2,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ebb_algorithms::Policy;
+use ebb_algorithms::{Policy, PolicyError};
 
 /// What holds the LBE flows of a run back.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub enum PolicyChoice {
     None,
     /// The bottleneck itself, with two strict priorities: the ideal for BE.
     Priority,
-    /// A law.
+    /// A law: at the receivers of the LBE flows, or at their senders.
     Law(Policy),
 }
 
@@ -23,7 +23,7 @@ impl FromStr for PolicyChoice {
         match text {
             "none" => Ok(Self::None),
             "priority" => Ok(Self::Priority),
-            text => Policy::receiver(text).map(Self::Law).map_err(|error| {
+            text => text.parse().map(Self::Law).map_err(|error: PolicyError| {
                 format!("{error}; without a law: none (plain TCP), priority (two queues)")
             }),
         }

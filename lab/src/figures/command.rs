@@ -37,8 +37,8 @@ pub struct CompareArguments {
 /// Arguments of `ebb lab figures`.
 #[derive(Args, Clone, Debug)]
 pub struct FiguresArguments {
-    /// Figures, like `ebb/share` or `vulture/table-1`, or all of a set: `ebb`,
-    /// `vulture`; both sets if none is named
+    /// Figures, like `ebb/share` or `vulture/table-1`, or all of a set: `ebb`, `tcp-lp`,
+    /// `vulture`; all sets if none is named
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// A policy in place of the figures' own; may be given several times
@@ -203,7 +203,7 @@ fn chosen_entries(names: &[String]) -> Result<Vec<Entry>, RunError> {
             let mut known: Vec<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
             known.dedup();
             return Err(RunError::Unknown(format!(
-                "no figure is called `{name}`; there are: ebb, vulture, {}",
+                "no figure is called `{name}`; there are: ebb, tcp-lp, vulture, {}",
                 known.join(", ")
             )));
         }
@@ -248,8 +248,8 @@ mod tests {
             chosen_entries(&names).map(|entries| entries.len())
         };
         assert_eq!(names(&["ebb/alone"]).unwrap(), 2);
-        let (ebb, vulture) = (names(&["ebb"]).unwrap(), names(&["vulture"]).unwrap());
-        assert_eq!(ebb + vulture, names(&[]).unwrap());
+        let sets = ["ebb", "tcp-lp", "vulture"].map(|set| names(&[set]).unwrap());
+        assert_eq!(sets.iter().sum::<usize>(), names(&[]).unwrap());
         let error = names(&["ebb/alon"]).unwrap_err().to_string();
         assert!(
             error.contains("`ebb/alon`") && error.contains("ebb/alone"),

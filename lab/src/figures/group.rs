@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ebb_algorithms::Policy;
+use ebb_algorithms::{Policy, Side};
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment};
 
@@ -18,6 +18,7 @@ const PREFIX: &str = "ebb-lab-";
 /// A cgroup under a policy; removed when dropped.
 pub(crate) struct Group {
     policy: String,
+    side: Side,
     cgroup: Cgroup,
     attachment: Option<Attachment>,
 }
@@ -57,12 +58,18 @@ impl Group {
         let cgroup = home.create_child(&name).map_err(failed)?;
         let mut group = Self {
             policy: policy.to_string(),
+            side: policy.law().side(),
             cgroup,
             attachment: None,
         };
         let attachment = Attachment::attach(&group.cgroup, policy, options).map_err(failed)?;
         group.attachment = Some(attachment);
         Ok(group)
+    }
+
+    /// At which end of a flow the socket is to be in the cgroup.
+    pub(crate) fn side(&self) -> Side {
+        self.side
     }
 
     /// As the worker sees it: the hierarchy may be mounted for this process only.

@@ -12,6 +12,7 @@ pub fn measure(run: &RunResult, alone: Option<&RunResult>) -> Vec<(&'static str,
         Question::Alone { settled_from_s } => measure_alone(run, settled_from_s),
         Question::Constant => measure_constant(run, alone),
         Question::Share => measure_share(run),
+        Question::Kept => measure_kept(run, alone),
         Question::OnOff => measure_on_off(run, alone),
         Question::Fairness => measure_fairness(run),
         Question::Periods { from_s, to_s } => measure_periods(run, from_s, to_s),
@@ -72,6 +73,15 @@ fn measure_share(run: &RunResult) -> Values {
         ("utilisation", (be + lbe) / max_goodput(run)),
         ("queue_ms", run.queue.waiting_ms),
     ]
+}
+
+fn measure_kept(run: &RunResult, alone: Option<&RunResult>) -> Values {
+    let mut values = measure_share(run);
+    values.extend(alone.map(|alone| {
+        let be = |run| measured(run, Role::BestEffort);
+        ("be_kept", be(run) / be(alone))
+    }));
+    values
 }
 
 /// As the paper has it: the mean over the periods of each period's goodput.

@@ -56,6 +56,8 @@ pub enum Question {
     Constant,
     /// How a greedy BE flow and an LBE flow share the link.
     Share,
+    /// The same, and what BE keeps of what it has alone.
+    Kept,
     /// What a BE flow that comes and goes keeps, and who uses its pauses.
     OnOff,
     /// How several LBE flows share the link.
@@ -251,6 +253,31 @@ fn several(count: u8) -> Scenario {
     });
     let title = format!("{count} LBE flows, 2 s apart");
     scenario("s5", &title, flows.collect(), Question::Fairness)
+}
+
+/// The scenarios of sender laws, on links of RTT 50 and 100 ms: a flow alone, and beside a
+/// greedy one that was there first. The flow is an upload, seen from the end that sends it.
+pub(super) fn upload_scenarios() -> Vec<Scenario> {
+    let settled = Question::Alone {
+        settled_from_s: 20.0,
+    };
+    let both = [25, 50].map(|delay_ms| {
+        let rtt_ms = 2 * delay_ms;
+        let name = format!("up1-rtt{rtt_ms}");
+        let mut alone = scenario(
+            &name,
+            "one yielding upload alone",
+            vec![yielding()],
+            settled,
+        );
+        let name = format!("up3-rtt{rtt_ms}");
+        let mut shared = be_first(&name, "greedy BE first by 3 s, yielding upload", "cubic");
+        shared.question = Question::Kept;
+        alone.link.delay_ms = delay_ms;
+        shared.link.delay_ms = delay_ms;
+        [alone, shared]
+    });
+    both.into_iter().flatten().collect()
 }
 
 /// The scenarios of the law `ebb`.

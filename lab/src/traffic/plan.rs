@@ -28,6 +28,8 @@ pub struct PlannedFlow {
     pub port: u16,
     /// The receiver's socket is created in this cgroup.
     pub receiver_cgroup: Option<PathBuf>,
+    /// The sender's socket, a listener's too, is created in this cgroup.
+    pub sender_cgroup: Option<PathBuf>,
     /// The end of this flow's experiment, from the epoch.
     pub end_s: f64,
 }

@@ -19,17 +19,17 @@ pub(super) struct TcpFlow {
 }
 
 impl TcpFlow {
-    /// Makes the sockets, each in its namespace, the receiver's in its cgroup.
+    /// Makes the sockets, each in its namespace and its cgroup.
     pub(super) fn prepare(
         plan: &PlannedFlow,
         bin_us: u64,
         maker: &SocketMaker,
     ) -> Result<Self, TrafficError> {
         let name = &plan.spec.name;
-        let cgroup = plan.receiver_cgroup.as_deref();
+        let (sender, receiver) = (&plan.sender_cgroup, &plan.receiver_cgroup);
         let (server_cgroup, client_cgroup) = match plan.spec.direction {
-            Direction::Download => (None, cgroup),
-            Direction::Upload => (cgroup, None),
+            Direction::Download => (sender.as_deref(), receiver.as_deref()),
+            Direction::Upload => (receiver.as_deref(), sender.as_deref()),
         };
         let listener = maker
             .make_in(&plan.server_namespace, server_cgroup, || {
