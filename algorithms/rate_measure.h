@@ -51,7 +51,7 @@ struct ebb_rate_params {
 struct ebb_rate_measure {
 	/* The estimator. */
 	u64 bytes_per_s;     /* R */
-	u64 period_since_us; /* start of the period under way; may lie ahead */
+	u64 period_since_us; /* start of the period under way, or when it may start */
 	u64 period_bytes;
 	u64 rtt_seen_at_us;
 	u32 srtt_us; /* 0: none yet */
@@ -65,7 +65,8 @@ struct ebb_rate_measure {
 	u8 has_tsecr;
 	u8 has_rate; /* R is of periods since the last adjustment */
 	u8 has_begun;
-	u8 reserved[5];
+	u8 is_waiting; /* the period starts behind the next segment */
+	u8 reserved[4];
 };
 
 /* ---- round trips ---- */
@@ -177,6 +178,7 @@ EBB_INLINE u64 ebb_rate_period_us(const struct ebb_rate_measure *m, u64 now_us, 
 EBB_INLINE void ebb_rate_restart(struct ebb_rate_measure *m, u64 from_us)
 {
 	m->period_since_us = from_us;
+	m->is_waiting = 1;
 	m->period_bytes = 0;
 	m->has_rate = 0;
 }
@@ -189,6 +191,11 @@ EBB_INLINE u8 ebb_rate_take_bytes(struct ebb_rate_measure *m, const struct ebb_s
 
 	if (segment->now_us < m->period_since_us)
 		return 0;
+	if (m->is_waiting) {
+		m->period_since_us = segment->now_us;
+		m->is_waiting = 0;
+		return 0;
+	}
 	m->period_bytes = ebb_min(m->period_bytes + segment->payload_bytes, 1ull << 40);
 	if (!elapsed_us || elapsed_us < period_us)
 		return 0;
