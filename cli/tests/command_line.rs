@@ -99,7 +99,7 @@ fn attach_and_detach_ask_what_to_act_on() {
 fn policies_lists_every_law_and_the_same_as_json() {
     let ebb = Ebb::new();
     let text = ebb.says(["policies"]);
-    assert!(text.starts_with("ebb (the default): "), "{text}");
+    assert!(text.starts_with("ebb (the default), receiver: "), "{text}");
     let laws: serde_json::Value = serde_json::from_str(&ebb.says(["policies", "--json"])).unwrap();
     let laws = laws.as_array().unwrap();
     assert_eq!(laws.len(), ebb_algorithms::laws().len());
@@ -127,7 +127,8 @@ fn policies_lists_every_law_and_the_same_as_json() {
 #[test]
 fn policies_of_a_law_are_its_own_and_an_unknown_law_is_answered_with_the_nearest() {
     let ebb = Ebb::new();
-    assert!(ebb.says(["policies", "vulture"]).starts_with("vulture: "));
+    let vulture = ebb.says(["policies", "vulture"]);
+    assert!(vulture.starts_with("vulture, receiver: "), "{vulture}");
     let output = ebb.output(["policies", "vultur"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
