@@ -33,7 +33,7 @@ pub struct Options<'a> {
 /// What a run cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Events that were handled: packets that reached the end of a link, timers.
+    /// Events that were handled: packets that reached the end of a link, and timers.
     pub events: u64,
 }
 

@@ -11,7 +11,7 @@ use crate::schedule::Entity;
 use crate::{Error, Host};
 
 /// So many events at one instant are no progress: packets run around in no time.
-const MAX_EVENTS_AT_ONCE: u64 = 20_000_000;
+const MAX_EVENTS_AT_ONCE: u64 = 10_000_000;
 
 /// The network and the applications, one for each flow.
 pub(crate) struct Simulation<'a> {
@@ -36,14 +36,19 @@ impl Simulation<'_> {
                 events_before = network.events;
                 network.now = at;
             }
-            network.events += 1;
             if network.events - events_before > MAX_EVENTS_AT_ONCE {
                 return Err(Error::NoProgress { at });
             }
             match entity {
                 Entity::Link(place) => self.wake_link(place),
-                Entity::Endpoint(place) => self.wake_endpoint(place),
-                Entity::Flow(place) => self.wake_flow(place),
+                Entity::Endpoint(place) => {
+                    network.events += 1;
+                    self.wake_endpoint(place);
+                }
+                Entity::Flow(place) => {
+                    network.events += 1;
+                    self.wake_flow(place);
+                }
                 Entity::Sampler => {
                     self.settle_links();
                     read(&mut self.network);
@@ -96,6 +101,7 @@ impl Simulation<'_> {
     #[inline]
     fn pass_on(&mut self, place: u32, delivery: Delivery<Box<Parcel>>) {
         let network = &mut self.network;
+        network.events += 1;
         let waited = delivery.waited();
         if let Some(meter) = &mut network.ports[place as usize].meter {
             meter.waited.add(network.clock.open(), waited);
