@@ -2,6 +2,8 @@
 //! docs/scenarios.md is complete.
 use std::path::Path;
 
+use ebb_scenario::{Scenario, TcpOptions};
+
 #[test]
 fn every_key_that_is_read_is_documented() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -58,4 +60,44 @@ fn keys_of(source: &str) -> Vec<String> {
     keys.sort();
     keys.dedup();
     keys
+}
+
+#[test]
+fn defaults_of_tcp_are_documented_as_they_are() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let documentation = std::fs::read_to_string(here.join("../docs/scenarios.md")).unwrap();
+    let (_, table) = documentation
+        .split_once("| key | linux | paper | what |\n")
+        .unwrap();
+    let rows = table
+        .lines()
+        .skip(1)
+        .take_while(|line| line.starts_with('|'));
+    let mut count = 0;
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let key = cells[1].trim_matches('`');
+        for (profile, value) in [("linux", cells[2]), ("paper", cells[3])] {
+            let value = value.trim_matches('`');
+            if value.is_empty() {
+                continue;
+            }
+            count += 1;
+            assert!(
+                tcp(profile, &format!("{key} = {value}")) == tcp(profile, ""),
+                "{key} = {value} is not the default of {profile}"
+            );
+        }
+    }
+    assert!(count > 40, "only {count} values were found");
+}
+
+/// TCP with this profile and this line besides.
+fn tcp(profile: &str, line: &str) -> TcpOptions {
+    let text = format!(
+        "duration = \"1s\"\n[bottleneck]\nrate = \"1mbit\"\nqueue = 5\n\
+         [tcp]\nprofile = \"{profile}\"\n{line}\n[[flow]]\nname = \"one\"\n"
+    );
+    let scenario = Scenario::parse("try.toml", &text, Path::new(""));
+    scenario.unwrap_or_else(|error| panic!("{error}")).flows[0].tcp
 }
