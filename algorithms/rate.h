@@ -16,7 +16,7 @@
  *    flag D says.
  * 4. When the window shrinks in step 5 the delay is reset, as its arithmetic assumes, and
  *    D is cleared.
- * 5. The window is at most four times what T needs: a flow that its sender or the path
+ * 5. The window is at most twice what T needs: a flow that its sender or the path
  *    limits does not gather a window that would burst later.
  * 6. The delay grows by 100 ms at once at the most, so that the sender's timer can
  *    follow, and never exceeds most_delay_us.
@@ -35,7 +35,7 @@
 /* [DELAYLAWS §rate] Greatest growth of the delay at once. */
 #define EBB_RATE_DELAY_STEP_US 100000u
 /* [DELAYLAWS §rate] The window, in windows that the target needs, at the most. */
-#define EBB_RATE_MOST_WINDOWS 4u
+#define EBB_RATE_MOST_WINDOWS 2u
 /* [BWSS §III.A] Half a segment, for rounding. */
 #define EBB_RATE_HALF_X1024 512u
 

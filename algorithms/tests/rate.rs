@@ -213,7 +213,7 @@ fn difference_3_a_window_of_one_segment_is_helped_by_the_delay_at_once() {
 fn difference_5_a_flow_that_something_else_limits_gathers_no_window() {
     let mut hand = Hand::new("rate");
     hand.arrive(200, 60_000);
-    assert_eq!(hand.window(), 40);
+    assert_eq!(hand.window(), 20);
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn frequent_losses_stretch_the_period_to_two_fifths_of_their_interval() {
         let mut changes = Vec::new();
         let mut before = hand.window();
         let mut next_hole_us = hand.now_us + 50_000;
-        while changes.len() < 6 {
+        while changes.len() < 3 {
             if hand.now_us >= next_hole_us {
                 hand.next_byte += MSS;
                 next_hole_us += hole_every_ms * 1000;
