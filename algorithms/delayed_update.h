@@ -18,15 +18,20 @@
  *    the network is seen to be free.
  * 5. A decrease ends slow start (ends_slow_start); the paper shows no other way out of it
  *    than a loss.
- * 6. While the window is held, the clock of a law that has one goes on (stops_clock=0).
- * 7. The first average RTT has risen from zero; otherwise the paper's slow start would get
+ * 6. A decrease is a loss to the law inside, so that cubic starts a new curve below it and
+ *    does not undo it at once (restarts_law=0: the law is not told).
+ * 7. The flag holds the average RTT of a period against that period's own extremes, which
+ *    gives the paper's queues; against those of the connection (flag_rule=0) one large RTT
+ *    early on would let queues of half its size stand.
+ * 8. While the window is held, the clock of a law that has one goes on (stops_clock=0).
+ * 9. The first average RTT has risen from zero; otherwise the paper's slow start would get
  *    further than its queues show (first_rule=1 knows no rise then).
- * 8. A loss forgets the period, the last average and both flags, but not the least and
+ * 10. A loss forgets the period, the last average and both flags, but not the least and
  *    greatest RTT (forgets_rtts=1 does).
- * 9. The window is not lowered below two segments, nor while the host repairs a loss.
- * 10. After an idle time all but the least and the greatest RTT begins anew.
- * 11. The paper never forgets these two, and so would hold the window for ever on a path
- *    that has become longer; rtt_memory_s bounds that.
+ * 11. The window is not lowered below two segments, nor while the host repairs a loss.
+ * 12. After an idle time all but the least and the greatest RTT begins anew.
+ * 13. The paper never forgets these two, and so takes a path that has become longer for
+ *    congested; rtt_memory_s bounds that.
  *
  * Domain: that of the law inside; RTT below 1 h.
  */
@@ -47,32 +52,41 @@
 #define EBB_DELAYED_FIRST_ZERO 0u    /* 0: RTTs rise */
 #define EBB_DELAYED_FIRST_NOTHING 1u /* nothing: they do not */
 
+/* flag_rule: what the average RTT is held against, half way between the extremes of */
+#define EBB_DELAYED_FLAG_CONNECTION 0u /* the connection */
+#define EBB_DELAYED_FLAG_PERIOD 1u     /* the period */
+
 /* [CUBICPLUS §3.3] Least window that a decrease leaves: two segments, our choice. */
 #define EBB_DELAYED_LEAST_PKTS 2u
 
-#define EBB_DELAYED_UPDATE_PARAMS(P)                                                          \
-	P(period_us, 100000, 1, 60000000, "us", "[CUBICPLUS §4.1]",                           \
-	  "period: how often congestion is judged; 200000 in the paper's scenario II")        \
-	P(threshold_us, 30000, 0, 60000000, "us", "[CUBICPLUS §4.1]",                         \
-	  "threshold: a smaller change of RTT ends mild congestion; 600 in scenario II")      \
-	P(theta_x1024, 922, 64, 1024, "1/1024", "[CUBICPLUS §4.1]",                           \
-	  "theta = 0.9: what serious congestion leaves of the window")                        \
-	P(mild_x1000, 990, 0, 1000, "1/1000", "[CUBICPLUS §3.2]",                             \
-	  "utilisation U from which on rising RTTs mean congestion")                          \
-	P(rtt_slack_us, 0, 0, 1000000, "us", "[CUBICPLUS §3.2]",                              \
-	  "an RTT that is longer than the least one by so much is still the least one")       \
-	P(serious_rule, EBB_DELAYED_SERIOUS_RISING, 0, 1, "choice", "[CUBICPLUS §3.4]",       \
-	  "serious congestion: 0 U = 1 and rising RTTs, 1 U = 1")                             \
-	P(timer_rule, EBB_DELAYED_TIMER_BOTH, 0, 1, "choice", "[CUBICPLUS §3.3]",             \
-	  "the suspend timer runs in 0 any congestion, 1 serious congestion only")            \
-	P(first_rule, EBB_DELAYED_FIRST_ZERO, 0, 1, "choice", "[CUBICPLUS §3.2]",             \
-	  "the average RTT before the first one is 0 zero, 1 unknown: RTTs do not rise")      \
-	P(ends_slow_start, 1, 0, 1, "flag", "[CUBICPLUS §3.4]", "a decrease ends slow start") \
-	P(stops_clock, 0, 0, 1, "flag", "[CUBICPLUS §3.4]",                                   \
-	  "the clock of the law inside stops while its window is held")                       \
-	P(forgets_rtts, 0, 0, 1, "flag", "[CUBICPLUS §3.4]",                                  \
-	  "a loss makes it forget the least and the greatest RTT")                            \
-	P(rtt_memory_s, 0, 0, 1000000, "s", "[CUBICPLUS §3.4]",                               \
+#define EBB_DELAYED_UPDATE_PARAMS(P)                                                            \
+	P(period_us, 100000, 1, 60000000, "us", "[CUBICPLUS §4.1]",                             \
+	  "period: how often congestion is judged; 200000 in the paper's scenario II")          \
+	P(threshold_us, 30000, 0, 60000000, "us", "[CUBICPLUS §4.1]",                           \
+	  "threshold: a smaller change of RTT ends mild congestion; 600 in scenario II")        \
+	P(theta_x1024, 922, 64, 1024, "1/1024", "[CUBICPLUS §4.1]",                             \
+	  "theta = 0.9: what serious congestion leaves of the window")                          \
+	P(mild_x1000, 990, 0, 1000, "1/1000", "[CUBICPLUS §3.2]",                               \
+	  "utilisation U from which on rising RTTs mean congestion")                            \
+	P(rtt_slack_us, 0, 0, 1000000, "us", "[CUBICPLUS §3.2]",                                \
+	  "an RTT that is longer than the least one by so much is still the least one")         \
+	P(serious_rule, EBB_DELAYED_SERIOUS_RISING, 0, 1, "choice", "[CUBICPLUS §3.4]",         \
+	  "serious congestion: 0 U = 1 and rising RTTs, 1 U = 1")                               \
+	P(timer_rule, EBB_DELAYED_TIMER_BOTH, 0, 1, "choice", "[CUBICPLUS §3.3]",               \
+	  "the suspend timer runs in 0 any congestion, 1 serious congestion only")              \
+	P(first_rule, EBB_DELAYED_FIRST_ZERO, 0, 1, "choice", "[CUBICPLUS §3.2]",               \
+	  "the average RTT before the first one is 0 zero, 1 unknown: RTTs do not rise")        \
+	P(flag_rule, EBB_DELAYED_FLAG_PERIOD, 0, 1, "choice", "[CUBICPLUS §3.4]",               \
+	  "least and greatest RTT that the average is held against: 0 of the connection, 1 of " \
+	  "the period")                                                                         \
+	P(ends_slow_start, 1, 0, 1, "flag", "[CUBICPLUS §3.4]", "a decrease ends slow start")   \
+	P(restarts_law, 1, 0, 1, "flag", "[CUBICPLUS §3.4]",                                    \
+	  "a decrease is a loss to the law inside, but for the window that it leaves")          \
+	P(stops_clock, 0, 0, 1, "flag", "[CUBICPLUS §3.4]",                                     \
+	  "the clock of the law inside stops while its window is held")                         \
+	P(forgets_rtts, 0, 0, 1, "flag", "[CUBICPLUS §3.4]",                                    \
+	  "a loss makes it forget the least and the greatest RTT")                              \
+	P(rtt_memory_s, 0, 0, 1000000, "s", "[CUBICPLUS §3.4]",                                 \
 	  "the least and the greatest RTT are of at most so long; 0: of the connection")
 
 struct ebb_delayed_update_params {
@@ -90,11 +104,13 @@ struct ebb_delayed_update {
 	u32 min_rtt_us;      /* of the connection; 0: none */
 	u32 max_rtt_us;      /* of the connection */
 	u32 last_average_us; /* average RTT of the last period; 0: none */
+	u32 period_min_us;   /* of the period */
+	u32 period_max_us;
 	u32 reserved;
 	u8 has_period;
 	u8 is_suspended; /* suspend_flag */
 	u8 is_timed;     /* the suspend timer runs */
-	u8 is_long;      /* flag: RTTs are in the upper half of what they have been */
+	u8 is_long;      /* flag: RTTs are in the upper half of their range */
 	u8 reserved2[4];
 };
 
@@ -110,6 +126,8 @@ EBB_INLINE void ebb_delayed_update_begin_period(struct ebb_delayed_update *updat
 	update->rtt_sum_us = 0;
 	update->samples = 0;
 	update->least_samples = 0;
+	update->period_min_us = ~0u;
+	update->period_max_us = 0;
 }
 
 /* After a loss, a time-out or an idle time [CUBICPLUS §3.4]. */
@@ -138,6 +156,8 @@ EBB_INLINE void ebb_delayed_update_sample(struct ebb_delayed_update *update, u32
 		update->min_rtt_us = rtt_us;
 	}
 	update->max_rtt_us = (u32)ebb_max(update->max_rtt_us, rtt_us);
+	update->period_min_us = (u32)ebb_min(update->period_min_us, rtt_us);
+	update->period_max_us = (u32)ebb_max(update->period_max_us, rtt_us);
 	if (rtt_us <= (u64)update->min_rtt_us + params->rtt_slack_us)
 		update->least_samples++;
 	update->samples++;
@@ -177,7 +197,11 @@ EBB_INLINE u32 ebb_delayed_update_judge(struct ebb_delayed_update *update,
 			update, ack, is_serious || params->timer_rule == EBB_DELAYED_TIMER_BOTH);
 	else if (!is_used && change_us < params->threshold_us)
 		update->is_suspended = 0;
-	update->is_long = 2 * average_us > (u64)update->min_rtt_us + update->max_rtt_us;
+	if (params->flag_rule == EBB_DELAYED_FLAG_CONNECTION)
+		update->is_long = 2 * average_us > (u64)update->min_rtt_us + update->max_rtt_us;
+	else
+		update->is_long =
+			2 * average_us > (u64)update->period_min_us + update->period_max_us;
 	update->last_average_us = (u32)average_us;
 	ebb_delayed_update_begin_period(update, ack->now_us);
 	return is_serious ? EBB_DELAYED_LOWER : EBB_DELAYED_HOLD;
@@ -221,8 +245,8 @@ EBB_INLINE void ebb_delayed_update_lower(struct ebb_sender_window *window,
 		window->ssthresh_pkts = (u32)ebb_min(window->ssthresh_pkts, window->cwnd_pkts);
 }
 
-/* The time since the last acknowledgement, as the law inside is told of idle times. */
-EBB_INLINE void ebb_delayed_update_pause(const struct ebb_delayed_update *update,
+/* An event of now for the law inside: a loss, or the time since the last acknowledgement. */
+EBB_INLINE void ebb_delayed_update_event(const struct ebb_delayed_update *update,
 					 const struct ebb_sender_ack *ack,
 					 struct ebb_sender_event *event)
 {
@@ -280,20 +304,22 @@ EBB_INLINE void ebb_delayed_update_pause(const struct ebb_delayed_update *update
 					    const struct ebb_##plus##_params *params)          \
 	{                                                                                      \
 		u32 verdict = ebb_delayed_update_on_ack(&state->update, ack, &params->update); \
-		struct ebb_sender_event pause;                                                 \
+		struct ebb_sender_event event;                                                 \
                                                                                                \
 		if (verdict == EBB_DELAYED_LET) {                                              \
 			ebb_##law_name##_on_ack(&state->law_name, ack, &params->law_name);     \
 			state->window = state->law_name.window;                                \
 		} else {                                                                       \
 			ebb_sender_follow(&state->window, ack->cwnd_pkts, ack->ssthresh_pkts); \
+			ebb_delayed_update_event(&state->update, ack, &event);                 \
 			if (verdict == EBB_DELAYED_LOWER)                                      \
 				ebb_delayed_update_lower(&state->window, &params->update);     \
-			if (params->update.stops_clock) {                                      \
-				ebb_delayed_update_pause(&state->update, ack, &pause);         \
-				ebb_##law_name##_on_idle(&state->law_name, &pause,             \
+			if (verdict == EBB_DELAYED_LOWER && params->update.restarts_law)       \
+				ebb_##law_name##_on_loss(&state->law_name, &event,             \
 							 &params->law_name);                   \
-			}                                                                      \
+			else if (params->update.stops_clock)                                   \
+				ebb_##law_name##_on_idle(&state->law_name, &event,             \
+							 &params->law_name);                   \
 		}                                                                              \
 		state->update.last_ack_us = ack->now_us;                                       \
 	}                                                                                      \
