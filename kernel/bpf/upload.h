@@ -188,7 +188,7 @@ EBB_INLINE void ebb_apply(struct tcp_sock *tp, struct ebb_upload *upload)
 	tp->snd_ssthresh = ebb_ssthresh_of(window);
 }
 
-/* The law on an acknowledgement, for the verifier a function of its own: checked once. */
+/* The law on an acknowledgement: a function of its own, which the verifier checks once. */
 __attribute__((noinline)) int ebb_law_ack(struct ebb_upload *upload)
 {
 	u32 order;

@@ -17,6 +17,28 @@ const NON_RESTRICTED: u32 = 1;
 const NEEDS_ECN: u32 = 2;
 /// The tables of the object, for laws without full control and with it.
 const TABLES: [&str; 2] = ["ebb_ordinary", "ebb_in_control"];
+/// The hooks of each of them.
+const PROGRAMS: [&[&str]; 2] = [
+    &[
+        "ebb_pkts_acked",
+        "ebb_cong_avoid",
+        "ebb_ssthresh",
+        "ebb_set_state",
+        "ebb_cwnd_event",
+        "ebb_undo_cwnd",
+        "ebb_init",
+        "ebb_done",
+    ],
+    &[
+        "ebb_cong_control",
+        "ebb_ssthresh",
+        "ebb_set_state",
+        "ebb_cwnd_event",
+        "ebb_undo_cwnd",
+        "ebb_init",
+        "ebb_done",
+    ],
+];
 /// Policies that can have the same sender law at the same time.
 const LETTERS: &str = "123456789abcdefghijklmnopqrstuvwxyz";
 
@@ -81,6 +103,11 @@ pub(crate) fn with_free_name<T>(
     Err(Error::NameTaken {
         name: last.unwrap_or_else(|| format!("ebb?_{}", in_kernel(law))),
     })
+}
+
+/// The programs that run a sender law.
+pub(crate) fn programs_of(law: &LawInfo) -> &'static [&'static str] {
+    PROGRAMS[usize::from(law.has_full_control())]
 }
 
 /// All congestion controls of this kernel.

@@ -164,7 +164,7 @@ fn judge(facts: &Facts) -> Features {
             None => Presence::Unknown,
             Some(found) => presence(found.contains(program.key)),
         },
-        is_required: true,
+        is_required: program.is_required,
         detail: program.detail.to_owned(),
         remedy: KERNEL_CONFIG,
     }));
@@ -268,38 +268,51 @@ struct Kind {
     key: &'static str,
     name: &'static str,
     detail: &'static str,
+    is_required: bool,
     is_supported: fn() -> bool,
 }
 
-const PROGRAMS: [Kind; 5] = [
+const PROGRAMS: [Kind; 6] = [
     Kind {
         key: "cgroup-skb",
         name: "eBPF programs on a cgroup's packets",
         detail: "tells the law of each arriving segment",
+        is_required: true,
         is_supported: || ProgramType::CgroupSkb.is_supported().unwrap_or(false),
     },
     Kind {
         key: "sock-ops",
         name: "eBPF programs on TCP events",
         detail: "sets the window",
+        is_required: true,
         is_supported: || ProgramType::SockOps.is_supported().unwrap_or(false),
     },
     Kind {
         key: "cgroup-sock",
         name: "eBPF programs on new sockets",
         detail: "follows chosen processes (ebb attach PID)",
+        is_required: true,
         is_supported: || ProgramType::CgroupSock.is_supported().unwrap_or(false),
+    },
+    Kind {
+        key: "struct-ops",
+        name: "congestion controls in eBPF (Linux 6.4)",
+        detail: "run sender laws (--upload-policy, ebb laws)",
+        is_required: false,
+        is_supported: || ProgramType::StructOps.is_supported().unwrap_or(false),
     },
     Kind {
         key: "socket-storage",
         name: "eBPF storage in sockets",
         detail: "keeps each connection's state",
+        is_required: true,
         is_supported: || MapType::SkStorage.is_supported().unwrap_or(false),
     },
     Kind {
         key: "ring-buffer",
         name: "eBPF ring buffers",
         detail: "record traces",
+        is_required: true,
         is_supported: || MapType::RingBuf.is_supported().unwrap_or(false),
     },
 ];

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Receiver laws on a stock Linux kernel, without patch or module.
+//! Laws on a stock Linux kernel, without patch or module.
 //!
 //! [`Attachment::attach`] puts the TCP connections of a [`cgroup::Cgroup`] under a
-//! policy: eBPF programs tell the law of every arriving data segment and ask it for the
-//! window before every outgoing one. Nothing else on the machine changes, no packet is
+//! policy. Of a receiver law, eBPF programs tell it of every arriving data segment and ask
+//! it for the window before every outgoing one; a sender law becomes the connections'
+//! congestion control ([`LoadedLaws`] lets programs select one themselves). Nothing else on the machine changes, no packet is
 //! dropped or rewritten. [`features::probe`] tells what this machine can do.
 //!
 //! ```no_run

@@ -107,6 +107,8 @@ pub(crate) struct Programs {
     trace: OwnedFd,
     /// The governed connections.
     flows: OwnedFd,
+    /// The hooks of a sender law.
+    law_hooks: Vec<(&'static str, OwnedFd)>,
     /// Keeps a sender law selectable.
     registration: Option<Registration>,
     pub(crate) control: ControlMapping,
@@ -157,6 +159,9 @@ impl Programs {
             if let Some(policy) = policy {
                 programs.control.initialise(policy, false, false);
             }
+            for hook in congestion::programs_of(law) {
+                programs.law_hooks.push((hook, program(&object, hook)?));
+            }
             programs.registration = Some(Registration::of(&mut object, law, name)?);
         }
         Ok(programs)
@@ -179,6 +184,7 @@ impl Programs {
             counters: map(object, "ebb_counters")?,
             trace: map(object, "ebb_trace")?,
             flows: map(object, flows_map(side))?,
+            law_hooks: Vec::new(),
             registration: None,
             control: ControlMapping::of(map(object, CONTROL_MAP)?)?,
         })
@@ -270,12 +276,21 @@ impl Programs {
 
     /// Nanoseconds and calls of each hook while the kernel keeps statistics.
     pub(crate) fn run_times(&self) -> Result<Vec<RunTime>> {
+        let law_hooks = self
+            .law_hooks
+            .iter()
+            .map(|(name, hook)| (*name, hook.as_fd()));
         self.hooks()
-            .map(|(hook, program)| {
-                let info = sys::program_info(program)
-                    .map_err(|source| program_error(hook, "ask about", source))?;
+            .map(|(hook, program)| (hook.program_name(), program))
+            .chain(law_hooks)
+            .map(|(name, program)| {
+                let info = sys::program_info(program).map_err(|source| Error::Program {
+                    what: name.to_owned(),
+                    action: "ask about",
+                    source,
+                })?;
                 Ok(RunTime {
-                    program: hook.program_name(),
+                    program: name,
                     id: info.id,
                     total_ns: info.run_time_ns,
                     calls: info.run_count,
