@@ -19,6 +19,12 @@ mod setting;
 mod tcp;
 mod traffic;
 
+/// What other TOML files of Ebb are read with, so that their mistakes are told alike.
+pub mod reading {
+    pub use crate::file::section::{Section, Source, Value, unknown_name, with_article};
+    pub use crate::file::value::FromValue;
+}
+
 pub use error::{Problem, ScenarioError};
 pub use flow::Flow;
 pub use outcome::{

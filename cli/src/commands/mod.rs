@@ -9,6 +9,7 @@ pub mod lab;
 pub mod laws;
 pub mod man;
 pub mod policies;
+pub mod reproduce;
 pub mod run;
 pub mod sim;
 pub mod status;
@@ -29,6 +30,7 @@ pub enum Command {
     Demo(demo::Demo),
     Lab(lab::Lab),
     Sim(sim::Sim),
+    Reproduce(reproduce::Reproduce),
     Man(man::Man),
 }
 
@@ -45,6 +47,7 @@ impl Command {
             Self::Laws(command) => command.execute().map(|()| 0),
             Self::Lab(command) => command.execute(),
             Self::Sim(command) => command.execute().map(|()| 0),
+            Self::Reproduce(command) => command.execute().map(|()| 0),
             Self::Demo(command) => command.execute().map(|()| 0),
             Self::Man(command) => command.execute().map(|()| 0),
         }

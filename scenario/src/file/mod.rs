@@ -6,10 +6,10 @@ mod links;
 mod network;
 mod queues;
 mod routes;
-mod section;
+pub(crate) mod section;
 mod tcp;
 mod traffic;
-mod value;
+pub(crate) mod value;
 
 use std::path::Path;
 

@@ -12,11 +12,13 @@ use super::value::FromValue;
 use crate::Problem;
 
 /// A value and where it stands.
-pub(super) type Value<'i> = Spanned<DeValue<'i>>;
+pub type Value<'i> = Spanned<DeValue<'i>>;
 
 /// The text that is read, and what was found wrong in it so far.
-pub(super) struct Source<'a> {
+pub struct Source<'a> {
+    /// Its name, for messages.
     pub file: &'a str,
+    /// The text.
     pub text: &'a str,
     /// Where files are that the text names.
     pub folder: &'a Path,
@@ -24,6 +26,7 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
+    /// A text in which nothing was found wrong yet.
     pub fn new(file: &'a str, text: &'a str, folder: &'a Path) -> Self {
         Self {
             file,
@@ -68,7 +71,8 @@ impl<'a> Source<'a> {
 }
 
 /// One table. Broken values are noted and then count as not given.
-pub(super) struct Section<'a, 'i> {
+pub struct Section<'a, 'i> {
+    /// The text that it is part of.
     pub source: &'a Source<'a>,
     table: &'a DeTable<'i>,
     span: Range<usize>,
@@ -78,6 +82,7 @@ pub(super) struct Section<'a, 'i> {
 }
 
 impl<'a, 'i> Section<'a, 'i> {
+    /// A table at these bytes of the text, with the title that messages call it by.
     pub fn new(
         source: &'a Source<'a>,
         table: &'a DeTable<'i>,
@@ -281,7 +286,7 @@ impl<'a, 'i> Section<'a, 'i> {
 }
 
 /// "unknown name `x`", with the nearest one or all.
-pub(super) fn unknown_name<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
+pub fn unknown_name<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
     let known: Vec<_> = known.collect();
     match nearest(&name.to_lowercase(), known.iter().copied()) {
         Some(nearest) => format!("there is no `{name}`; did you mean `{nearest}`?"),
@@ -297,7 +302,8 @@ fn is_list_of_tables(value: &DeValue<'_>) -> bool {
         .is_some_and(|items| items.iter().all(is_table))
 }
 
-pub(super) fn with_article(kind: &str) -> String {
+/// "a table", "an integer".
+pub fn with_article(kind: &str) -> String {
     let article = if kind.starts_with(['a', 'i']) {
         "an"
     } else {

@@ -8,7 +8,8 @@ use crate::Draw;
 
 /// What can be read from a value of the file. An error says what is wrong with the value
 /// and what would be right; place and key are added by the caller.
-pub(super) trait FromValue: Sized {
+pub trait FromValue: Sized {
+    /// Reads the value. *Errors:* what is wrong with it and what would be right.
     fn from_value(value: &DeValue<'_>) -> Result<Self, String>;
 }
 

@@ -290,7 +290,7 @@ impl SimRun {
 }
 
 /// Runs all of them with a line of progress.
-fn run_all(
+pub(super) fn run_all(
     scenarios: &[Scenario],
     jobs: Option<NonZeroUsize>,
     observer: Option<&mut (dyn Observer + Send)>,

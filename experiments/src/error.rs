@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::path::PathBuf;
+
+use ebb_scenario::ScenarioError;
+
+/// What can be wrong with experiments and with what is stored of them.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExperimentError {
+    /// A file or folder cannot be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// There are no experiments in this folder.
+    #[error(
+        "{0}: no experiments there, which are files <paper>/<experiment>.toml (say where \
+         they are by --experiments)"
+    )]
+    Empty(PathBuf),
+    /// Nothing has this ID.
+    #[error("there is no experiment `{id}`; {hint}")]
+    Unknown {
+        /// What was asked for.
+        id: String,
+        /// What there is.
+        hint: String,
+    },
+    /// The file of an experiment, or a scenario of it, is wrong.
+    #[error(transparent)]
+    Wrong(#[from] ScenarioError),
+    /// A stored result is none of this version.
+    #[error("{path}: not a result of this version of Ebb: {source} (run the experiment again)")]
+    Stored {
+        /// The file.
+        path: PathBuf,
+        /// What was found in it.
+        source: serde_json::Error,
+    },
+    /// A table could not be made.
+    #[error("the table could not be made: {0}")]
+    Table(#[from] csv::Error),
+}

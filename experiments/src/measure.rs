@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What can be taken from a run: a small closed set.
+use ebb_lab::stats::jain_index;
+use ebb_link::{Capacity, Nanos};
+use ebb_scenario::{ApplicationMeasure, FlowMeasure, FlowOutcome, LinkMeasure, Outcome, Scenario};
+
+use crate::Dimension;
+
+/// A figure of a run, and of which part of which run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    /// What.
+    pub figure: Figure,
+    /// The interval of the scenario, by name; none: its first.
+    pub interval: Option<String>,
+    /// The case that it is taken from, by place; none: that of the cell.
+    pub case: Option<usize>,
+}
+
+/// What is measured. `flows` is the name of a flow or of an entry with several.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Figure {
+    /// Goodput of flows together.
+    Goodput {
+        /// Whose.
+        flows: String,
+        /// As a share of this. *Units:* bit/s.
+        of: Option<f64>,
+        /// Only at these times of each period.
+        phase: Option<Phase>,
+    },
+    /// Goodput of flows as a share of what others leave of a rate.
+    SpareShare {
+        /// Whose.
+        flows: String,
+        /// Whose goodput is taken off.
+        others: String,
+        /// Goodput that the link can carry. *Units:* bit/s.
+        rate: f64,
+    },
+    /// Use of a link's rate.
+    Utilisation {
+        /// Which.
+        link: String,
+    },
+    /// Mean waiting in a link's queue.
+    QueueMean {
+        /// Which.
+        link: String,
+    },
+    /// Waiting that 95 % of packets do not exceed.
+    QueueP95 {
+        /// Which.
+        link: String,
+    },
+    /// Packets that a link's queue dropped.
+    Drops {
+        /// Which.
+        link: String,
+    },
+    /// The same as a part of all that came.
+    DropShare {
+        /// Which.
+        link: String,
+    },
+    /// Packets of flows that were lost on the way, as a part of those that they sent.
+    LossShare {
+        /// Whose.
+        flows: String,
+    },
+    /// Mean of the RTTs that a flow's sender measured.
+    RttMean {
+        /// Whose.
+        flows: String,
+    },
+    /// Jain's index over goodputs.
+    Jain {
+        /// Of whom; empty: all.
+        flows: String,
+    },
+    /// From a flow's start to its last byte, the mean over flows.
+    Completion {
+        /// Whose.
+        flows: String,
+    },
+    /// From the wish for a web object to its last byte.
+    ObjectTime {
+        /// Whose.
+        flows: String,
+        /// Only of objects of about this size. *Units:* bytes.
+        size_bytes: Option<f64>,
+    },
+    /// From the opening of a web page to its last byte.
+    PageTime {
+        /// Whose.
+        flows: String,
+    },
+    /// One by another.
+    Ratio {
+        /// The one.
+        over: Box<Measure>,
+        /// The other.
+        under: Box<Measure>,
+    },
+    /// TCP-LP's model: up to how many times the round trip of a TCP flow its own may be for
+    /// it to infer congestion before TCP loses a packet, `sqrt(5 C) (1 - sqrt δ)`.
+    InferenceBound {
+        /// *Units:* packets per second.
+        pkts_per_s: f64,
+        /// δ.
+        threshold: f64,
+    },
+}
+
+/// Times of a period, counted from the start of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// Length of a period.
+    pub period: Nanos,
+    /// First instant in the period.
+    pub from: Nanos,
+    /// End in the period.
+    pub to: Nanos,
+}
+
+impl Phase {
+    /// Bins that begin and end where the phase does.
+    pub fn bin(self) -> Nanos {
+        let divisor = |left: u64, right: u64| {
+            let (mut left, mut right) = (left, right);
+            while right > 0 {
+                (left, right) = (right, left % right);
+            }
+            left
+        };
+        Nanos(divisor(divisor(self.period.0, self.from.0), self.to.0).max(1))
+    }
+}
+
+impl Measure {
+    /// The value in the dimension's own unit; none: it is not known, as the time of a
+    /// transfer that did not end. *Shape:* one outcome for each case.
+    pub fn take(&self, outcomes: &[&Outcome], case: usize) -> Option<f64> {
+        let case = self.case.unwrap_or(case);
+        match &self.figure {
+            Figure::Ratio { over, under } => {
+                let under = under.take(outcomes, case).filter(|value| *value != 0.0)?;
+                over.take(outcomes, case).map(|over| over / under)
+            }
+            Figure::InferenceBound {
+                pkts_per_s,
+                threshold,
+            } => Some((5.0 * pkts_per_s).sqrt() * (1.0 - threshold.sqrt())),
+            _ => self.take_from(outcomes.get(case)?),
+        }
+    }
+
+    fn take_from(&self, outcome: &Outcome) -> Option<f64> {
+        let place = match &self.interval {
+            None => 0,
+            Some(name) => outcome.intervals.iter().position(|one| one.name == *name)?,
+        };
+        let view = View { outcome, place };
+        match &self.figure {
+            Figure::Goodput {
+                flows,
+                of,
+                phase: None,
+            } => Some(view.goodput(flows) / of.unwrap_or(1.0)),
+            Figure::Goodput {
+                flows,
+                of,
+                phase: Some(phase),
+            } => view
+                .goodput_in(flows, *phase)
+                .map(|rate| rate / of.unwrap_or(1.0)),
+            Figure::SpareShare {
+                flows,
+                others,
+                rate,
+            } => {
+                let spare = rate - view.goodput(others);
+                (spare > 0.0).then(|| view.goodput(flows) / spare)
+            }
+            Figure::Utilisation { link } => view.link(link)?.utilisation,
+            Figure::QueueMean { link } => Some(view.link(link)?.queue_delay_ms.mean / 1e3),
+            Figure::QueueP95 { link } => Some(view.link(link)?.queue_delay_ms.p95 / 1e3),
+            Figure::Drops { link } => Some(drops(view.link(link)?)[0]),
+            Figure::DropShare { link } => match drops(view.link(link)?) {
+                [_, 0.0] => None,
+                [dropped, offered] => Some(dropped / offered),
+            },
+            Figure::LossShare { flows } => view.loss_share(flows),
+            Figure::RttMean { flows } => view.rtt_mean_s(flows),
+            Figure::Jain { flows } => jain_index(&view.goodputs(flows)),
+            Figure::Completion { flows } => view.completion_s(flows),
+            Figure::ObjectTime { flows, size_bytes } => view.object_s(flows, *size_bytes),
+            Figure::PageTime { flows } => view.page_s(flows),
+            Figure::Ratio { .. } | Figure::InferenceBound { .. } => None,
+        }
+    }
+
+    /// What kind of value it gives.
+    pub fn dimension(&self) -> Dimension {
+        match &self.figure {
+            Figure::Goodput { of: None, .. } => Dimension::Rate,
+            Figure::Goodput { .. }
+            | Figure::SpareShare { .. }
+            | Figure::Utilisation { .. }
+            | Figure::Jain { .. } => Dimension::Share,
+            Figure::DropShare { .. } | Figure::LossShare { .. } => Dimension::Loss,
+            Figure::Drops { .. } | Figure::InferenceBound { .. } => Dimension::Count,
+            Figure::Ratio { .. } => Dimension::Ratio,
+            _ => Dimension::Time,
+        }
+    }
+
+    /// Bins that it needs, if it needs any.
+    pub fn bin(&self) -> Option<Nanos> {
+        match &self.figure {
+            Figure::Goodput { phase, .. } => phase.map(Phase::bin),
+            _ => None,
+        }
+    }
+
+    /// This one and those that it is made of.
+    pub fn parts(&self) -> Vec<&Self> {
+        match &self.figure {
+            Figure::Ratio { over, under } => [over.parts(), under.parts()].concat(),
+            _ => vec![self],
+        }
+    }
+
+    /// The full scale of rates: the least rate on the way of the flows. *Units:* bit/s.
+    pub fn scale(&self, scenario: &Scenario) -> f64 {
+        let Figure::Goodput { flows, .. } = &self.figure else {
+            return 1.0;
+        };
+        let ours = scenario
+            .flows
+            .iter()
+            .filter(|flow| is_of(&flow.name, &flow.group, flows));
+        let links = ours.flat_map(|flow| &flow.path);
+        let rate = |link: &ebb_scenario::LinkId| match &scenario.links[link.index()].spec.capacity {
+            Capacity::Rate(rate) => Some(rate.bits_per_s() as f64),
+            _ => None,
+        };
+        let rates = links.filter_map(rate);
+        let least = rates.reduce(f64::min);
+        least.unwrap_or(0.0)
+    }
+}
+
+/// Whether a flow is meant by this name.
+pub(crate) fn is_of(name: &str, group: &str, wanted: &str) -> bool {
+    wanted.is_empty() || name == wanted || group == wanted
+}
+
+/// An interval of a run.
+struct View<'o> {
+    outcome: &'o Outcome,
+    place: usize,
+}
+
+impl View<'_> {
+    fn flows<'v>(&'v self, flows: &'v str) -> impl Iterator<Item = &'v FlowOutcome> {
+        let is_meant = move |flow: &&FlowOutcome| is_of(&flow.name, &flow.group, flows);
+        self.outcome.flows.iter().filter(is_meant)
+    }
+
+    fn measures<'v>(&'v self, flows: &'v str) -> impl Iterator<Item = &'v FlowMeasure> {
+        self.flows(flows).map(|flow| &flow.measures[self.place])
+    }
+
+    fn goodputs(&self, flows: &str) -> Vec<f64> {
+        self.measures(flows)
+            .map(|flow| flow.goodput_bits_per_s)
+            .collect()
+    }
+
+    fn goodput(&self, flows: &str) -> f64 {
+        self.goodputs(flows).iter().sum()
+    }
+
+    /// Only bins in the phase and, as a whole, in the interval.
+    fn goodput_in(&self, flows: &str, phase: Phase) -> Option<f64> {
+        let interval = &self.outcome.intervals[self.place];
+        let bin_s = self.outcome.series.bin_s;
+        let is_in = |bin: usize| {
+            let (from_s, to_s) = (bin as f64 * bin_s, (bin + 1) as f64 * bin_s);
+            // The middle is safe from rounding: bins begin and end where the phase does.
+            let middle_s = (from_s + to_s) / 2.0 % phase.period.as_secs_f64();
+            from_s >= interval.from_s - 1e-9
+                && to_s <= interval.to_s + 1e-9
+                && (phase.from.as_secs_f64()..phase.to.as_secs_f64()).contains(&middle_s)
+        };
+        let mut total = None;
+        for series in &self.outcome.series.flows {
+            let flow = self
+                .outcome
+                .flows
+                .iter()
+                .find(|flow| flow.name == series.name)?;
+            if !is_of(&flow.name, &flow.group, flows) {
+                continue;
+            }
+            let bins = series.goodput_bits_per_s.iter().enumerate();
+            let values: Vec<f64> = bins
+                .filter(|(bin, _)| is_in(*bin))
+                .map(|(_, rate)| *rate)
+                .collect();
+            total = Some(total.unwrap_or(0.0) + mean(&values)?);
+        }
+        total
+    }
+
+    fn link(&self, name: &str) -> Option<&LinkMeasure> {
+        let link = self.outcome.links.iter().find(|link| link.name == name)?;
+        link.measures.get(self.place)
+    }
+
+    fn loss_share(&self, flows: &str) -> Option<f64> {
+        let (mut lost, mut sent) = (0, 0);
+        for flow in self.measures(flows) {
+            lost += flow.lost_pkts?;
+            sent += flow.sent_pkts;
+        }
+        (sent > 0).then(|| lost as f64 / sent as f64)
+    }
+
+    fn rtt_mean_s(&self, flows: &str) -> Option<f64> {
+        let (mut sum, mut count) = (0.0, 0);
+        for flow in self.measures(flows) {
+            sum += flow.rtt_ms.mean * flow.rtt_ms.count as f64;
+            count += flow.rtt_ms.count;
+        }
+        (count > 0).then(|| sum / count as f64 / 1e3)
+    }
+
+    fn completion_s(&self, flows: &str) -> Option<f64> {
+        let times: Option<Vec<f64>> = self.flows(flows).map(|flow| flow.completion_s).collect();
+        mean(&times?)
+    }
+
+    fn object_s(&self, flows: &str, size_bytes: Option<f64>) -> Option<f64> {
+        let (mut sum, mut count) = (0.0, 0);
+        for flow in self.measures(flows) {
+            let Some(ApplicationMeasure::Web {
+                object_s,
+                object_s_by_size,
+                ..
+            }) = &flow.application
+            else {
+                continue;
+            };
+            let Some(size_bytes) = size_bytes else {
+                sum += object_s.mean * object_s.count as f64;
+                count += object_s.count;
+                continue;
+            };
+            // A tenth on either side: classes are as wide, and few objects are in each.
+            let is_about = |from: u64, to: u64| {
+                from as f64 <= size_bytes * 1.1 && to as f64 > size_bytes / 1.1
+            };
+            for class in object_s_by_size {
+                if is_about(class.from_bytes, class.to_bytes) {
+                    sum += class.mean_s * class.count as f64;
+                    count += class.count;
+                }
+            }
+        }
+        (count > 0).then(|| sum / count as f64)
+    }
+
+    fn page_s(&self, flows: &str) -> Option<f64> {
+        let (mut sum, mut count) = (0.0, 0);
+        for flow in self.measures(flows) {
+            if let Some(ApplicationMeasure::Web { page_s, .. }) = &flow.application {
+                sum += page_s.mean * page_s.count as f64;
+                count += page_s.count;
+            }
+        }
+        (count > 0).then(|| sum / count as f64)
+    }
+}
+
+/// Dropped and offered.
+fn drops(link: &LinkMeasure) -> [f64; 2] {
+    let classes = [&link.best_effort, &link.less_than_best_effort];
+    [
+        classes.iter().map(|class| class.dropped_pkts as f64).sum(),
+        classes.iter().map(|class| class.offered_pkts as f64).sum(),
+    ]
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Reading `measure = { kind = "goodput", … }`, and whether cases have what it names.
+use ebb_link::{Nanos, Rate};
+use ebb_scenario::Scenario;
+use ebb_scenario::reading::{Section, unknown_name};
+
+use crate::measure::is_of;
+use crate::{Case, Figure, Measure, Phase};
+
+/// Reads measures that may name these cases.
+pub(crate) struct Reader<'c> {
+    pub cases: &'c [Case],
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Goodput,
+    SpareShare,
+    Utilisation,
+    QueueMean,
+    QueueP95,
+    Drops,
+    DropShare,
+    LossShare,
+    RttMean,
+    Jain,
+    Completion,
+    ObjectTime,
+    PageTime,
+    Ratio,
+    InferenceBound,
+}
+
+const KINDS: [(&str, Kind); 15] = [
+    ("goodput", Kind::Goodput),
+    ("spare-share", Kind::SpareShare),
+    ("utilisation", Kind::Utilisation),
+    ("queue-mean", Kind::QueueMean),
+    ("queue-p95", Kind::QueueP95),
+    ("drops", Kind::Drops),
+    ("drop-share", Kind::DropShare),
+    ("loss-share", Kind::LossShare),
+    ("rtt-mean", Kind::RttMean),
+    ("jain", Kind::Jain),
+    ("completion", Kind::Completion),
+    ("object-time", Kind::ObjectTime),
+    ("page-time", Kind::PageTime),
+    ("ratio", Kind::Ratio),
+    ("inference-bound", Kind::InferenceBound),
+];
+
+impl Reader<'_> {
+    /// Reads one; none if it is wrong, which is noted.
+    pub fn read(&self, section: &Section<'_, '_>) -> Option<Measure> {
+        if !section.has("kind") {
+            section.wrong_here("`kind` is missing; write kind = \"goodput\"");
+        }
+        let kind = section.choice("kind", &KINDS);
+        let interval = section.get("interval");
+        let case = section.get::<String>("case").and_then(|name| {
+            let place = self.cases.iter().position(|case| case.name == name);
+            if place.is_none() {
+                let names = self.cases.iter().map(|case| case.name.as_str());
+                section.wrong("case", unknown_name(&name, names));
+            }
+            place
+        });
+        let figure = self.figure(section, kind?);
+        section.finish();
+        Some(Measure {
+            figure: figure?,
+            interval,
+            case,
+        })
+    }
+
+    fn figure(&self, section: &Section<'_, '_>, kind: Kind) -> Option<Figure> {
+        let flows = || section.required::<String>("flows", "\"mine\"");
+        let link = || Some(section.get_or("link", "bottleneck".to_owned()));
+        let part = |key| match section.section(key) {
+            Some(part) => self.read(&part).map(Box::new),
+            None => {
+                section.wrong_here(format!("`{key}` is missing; write {key} = {{ kind = … }}"));
+                None
+            }
+        };
+        Some(match kind {
+            Kind::Goodput => Figure::Goodput {
+                flows: flows()?,
+                of: section
+                    .get::<Rate>("of")
+                    .map(|rate| rate.bits_per_s() as f64),
+                phase: read_phase(section),
+            },
+            Kind::SpareShare => Figure::SpareShare {
+                flows: flows()?,
+                others: section.required("others", "\"other\"")?,
+                rate: section
+                    .required::<Rate>("rate", "\"9.41mbit\"")?
+                    .bits_per_s() as f64,
+            },
+            Kind::Utilisation => Figure::Utilisation { link: link()? },
+            Kind::QueueMean => Figure::QueueMean { link: link()? },
+            Kind::QueueP95 => Figure::QueueP95 { link: link()? },
+            Kind::Drops => Figure::Drops { link: link()? },
+            Kind::DropShare => Figure::DropShare { link: link()? },
+            Kind::LossShare => Figure::LossShare { flows: flows()? },
+            Kind::RttMean => Figure::RttMean { flows: flows()? },
+            Kind::Jain => Figure::Jain {
+                flows: section.get_or("flows", String::new()),
+            },
+            Kind::Completion => Figure::Completion { flows: flows()? },
+            Kind::ObjectTime => Figure::ObjectTime {
+                flows: flows()?,
+                size_bytes: section
+                    .number("size_bytes", (1, u64::MAX))
+                    .map(|bytes| bytes as f64),
+            },
+            Kind::PageTime => Figure::PageTime { flows: flows()? },
+            Kind::Ratio => Figure::Ratio {
+                over: part("over")?,
+                under: part("under")?,
+            },
+            Kind::InferenceBound => read_bound(section)?,
+        })
+    }
+}
+
+fn read_bound(section: &Section<'_, '_>) -> Option<Figure> {
+    let rate: Rate = section.required("rate", "\"1500kbit\"")?;
+    let packet_bytes = section.number("packet_bytes", (1, 1 << 20));
+    if packet_bytes.is_none() && !section.has("packet_bytes") {
+        section.wrong_here("`packet_bytes` is missing; write packet_bytes = 1000");
+    }
+    let threshold: f64 = section.required("threshold", "0.15")?;
+    if !(0.0..=1.0).contains(&threshold) {
+        section.wrong("threshold", "it can be 0 to 1");
+        return None;
+    }
+    Some(Figure::InferenceBound {
+        pkts_per_s: rate.bits_per_s() as f64 / (8 * packet_bytes?) as f64,
+        threshold,
+    })
+}
+
+/// `period`, `phase_from` and `phase_to`: only these times of each period.
+fn read_phase(section: &Section<'_, '_>) -> Option<Phase> {
+    let period: Option<Nanos> = section.get("period");
+    let from = section.get("phase_from");
+    let to = section.get("phase_to");
+    let Some(period) = period else {
+        for (key, time) in [("phase_from", from), ("phase_to", to)] {
+            if time.is_some() {
+                section.wrong(
+                    key,
+                    "it needs `period`, the time after which it comes again",
+                );
+            }
+        }
+        return None;
+    };
+    let phase = Phase {
+        period,
+        from: from.unwrap_or(Nanos::ZERO),
+        to: to.unwrap_or(period),
+    };
+    if phase.from >= phase.to || phase.to > period {
+        let message = "within a period, `phase_from` must come before `phase_to`";
+        section.wrong("period", message);
+        return None;
+    }
+    Some(phase)
+}
+
+/// Notes what the cases that are measured do not have; whether they have it all.
+pub(crate) fn check(
+    section: &Section<'_, '_>,
+    measure: &Measure,
+    values: &[(usize, f64)],
+    cases: &[Case],
+) -> bool {
+    let mut is_right = true;
+    for part in measure
+        .parts()
+        .into_iter()
+        .filter(|part| !part.is_analytic())
+    {
+        let places: Vec<usize> = match part.case.or(measure.case) {
+            Some(case) => vec![case],
+            None => values.iter().map(|(case, _)| *case).collect(),
+        };
+        for case in places.into_iter().filter_map(|place| cases.get(place)) {
+            if let Err(message) = part.check(&case.scenario) {
+                section.wrong("measure", format!("in case `{}` {message}", case.name));
+                is_right = false;
+            }
+        }
+    }
+    is_right
+}
+
+impl Measure {
+    /// Whether it is a formula.
+    pub(crate) fn is_analytic(&self) -> bool {
+        matches!(self.figure, Figure::InferenceBound { .. })
+    }
+
+    fn check(&self, scenario: &Scenario) -> Result<(), String> {
+        if let Some(interval) = &self.interval {
+            let names = scenario.intervals.iter().map(|one| one.name.as_str());
+            find("interval", interval, names)?;
+        }
+        if let Some(link) = self.link() {
+            let reported = scenario.links.iter().filter(|link| link.is_reported);
+            find(
+                "reported link",
+                link,
+                reported.map(|link| link.name.as_str()),
+            )?;
+        }
+        for wanted in self.flows() {
+            let flows = &scenario.flows;
+            if !flows
+                .iter()
+                .any(|flow| is_of(&flow.name, &flow.group, wanted))
+            {
+                find("flow", wanted, flows.iter().map(|flow| flow.group.as_str()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn link(&self) -> Option<&str> {
+        match &self.figure {
+            Figure::Utilisation { link }
+            | Figure::QueueMean { link }
+            | Figure::QueueP95 { link }
+            | Figure::Drops { link }
+            | Figure::DropShare { link } => Some(link),
+            _ => None,
+        }
+    }
+
+    fn flows(&self) -> Vec<&str> {
+        match &self.figure {
+            Figure::SpareShare { flows, others, .. } => vec![flows, others],
+            Figure::Goodput { flows, .. }
+            | Figure::LossShare { flows }
+            | Figure::RttMean { flows }
+            | Figure::Jain { flows }
+            | Figure::Completion { flows }
+            | Figure::ObjectTime { flows, .. }
+            | Figure::PageTime { flows } => vec![flows],
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn find<'n>(what: &str, wanted: &str, names: impl Iterator<Item = &'n str>) -> Result<(), String> {
+    let mut names: Vec<&str> = names.collect();
+    names.dedup();
+    match names.contains(&wanted) {
+        true => Ok(()),
+        false => Err(format!(
+            "{what}: {}",
+            unknown_name(wanted, names.into_iter())
+        )),
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use ebb_lab::stats::Summary;
+use serde::{Deserialize, Serialize};
+
+use crate::Dimension;
+
+/// How close ours is to the paper's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The paper's value lies in our interval or within the tolerance.
+    Green,
+    /// It does not, but the values of its row are in the same order.
+    Yellow,
+    /// Neither.
+    Red,
+}
+
+impl Verdict {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Green => "green",
+            Self::Yellow => "yellow",
+            Self::Red => "red",
+        }
+    }
+}
+
+/// How far ours may be from the paper's value: the greater of both counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tolerance {
+    /// As a part of the paper's value.
+    pub relative: f64,
+    /// In the unit of the value.
+    pub absolute: f64,
+}
+
+impl Tolerance {
+    /// What holds where nothing is said. `scale` is the full scale of a rate. *Units:* of
+    /// the dimension; the answer, too.
+    pub fn default_of(dimension: Dimension, scale: f64) -> Self {
+        let (relative, absolute) = match dimension {
+            Dimension::Rate => (0.0, 0.05 * scale),
+            Dimension::Share => (0.0, 0.05),
+            // A tenth of a percent of packets is as good as none.
+            Dimension::Loss => (0.2, 0.001),
+            Dimension::Time | Dimension::Count | Dimension::Ratio => (0.2, 0.0),
+        };
+        Self { relative, absolute }
+    }
+
+    /// How far from this value.
+    pub fn around(self, value: f64) -> f64 {
+        self.absolute.max(self.relative * value.abs())
+    }
+}
+
+/// A value of the paper and ours.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Pair {
+    pub paper: f64,
+    /// None: it could not be measured.
+    pub ours: Option<Summary>,
+    pub tolerance: Tolerance,
+}
+
+/// The verdicts of a row.
+pub(crate) fn judge(row: &[Pair]) -> Vec<Verdict> {
+    let is_in_order = row.len() > 1 && has_order(row);
+    let verdict = |pair: &Pair| match () {
+        () if is_close(pair) => Verdict::Green,
+        () if is_in_order => Verdict::Yellow,
+        () => Verdict::Red,
+    };
+    row.iter().map(verdict).collect()
+}
+
+fn is_close(pair: &Pair) -> bool {
+    let Some(ours) = pair.ours else { return false };
+    let distance = (ours.mean - pair.paper).abs();
+    // Values are written with a few digits: the last bit of a border is nobody's meaning.
+    let rounding = 1e-9 * pair.paper.abs();
+    distance
+        <= ours
+            .half_width_95
+            .unwrap_or(0.0)
+            .max(pair.tolerance.around(pair.paper))
+            + rounding
+}
+
+/// Whether what differs in the paper differs in the same direction with us, and what is as
+/// good as equal there is so here.
+fn has_order(row: &[Pair]) -> bool {
+    let of_pair = |first: &Pair, second: &Pair| {
+        let (Some(ours_first), Some(ours_second)) = (first.ours, second.ours) else {
+            return false;
+        };
+        let paper = first.paper - second.paper;
+        let ours = ours_first.mean - ours_second.mean;
+        let around = |left: f64, right: f64| {
+            let tolerances = [first.tolerance.around(left), second.tolerance.around(right)];
+            tolerances[0].max(tolerances[1])
+        };
+        let is_equal = paper.abs() <= around(first.paper, second.paper)
+            && ours.abs() <= around(ours_first.mean, ours_second.mean);
+        is_equal || paper * ours > 0.0
+    };
+    (1..row.len()).all(|second| (0..second).all(|first| of_pair(&row[first], &row[second])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(paper: f64, ours: f64, half_width_95: f64) -> Pair {
+        let ours = Summary {
+            runs: 3,
+            mean: ours,
+            min: ours,
+            max: ours,
+            half_width_95: Some(half_width_95),
+        };
+        let tolerance = Tolerance {
+            relative: 0.0,
+            absolute: 0.05,
+        };
+        Pair {
+            paper,
+            ours: Some(ours),
+            tolerance,
+        }
+    }
+
+    use Verdict::{Green, Red, Yellow};
+
+    #[test]
+    fn a_value_in_the_interval_or_within_the_tolerance_is_green() {
+        assert_eq!(judge(&[pair(0.5, 0.55, 0.0)]), [Green]);
+        assert_eq!(judge(&[pair(0.5, 0.7, 0.25)]), [Green]);
+        assert_eq!(judge(&[pair(0.5, 0.56, 0.01)]), [Red]);
+    }
+
+    #[test]
+    fn a_row_in_the_papers_order_is_yellow_where_it_is_not_green() {
+        let row = [
+            pair(0.2, 0.4, 0.0),
+            pair(0.5, 0.52, 0.0),
+            pair(0.9, 0.7, 0.0),
+        ];
+        assert_eq!(judge(&row), [Yellow, Green, Yellow]);
+        let row = [pair(0.2, 0.6, 0.0), pair(0.5, 0.52, 0.0)];
+        assert_eq!(judge(&row), [Red, Green]);
+    }
+
+    #[test]
+    fn what_is_equal_in_the_paper_must_be_equal_here() {
+        let row = [pair(0.5, 0.8, 0.0), pair(0.5, 0.82, 0.0)];
+        assert_eq!(judge(&row), [Yellow, Yellow]);
+        let row = [pair(0.5, 0.8, 0.0), pair(0.5, 0.2, 0.0)];
+        assert_eq!(judge(&row), [Red, Red]);
+    }
+
+    #[test]
+    fn one_value_alone_has_no_order_and_what_was_not_measured_is_red() {
+        assert_eq!(judge(&[pair(0.5, 0.9, 0.0)]), [Red]);
+        let missing = Pair {
+            ours: None,
+            ..pair(0.5, 0.0, 0.0)
+        };
+        assert_eq!(judge(&[missing, pair(0.7, 0.7, 0.0)]), [Red, Green]);
+    }
+
+    #[test]
+    fn default_tolerances_are_parts_of_the_scale_or_of_the_value() {
+        let around = |dimension, value| Tolerance::default_of(dimension, 1e7).around(value);
+        assert!((around(Dimension::Rate, 2e6) - 5e5).abs() < 1e-6);
+        assert!((around(Dimension::Share, 0.9) - 0.05).abs() < 1e-12);
+        assert!((around(Dimension::Time, 1.6) - 0.32).abs() < 1e-12);
+        assert!((around(Dimension::Loss, 0.0) - 0.001).abs() < 1e-12);
+    }
+}
