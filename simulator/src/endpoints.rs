@@ -11,7 +11,7 @@ use ebb_scenario::Flow;
 use crate::Error;
 use crate::application::{ConnectOptions, ConnectionId, End};
 use crate::network::Network;
-use crate::parcel::{Body, Parcel};
+use crate::parcel::Body;
 use crate::random::Stream;
 use crate::schedule::{Alarm, Entity, MAX_PLACES};
 use crate::segment::Segment;
@@ -302,25 +302,17 @@ impl Simulation<'_> {
 
     /// A segment has come to the host of an endpoint.
     #[inline]
-    pub(crate) fn receive(&mut self, parcel: Box<Parcel>, ecn: Ecn) {
+    pub(crate) fn receive(&mut self, place: u32, generation: u64, segment: &Segment, ecn: Ecn) {
         let network = &mut self.network;
-        let Body::Segment {
-            endpoint,
-            generation,
-            ref segment,
-        } = parcel.body
-        else {
+        if network.endpoints.list[place as usize].generation != generation {
             return;
-        };
-        if network.endpoints.list[endpoint as usize].generation == generation {
-            network.work(endpoint, |connection, now, out| {
-                connection.on_segment(now, segment, ecn == Ecn::Congested, out);
-            });
-            if Endpoints::end_of(endpoint) == End::Source {
-                network.count_rtt(endpoint);
-            }
-            self.tell_events(endpoint);
         }
-        self.network.pool.free(parcel);
+        network.work(place, |connection, now, out| {
+            connection.on_segment(now, segment, ecn == Ecn::Congested, out);
+        });
+        if Endpoints::end_of(place) == End::Source {
+            network.count_rtt(place);
+        }
+        self.tell_events(place);
     }
 }

@@ -27,8 +27,7 @@ pub(crate) struct Network {
     pub(crate) endpoints: Endpoints,
     pub(crate) pool: Pool,
     /// What links dropped in this event.
-    #[allow(clippy::vec_box)]
-    pub(crate) lost: Vec<Box<Parcel>>,
+    pub(crate) lost: Vec<Packet<Parcel>>,
     pub(crate) clock: Clock,
     pub(crate) seeds: Seeds,
     /// What an observer has not yet been told; `None` without an observer.
@@ -40,7 +39,7 @@ pub(crate) struct Network {
 
 /// A link, and what the network keeps about it.
 pub(crate) struct Port {
-    pub(crate) link: Link<Box<Parcel>>,
+    pub(crate) link: Link<Parcel>,
     pub(crate) alarm: Alarm,
     /// Present if the link is reported.
     pub(crate) meter: Option<Box<PortMeter>>,
@@ -59,11 +58,7 @@ pub(crate) struct PortMeter {
 
 impl Port {
     /// A link that is reported in so many intervals, if it is.
-    pub(crate) fn new(
-        mut link: Link<Box<Parcel>>,
-        queue: &QueueSpec,
-        intervals: Option<usize>,
-    ) -> Self {
+    pub(crate) fn new(mut link: Link<Parcel>, queue: &QueueSpec, intervals: Option<usize>) -> Self {
         link.keep_dropped();
         let meter = intervals.map(|intervals| {
             Box::new(PortMeter {
@@ -122,31 +117,28 @@ impl Network {
     pub(crate) fn send(&mut self, flow: u32, from: End, size_bytes: u32, ecn: Ecn, body: Body) {
         let state = &self.flows[flow as usize];
         let (hop, class) = (state.routes[from.index()], state.class);
-        let payload = self.pool.pack(Parcel {
-            hop,
-            flow,
-            waited: Nanos::ZERO,
-            body,
-        });
-        if self.observed.is_some() {
-            self.observe(Point::Sent, &payload, ecn, size_bytes);
-        }
         let packet = Packet {
             size_bytes,
             class,
             ecn,
             flow,
-            payload,
+            payload: Parcel {
+                hop,
+                body: self.pool.pack(body),
+            },
         };
+        if self.observed.is_some() {
+            self.observe(Point::Sent, &packet);
+        }
         self.enqueue(self.hops[hop as usize], packet);
     }
 
     /// Gives a packet to a link.
     #[inline]
-    pub(crate) fn enqueue(&mut self, place: u32, packet: Packet<Box<Parcel>>) {
+    pub(crate) fn enqueue(&mut self, place: u32, packet: Packet<Parcel>) {
         let port = &mut self.ports[place as usize];
         if let Err(rejected) = port.link.enqueue(self.now, packet) {
-            self.lost.push(rejected.0.payload);
+            self.lost.push(rejected.0);
         }
         port.meter_queue();
         self.arm(place);
@@ -157,7 +149,7 @@ impl Network {
     pub(crate) fn arm(&mut self, place: u32) {
         let port = &mut self.ports[place as usize];
         while let Some(dropped) = port.link.next_dropped() {
-            self.lost.push(dropped.packet.payload);
+            self.lost.push(dropped.packet);
         }
         if let Some(deadline) = port.link.next_deadline() {
             let entity = Entity::Link(place);
@@ -174,8 +166,8 @@ impl Network {
     }
 
     #[cold]
-    pub(crate) fn observe(&mut self, point: Point, parcel: &Parcel, ecn: Ecn, size_bytes: u32) {
-        let (from, body) = match parcel.body {
+    pub(crate) fn observe(&mut self, point: Point, packet: &Packet<Parcel>) {
+        let (from, body) = match *packet.payload.body {
             Body::Datagram(datagram) => (datagram.from, PacketBody::Udp(datagram)),
             Body::Segment {
                 endpoint,
@@ -192,10 +184,10 @@ impl Network {
         let record = PacketRecord {
             at: self.now,
             point,
-            flow: parcel.flow as usize,
+            flow: packet.flow as usize,
             from,
-            size_bytes,
-            ecn,
+            size_bytes: packet.size_bytes,
+            ecn: packet.ecn,
             body,
         };
         self.observed.get_or_insert_default().push(record);

@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What moves over the links: boxes that are used again and again.
 
-use ebb_link::{Ecn, Nanos};
-
 use crate::application::{Datagram, End};
 use crate::endpoints::Endpoints;
 use crate::segment::Segment;
 
-/// What a packet carries, and where it goes.
+/// A box on its way. What routers read stands beside it: they never look into it, which
+/// would mean to wait for memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Parcel {
     /// Where its next link stands in the list of all routes.
     pub(crate) hop: u32,
-    /// Whose it is: place of the flow.
-    pub(crate) flow: u32,
-    /// Time spent in queues so far.
-    pub(crate) waited: Nanos,
-    pub(crate) body: Body,
+    pub(crate) body: Box<Body>,
 }
 
+/// What a packet carries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     /// To a TCP endpoint, if the connection is still the same one.
@@ -28,16 +24,6 @@ pub(crate) enum Body {
         segment: Segment,
     },
     Datagram(Datagram),
-}
-
-impl Parcel {
-    /// Congestion notification and size with which it was sent.
-    pub(crate) fn sent_as(&self) -> (Ecn, u32) {
-        match &self.body {
-            Body::Segment { segment, .. } => (segment.ecn, segment.size_bytes),
-            Body::Datagram(datagram) => (Ecn::NotCapable, datagram.packet_bytes),
-        }
-    }
 }
 
 impl Body {
@@ -50,29 +36,30 @@ impl Body {
     }
 }
 
-/// Boxes that are free. The links move pointers; what they lose without being asked,
-/// and what they double, the allocator sees to.
+/// Boxes that are free. The links move pointers; what they double, the allocator sees to.
 #[derive(Default)]
 pub(crate) struct Pool {
     // Boxed, for they move over the links as such.
     #[allow(clippy::vec_box)]
-    free: Vec<Box<Parcel>>,
+    free: Vec<Box<Body>>,
 }
 
 impl Pool {
     /// A box with this in it.
-    pub(crate) fn pack(&mut self, parcel: Parcel) -> Box<Parcel> {
+    #[inline]
+    pub(crate) fn pack(&mut self, body: Body) -> Box<Body> {
         match self.free.pop() {
             Some(mut used) => {
-                *used = parcel;
+                *used = body;
                 used
             }
-            None => Box::new(parcel),
+            None => Box::new(body),
         }
     }
 
-    /// A parcel has arrived, or is lost.
-    pub(crate) fn free(&mut self, parcel: Box<Parcel>) {
-        self.free.push(parcel);
+    /// A box that has arrived, or is lost.
+    #[inline]
+    pub(crate) fn free(&mut self, body: Box<Body>) {
+        self.free.push(body);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The loop: links, endpoints and flows, woken in order of time.
 
-use ebb_link::{Delivery, Ecn, Nanos, Packet};
+use ebb_link::{Delivery, Nanos, Packet};
 
 use crate::application::{Application, End};
 use crate::network::{ARRIVED, Network};
@@ -99,60 +99,52 @@ impl Simulation<'_> {
     }
 
     #[inline]
-    fn pass_on(&mut self, place: u32, delivery: Delivery<Box<Parcel>>) {
+    fn pass_on(&mut self, place: u32, delivery: Delivery<Parcel>) {
         let network = &mut self.network;
         network.events += 1;
         let waited = delivery.waited();
         if let Some(meter) = &mut network.ports[place as usize].meter {
             meter.waited.add(network.clock.open(), waited);
         }
-        let Packet {
-            size_bytes,
-            ecn,
-            payload: mut parcel,
-            ..
-        } = delivery.packet;
-        parcel.waited += waited;
-        parcel.hop += 1;
-        let next = network.hops[parcel.hop as usize];
-        if next == ARRIVED {
-            self.arrive(parcel, ecn, size_bytes);
-            return;
+        let mut packet = delivery.packet;
+        packet.payload.hop += 1;
+        match network.hops[packet.payload.hop as usize] {
+            ARRIVED => self.arrive(packet),
+            next => network.enqueue(next, packet),
         }
-        let packet = Packet {
-            payload: parcel,
-            ..delivery.packet
-        };
-        network.enqueue(next, packet);
     }
 
-    fn arrive(&mut self, parcel: Box<Parcel>, ecn: Ecn, size_bytes: u32) {
+    fn arrive(&mut self, packet: Packet<Parcel>) {
         let network = &mut self.network;
         if network.observed.is_some() {
-            network.observe(Point::Arrived, &parcel, ecn, size_bytes);
+            network.observe(Point::Arrived, &packet);
         }
-        match parcel.body {
+        let body = packet.payload.body;
+        match *body {
+            Body::Segment {
+                endpoint,
+                generation,
+                ref segment,
+            } => self.receive(endpoint, generation, segment, packet.ecn),
             Body::Datagram(datagram) => {
-                let flow = parcel.flow;
-                network.pool.free(parcel);
                 if datagram.from == End::Source {
-                    let counters = &mut network.flows[flow as usize].meter.counters;
-                    counters.delivered_bytes += datagram.payload_bytes();
+                    let flow = &mut network.flows[packet.flow as usize];
+                    flow.meter.counters.delivered_bytes += datagram.payload_bytes();
                 }
-                self.tell(flow, |application, host| {
+                self.tell(packet.flow, |application, host| {
                     application.on_datagram(&datagram, host);
                 });
             }
-            Body::Segment { .. } => self.receive(parcel, ecn),
         }
+        self.network.pool.free(body);
     }
 
     /// Tells applications and meters of what links dropped, and the observer of all.
     #[inline]
     fn finish_event(&mut self) {
         self.tell_consequences();
-        while let Some(parcel) = self.network.lost.pop() {
-            self.bury(parcel);
+        while let Some(packet) = self.network.lost.pop() {
+            self.bury(packet);
         }
         if let Some(observed) = &mut self.network.observed
             && let Some(observer) = &mut self.observer
@@ -164,19 +156,19 @@ impl Simulation<'_> {
     }
 
     #[cold]
-    fn bury(&mut self, parcel: Box<Parcel>) {
+    fn bury(&mut self, packet: Packet<Parcel>) {
         let network = &mut self.network;
         if network.observed.is_some() {
-            let (ecn, size_bytes) = parcel.sent_as();
-            network.observe(Point::Lost, &parcel, ecn, size_bytes);
+            network.observe(Point::Lost, &packet);
         }
-        let (flow, body) = (parcel.flow, parcel.body);
-        network.pool.free(parcel);
+        let body = *packet.payload.body;
+        network.pool.free(packet.payload.body);
         if body.is_on_the_way_of_the_data() {
-            network.flows[flow as usize].meter.counters.lost_pkts += 1;
+            let flow = &mut network.flows[packet.flow as usize];
+            flow.meter.counters.lost_pkts += 1;
         }
         if let Body::Datagram(datagram) = body {
-            self.tell(flow, |application, host| {
+            self.tell(packet.flow, |application, host| {
                 application.on_datagram_lost(&datagram, host);
             });
         }
