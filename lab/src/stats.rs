@@ -71,10 +71,14 @@ fn student_t_95(degrees_of_freedom: usize) -> f64 {
         2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
         2.052, 2.048, 2.045, 2.042,
     ];
-    TABLE
-        .get(degrees_of_freedom.saturating_sub(1))
-        .copied()
-        .unwrap_or(1.96)
+    if let Some(quantile) = TABLE.get(degrees_of_freedom.saturating_sub(1)) {
+        return *quantile;
+    }
+    // Beyond the table, its expansion at the normal distribution's quantile.
+    let (normal, degrees) = (1.959_964_f64, degrees_of_freedom as f64);
+    let first = (normal.powi(3) + normal) / (4.0 * degrees);
+    let second = 5.0 * normal.powi(5) + 16.0 * normal.powi(3) + 3.0 * normal;
+    normal + first + second / (96.0 * degrees * degrees)
 }
 
 #[cfg(test)]
@@ -89,6 +93,20 @@ mod tests {
         assert!((summary.half_width_95.unwrap() - 2.4843).abs() < 1e-4);
         assert_eq!(Summary::of(&[]), None);
         assert_eq!(Summary::of(&[7.0]).unwrap().half_width_95, None);
+    }
+
+    #[test]
+    fn quantiles_of_students_t_are_those_of_the_tables() {
+        let table = [
+            (1, 12.706),
+            (9, 2.262),
+            (30, 2.042),
+            (31, 2.0395),
+            (49, 2.0096),
+        ];
+        for (degrees, quantile) in table.into_iter().chain([(100, 1.9840), (999, 1.9623)]) {
+            assert!((student_t_95(degrees) - quantile).abs() < 1e-4, "{degrees}");
+        }
     }
 
     #[test]
