@@ -12,7 +12,8 @@
  *    Both differ from the one-way delay by a constant only; this one is the RTT where
  *    there is no queue on the way back, drift is followed, and our own tick and delayed
  *    acknowledgements' older TSecr do not enter.
- * 2. A queue on the way back shorter than two of the peer's ticks and 4 ms is not seen.
+ * 2. Of a queue on the way back up to three of the peer's ticks and 5 ms are taken for one
+ *    in front: what ticks, rounding and drift may feign must not make delays short.
  * 3. Without timestamps, or while the peer's tick is not measured yet (2 s), or where its
  *    clock stands still, the delay is the RTT.
  *
