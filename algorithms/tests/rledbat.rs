@@ -194,6 +194,39 @@ fn observing_does_not_limit_and_acts_from_what_arrived() {
     assert!((19 * MSS..=22 * MSS).contains(&window), "{window}");
 }
 
+#[test]
+fn difference_3_without_timestamps_the_hosts_estimate_counts_and_each_filled_hole() {
+    let mut hand = Hand::new("rledbat:slowdown_interval=0");
+    hand.template.has_timestamps = 0;
+    hand.template.kernel_rtt_us = 60_000;
+    for _ in 0..300 {
+        hand.next(3, 0);
+    }
+    let before = hand.window();
+    assert!(before > 20 * MSS, "{before}");
+    // 200 ms of queue, as the host sees it.
+    hand.template.kernel_rtt_us = 260_000;
+    for _ in 0..300 {
+        hand.next(3, 0);
+    }
+    let after = hand.window();
+    assert!(after < before / 2, "{before} -> {after}");
+    // A segment below the highest byte that was missing still.
+    let mut hand = Hand::new("rledbat:slowdown_interval=0");
+    hand.template.has_timestamps = 0;
+    hand.template.kernel_rtt_us = 60_000;
+    for _ in 0..300 {
+        hand.next(3, 0);
+    }
+    let before = hand.window();
+    let hole = hand.next_byte;
+    hand.next_byte += MSS;
+    hand.next(3, 0);
+    hand.next_byte = hole;
+    let after = hand.segment(hole, 0, 0);
+    assert!(after.abs_diff(before / 2) <= 2 * MSS, "{before} -> {after}");
+}
+
 fn any_segment() -> impl Strategy<Value = Segment> {
     let ticks = prop_oneof![Just(0u32), Just(1), Just(1000), Just(10_000)];
     (any::<[u32; 8]>(), any::<[u8; 4]>(), ticks).prop_map(|(words, flags, tick)| Segment {
