@@ -9,9 +9,15 @@ use ebb_simulator::Flags;
 use ebb_simulator::tcp::{Failure, State};
 use tcp_support::{Fate, ms, pair};
 
+/// Timers to the nanosecond.
+const EXACT: TcpOptions = TcpOptions {
+    timer_granularity: Nanos::ZERO,
+    ..TcpOptions::LINUX
+};
+
 #[test]
 fn opens_in_a_round_trip_and_agrees_on_options() {
-    let mut pair = pair(TcpOptions::LINUX, "reno", ms(50));
+    let mut pair = pair(EXACT, "reno", ms(50));
     pair.connect();
     pair.run_until(ms(200));
     let flags: Vec<_> = pair.log.iter().map(|sent| sent.segment.flags).collect();
@@ -29,7 +35,7 @@ fn opens_in_a_round_trip_and_agrees_on_options() {
 
 #[test]
 fn doubles_the_window_each_round_trip_in_slow_start() {
-    let mut pair = pair(TcpOptions::LINUX, "reno", ms(50));
+    let mut pair = pair(EXACT, "reno", ms(50));
     pair.establish();
     let start = pair.now;
     pair.write(0, 10_000_000);
@@ -48,7 +54,7 @@ fn doubles_the_window_each_round_trip_in_slow_start() {
 
 #[test]
 fn delivers_every_byte_and_closes_both_ways() {
-    let mut pair = pair(TcpOptions::LINUX, "reno", ms(10));
+    let mut pair = pair(EXACT, "reno", ms(10));
     pair.establish();
     pair.write(0, 1_000_000);
     pair.close(0);
@@ -64,7 +70,7 @@ fn delivers_every_byte_and_closes_both_ways() {
 
 #[test]
 fn sends_a_lost_syn_again_after_1_then_2_then_4_seconds() {
-    let mut pair = pair(TcpOptions::LINUX, "reno", ms(10));
+    let mut pair = pair(EXACT, "reno", ms(10));
     pair.disturb(|sent| {
         if sent.at < Nanos::from_secs(6) {
             Fate::IsLost
@@ -87,7 +93,7 @@ fn sends_a_lost_syn_again_after_1_then_2_then_4_seconds() {
 
 #[test]
 fn gives_up_after_many_timeouts() {
-    let mut pair = pair(TcpOptions::LINUX, "reno", ms(10));
+    let mut pair = pair(EXACT, "reno", ms(10));
     pair.establish();
     pair.disturb(|_| Fate::IsLost);
     pair.write(0, 1);
@@ -98,7 +104,7 @@ fn gives_up_after_many_timeouts() {
 
 #[test]
 fn resets_on_abort() {
-    let mut pair = pair(TcpOptions::LINUX, "reno", ms(10));
+    let mut pair = pair(EXACT, "reno", ms(10));
     pair.establish();
     let now = pair.now;
     pair.act(0, |end, out| end.abort(now, out));

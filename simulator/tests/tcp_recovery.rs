@@ -8,6 +8,12 @@ use ebb_link::Nanos;
 use ebb_scenario::{Recovery, TcpOptions};
 use tcp_support::{Fate, Pair, Sent, ms, pair};
 
+/// Timers to the nanosecond.
+const EXACT: TcpOptions = TcpOptions {
+    timer_granularity: Nanos::ZERO,
+    ..TcpOptions::LINUX
+};
+
 const MSS: u32 = 1_448;
 
 /// Number of a data segment of full size, from 0.
@@ -46,10 +52,7 @@ fn resent(pair: &Pair) -> Vec<(u32, Nanos)> {
 }
 
 fn options(recovery: Recovery) -> TcpOptions {
-    TcpOptions {
-        recovery,
-        ..TcpOptions::LINUX
-    }
+    TcpOptions { recovery, ..EXACT }
 }
 
 /// Slow start until 40 segments are in flight, then these are lost in the next 80.
@@ -122,7 +125,7 @@ fn halves_the_window_once_however_many_are_lost() {
 
 #[test]
 fn sends_one_segment_for_two_that_arrive_while_the_window_is_halved() {
-    let mut pair = pair(TcpOptions::LINUX, "reno", ms(50));
+    let mut pair = pair(EXACT, "reno", ms(50));
     // 0.12 ms a segment: 50 in flight do not fill the path, acknowledgements come apart.
     pair.ns_per_byte = 80;
     lose(&mut pair, vec![40]);
@@ -153,7 +156,7 @@ fn sends_one_segment_for_two_that_arrive_while_the_window_is_halved() {
 fn sends_new_data_for_the_first_two_duplicates() {
     // Ten segments, the first is lost: each duplicate lets one new segment go, since the
     // one that arrived has left the network; the third starts the recovery.
-    let mut pair = pair(TcpOptions::LINUX, "reno", ms(50));
+    let mut pair = pair(EXACT, "reno", ms(50));
     lose(&mut pair, vec![0]);
     pair.establish();
     let start = pair.now;
@@ -164,7 +167,7 @@ fn sends_new_data_for_the_first_two_duplicates() {
 
     let options = TcpOptions {
         has_limited_transmit: false,
-        ..TcpOptions::LINUX
+        ..EXACT
     };
     let mut pair = tcp_support::pair(options, "reno", ms(50));
     lose(&mut pair, vec![0]);
@@ -179,7 +182,7 @@ fn sends_new_data_for_the_first_two_duplicates() {
 fn turns_a_lost_tail_into_a_fast_recovery() {
     // Segments 5 to 9 of ten are lost: no duplicates. Two round trips after the last
     // acknowledgement a probe sends the last one again; its SACK shows the other four.
-    let mut pair = pair(TcpOptions::LINUX, "reno", ms(50));
+    let mut pair = pair(EXACT, "reno", ms(50));
     lose(&mut pair, vec![5, 6, 7, 8, 9]);
     pair.establish();
     let start = pair.now;
@@ -198,7 +201,7 @@ fn turns_a_lost_tail_into_a_fast_recovery() {
 
 #[test]
 fn reduces_the_window_once_when_a_probe_repairs_the_only_loss() {
-    let mut pair = pair(TcpOptions::LINUX, "reno", ms(50));
+    let mut pair = pair(EXACT, "reno", ms(50));
     lose(&mut pair, vec![9]);
     pair.establish();
     pair.write(0, 10 * u64::from(MSS));
@@ -217,7 +220,7 @@ fn reduces_the_window_once_when_a_probe_repairs_the_only_loss() {
 #[test]
 fn finds_a_retransmission_that_was_lost_too_without_a_timeout() {
     let mut losses = 2;
-    let mut pair = pair(TcpOptions::LINUX, "reno", ms(50));
+    let mut pair = pair(EXACT, "reno", ms(50));
     pair.disturb(move |sent| {
         if sent.from == 0 && sent.segment.payload_bytes > 0 && number(sent) == 40 && losses > 0 {
             losses -= 1;
@@ -239,7 +242,7 @@ fn finds_a_retransmission_that_was_lost_too_without_a_timeout() {
 #[test]
 fn waits_a_quarter_of_the_round_trip_once_it_has_seen_reordering() {
     // Segment 40 comes 10 ms late: with a window of 25 ms nothing is sent again.
-    let mut pair = pair(TcpOptions::LINUX, "reno", ms(50));
+    let mut pair = pair(EXACT, "reno", ms(50));
     pair.disturb(|sent| {
         let is_late = sent.from == 0 && matches!(number(sent), 10 | 40 | 70);
         if is_late && sent.segment.payload_bytes > 0 {

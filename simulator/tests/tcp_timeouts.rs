@@ -47,26 +47,6 @@ fn doubles_the_timeout_each_time() {
 }
 
 #[test]
-fn counts_timeouts_from_whole_jiffies() {
-    let mut pair = established(TcpOptions::LINUX);
-    pair.disturb(|sent| {
-        if sent.from == 0 {
-            Fate::IsLost
-        } else {
-            Fate::Arrives
-        }
-    });
-    pair.run_until(pair.now + Nanos::from_micros(1_500));
-    pair.write(0, 1);
-    pair.run_until(Nanos::from_secs(5));
-    assert!(
-        pair.data_from(0)[1..]
-            .iter()
-            .all(|sent| sent.at.0 % 4_000_000 == 0)
-    );
-}
-
-#[test]
 fn starts_from_one_segment_after_a_timeout_and_repairs_in_slow_start() {
     let mut pair = established(EXACT);
     let start = pair.now;

@@ -73,9 +73,11 @@ impl AckState {
         }
     }
 
-    pub(super) fn measure_mss(&mut self, payload_bytes: u32) {
+    pub(super) fn measure_mss(&mut self, payload_bytes: u32, is_pushed: bool) {
         if payload_bytes >= self.mss_bytes {
             self.mss_bytes = payload_bytes;
+            // The end of what the peer's application wrote: it may wait for an answer.
+            self.is_pushed |= is_pushed && self.does_compress;
         } else if payload_bytes > 0 {
             self.is_pushed = true;
         }
@@ -174,7 +176,7 @@ impl Receiver {
         let is_read = self.read == self.nxt;
         let is_enough =
             pending_bytes > enough_bytes && (is_read || self.wanted_window() >= self.window_bytes);
-        let is_small = acks.is_pushed && is_read && !acks.is_interactive;
+        let is_small = acks.is_pushed && is_read && !acks.is_interactive && !self.has_gap();
         if is_enough || is_small || acks.is_due || acks.is_quick() {
             return true;
         }

@@ -104,8 +104,8 @@ impl TcpConfig {
         self.receiver.as_ref()
     }
 
-    /// When a timer goes off that is set now for `at`: Linux counts whole ticks from the
-    /// last one, so it may be early by one; the papers' simulators go off at the next.
+    /// When a timer goes off that is set now for `at`: in Linux's timer wheel never early,
+    /// and the later the coarser; in the papers' simulators at the next tick.
     #[inline]
     pub(super) fn coarse(&self, now: Nanos, at: Nanos) -> Nanos {
         let tick = self.options.timer_granularity.0;
@@ -114,8 +114,10 @@ impl TcpConfig {
         }
         match self.options.profile {
             TcpProfile::Linux => {
-                let ticks = now.0 / tick + at.since(now).0.div_ceil(tick);
-                Nanos(ticks * tick).max(now + Nanos(1))
+                let wait = at.since(now).0.div_ceil(tick);
+                let jiffy = now.0 / tick + wait;
+                let shift = wheel_shift(wait);
+                Nanos((((jiffy >> shift) + 1) << shift) * tick)
             }
             TcpProfile::Paper => Nanos(at.0.next_multiple_of(tick)),
         }
@@ -126,6 +128,17 @@ impl TcpConfig {
         let is_selective = matches!(self.options.recovery, Recovery::Rack | Recovery::Sack);
         is_selective && self.options.profile == TcpProfile::Linux
     }
+}
+
+/// Levels of the wheel have 64 buckets, each as wide as eight of the level below.
+/// *Returns:* the width as a power of two.
+#[inline]
+fn wheel_shift(jiffies: u64) -> u32 {
+    let mut shift = 0;
+    while shift < 24 && jiffies >= 63 << shift {
+        shift += 3;
+    }
+    shift
 }
 
 fn validate(options: &TcpOptions) -> Result<(), TcpConfigError> {
@@ -200,4 +213,25 @@ pub struct Identity {
     pub drift_ppm: i32,
     /// Where the numbers come from that laws may ask for.
     pub seed: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goes_off_late_as_linux_timers_do() {
+        let config = TcpConfig::new(TcpOptions::LINUX, "reno", None).unwrap();
+        let late = |now_ms: u64, wait_ms: u64| {
+            let now = Nanos::from_millis(now_ms);
+            config.coarse(now, now + Nanos::from_millis(wait_ms)).0 / 1_000_000
+        };
+        // Ten jiffies and the one that has begun.
+        assert_eq!(late(400, 40), 444);
+        assert_eq!(late(403, 40), 444);
+        // 75 jiffies: in buckets of eight, 75 to 80.
+        assert_eq!(late(0, 300), 320);
+        // 250 jiffies: a SYN is sent again after 1.024 s.
+        assert_eq!(late(0, 1_000), 1_024);
+    }
 }

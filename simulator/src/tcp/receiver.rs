@@ -160,7 +160,8 @@ impl Receiver {
         if end <= self.nxt || end > self.right_edge().max(self.nxt) + 1 {
             return self.refuse(now, (start, end));
         }
-        self.acks.measure_mss(segment.payload_bytes);
+        self.acks
+            .measure_mss(segment.payload_bytes, segment.flags.has(Flags::PSH));
         self.note_marks(segment, is_ce);
         if segment.flags.has(Flags::FIN) {
             self.end = Some(end);

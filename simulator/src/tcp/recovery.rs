@@ -248,6 +248,13 @@ impl Sender {
         }
     }
 
+    /// Whether a lost segment is sent again whatever the window says: the first one in Reno
+    /// and NewReno (RFC 6582 §3.2). PRR lets it through by itself.
+    pub(super) fn is_due(&self, number: u64) -> bool {
+        let is_first = number == self.board.first();
+        is_first && self.phase == Phase::Recovery && !self.config.has_prr()
+    }
+
     /// The window is what it was led to.
     pub(super) fn end_reduction(&mut self) {
         if self.config.has_full_control {

@@ -32,6 +32,9 @@ pub(super) struct Sender {
     pub(super) una: u64,
     pub(super) nxt: u64,
     pub(super) written: u64,
+    /// What the application wrote at one go, as far as it matters: to the last segment
+    /// the receiver answers at once.
+    pub(super) chunk: Chunk,
     /// The application has nothing more to write: FIN follows the last byte.
     pub(super) is_closing: bool,
     pub(super) is_fin_sent: bool,
@@ -80,6 +83,14 @@ pub(super) struct Sender {
     pub(super) announces_reduction: bool,
     pub(super) random: u64,
     pub(super) counters: SenderCounters,
+}
+
+/// A part of the stream that a greedy application writes at one go: Linux wakes it when a
+/// part of the send buffer is free, about once a window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Chunk {
+    pub(super) start: u64,
+    pub(super) end: u64,
 }
 
 /// A reduction of the window that is spread over a round trip (PRR).
@@ -161,6 +172,7 @@ impl Sender {
             una: 0,
             nxt: 0,
             written: 1,
+            chunk: Chunk::default(),
             is_closing: false,
             is_fin_sent: false,
             peer_window_bytes: 0,

@@ -42,7 +42,7 @@ impl Connection {
         let mut has_resent_first = false;
         while let Some(number) = self.sender.board.next_lost() {
             let sender = &self.sender;
-            if sender.inflight_pkts() >= sender.cwnd_pkts {
+            if sender.inflight_pkts() >= sender.cwnd_pkts && !sender.is_due(number) {
                 break;
             }
             if let Some(at) = sender.paced_until(now) {
@@ -89,7 +89,7 @@ impl Connection {
         *sender.board.at_mut(number) = sent;
         sender.counters.resent_pkts += 1;
         sender.counters.resent_bytes += u64::from(sent.length);
-        self.emit(now, &sent, false, out);
+        self.emit(now, &sent, false, false, out);
     }
 
     /// Sends new data. *Returns:* how many segments.
@@ -105,6 +105,7 @@ impl Connection {
                 self.pace_at = at;
                 break;
             }
+            self.sender.renew_chunk();
             let burst = self.next_burst(now, push, &mut is_limited);
             if burst == 0 {
                 break;
@@ -173,11 +174,15 @@ impl Connection {
         }
         let goal = sender.burst_goal(most);
         let room_bytes = sender.window_end().min(sender.sendable_end()) - sender.nxt;
-        let ready = (room_bytes / u64::from(sender.segment_bytes)).min(u64::from(goal)) as u32;
+        let chunk_bytes = sender.chunk.end.saturating_sub(sender.nxt);
+        let ready = (room_bytes / u64::from(sender.segment_bytes))
+            .min(chunk_bytes.div_ceil(u64::from(sender.segment_bytes)))
+            .clamp(1, u64::from(goal)) as u32;
         // Half of the window at once at the most.
         let quota = room_pkts.min((sender.cwnd_pkts / 2).max(1));
         let burst = ready.min(quota);
-        if burst < ready.min(goal) && ready > 1 && sender.should_defer(now, room_pkts, goal) {
+        let is_chunk_new = sender.nxt == sender.chunk.start;
+        if burst < ready && !is_chunk_new && sender.should_defer(now, room_pkts, goal) {
             *is_limited = true;
             return 0;
         }
@@ -207,6 +212,7 @@ impl Connection {
         };
         sender.rate_on_sent(&mut sent, is_first_out);
         sender.is_fin_sent |= has_fin;
+        let ends_chunk = sent.end() >= sender.chunk.end;
         sender.nxt += u64::from(sent.length);
         sender.board.push(sent);
         sender.counters.sent_pkts += 1;
@@ -216,18 +222,18 @@ impl Connection {
             self.set_timer(TimerKind::Retransmit, now, now + self.sender.rto());
         }
         self.receiver.acks.on_data_sent(now);
-        self.emit(now, &sent, true, out);
+        self.emit(now, &sent, true, ends_chunk, out);
     }
 
     /// Puts a segment of the stream on the wire.
-    fn emit(&mut self, now: Nanos, sent: &Sent, is_new: bool, out: Out<'_>) {
+    fn emit(&mut self, now: Nanos, sent: &Sent, is_new: bool, is_pushed: bool, out: Out<'_>) {
         let has_fin = sent.is(mark::FIN);
         let mut flags = Flags::ACK;
         if has_fin {
             flags |= Flags::FIN;
         }
         let sender = &mut self.sender;
-        if sent.end() == sender.written + u64::from(has_fin) {
+        if is_pushed || sent.end() == sender.written + u64::from(has_fin) {
             flags |= Flags::PSH;
         }
         let payload_bytes = u32::from(sent.length) - u32::from(has_fin);
@@ -347,6 +353,18 @@ impl super::sender::Sender {
             0
         } else {
             ready
+        }
+    }
+
+    /// The application writes the next chunk: a third of a send buffer that holds twice
+    /// the window in memory, which is a little more than a window of payload.
+    #[inline]
+    fn renew_chunk(&mut self) {
+        if self.nxt >= self.chunk.end {
+            let window_pkts = self.cwnd_pkts + self.cwnd_pkts / 16 + 1;
+            let chunk_pkts = window_pkts.max(self.config.options.initial_window_pkts);
+            self.chunk.start = self.nxt;
+            self.chunk.end = self.nxt + u64::from(chunk_pkts) * u64::from(self.segment_bytes);
         }
     }
 
