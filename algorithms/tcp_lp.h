@@ -170,6 +170,7 @@ EBB_INLINE u8 ebb_tcp_lp_senses(struct ebb_tcp_lp_state *state, const struct ebb
 				const struct ebb_tcp_lp_params *params)
 {
 	u8 is_lone = ebb_tcp_lp_is_lone(state, ack) && !params->lone_samples;
+	u8 is_congested;
 	u32 delay_us;
 
 	ebb_forward_on_ack(&state->clock, ack);
@@ -181,7 +182,11 @@ EBB_INLINE u8 ebb_tcp_lp_senses(struct ebb_tcp_lp_state *state, const struct ebb
 	if (!delay_us || is_lone)
 		return 0;
 	ebb_tcp_lp_take_delay(state, ack->now_us, delay_us, params);
-	return ebb_tcp_lp_is_congested(state, params);
+	is_congested = ebb_tcp_lp_is_congested(state, params);
+	/* The last delay before the first that shows what the reaction did is forgotten, too. */
+	if (state->policy.is_quiet)
+		state->has_smoothed = 0;
+	return is_congested;
 }
 
 /* ---- the hooks ---- */
