@@ -14,11 +14,11 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// Writes of this size at this rate of data.
-    pub const fn new(rate: Rate, write_bytes: u32) -> Self {
+    /// Writes of this size, at least a byte, at this rate of data.
+    pub fn new(rate: Rate, write_bytes: u32) -> Self {
         Self {
             rate,
-            write_bytes,
+            write_bytes: write_bytes.max(1),
             connection: None,
             started_at: Nanos::ZERO,
             writes: 0,

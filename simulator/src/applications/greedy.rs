@@ -86,7 +86,13 @@ impl Application for Fixed {
                     host.complete();
                 }
             }
-            ConnectionEvent::PeerClosed => host.close(connection, end),
+            ConnectionEvent::PeerClosed => {
+                // Nothing to receive is received when there will be nothing.
+                if end == End::Sink && self.bytes == 0 {
+                    host.complete();
+                }
+                host.close(connection, end);
+            }
             ConnectionEvent::Closed => self.connection = None,
             ConnectionEvent::Connected | ConnectionEvent::Writable => {}
         }

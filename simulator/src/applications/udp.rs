@@ -4,7 +4,7 @@ use ebb_scenario::{ApplicationMeasure, Interval};
 
 use super::time_of;
 use crate::random::Stream;
-use crate::{Application, Datagram, End, Histogram, Host};
+use crate::{Application, Datagram, End, Histogram, Host, UDP_HEADER_BYTES};
 
 /// UDP packets at equal distances, at one rate or at two in turn.
 pub struct Udp {
@@ -23,13 +23,13 @@ pub struct Udp {
 }
 
 impl Udp {
-    /// One rate, IP headers counted.
+    /// One rate, IP headers counted; a packet is at least as large as its headers.
     pub fn constant(rate: Rate, packet_bytes: u32) -> Self {
         Self {
             rate,
             low_rate: None,
             period: None,
-            packet_bytes,
+            packet_bytes: packet_bytes.max(UDP_HEADER_BYTES),
             started_at: Nanos::ZERO,
             half: 0,
             sent_in_half: 0,
@@ -39,11 +39,13 @@ impl Udp {
         }
     }
 
-    /// One rate in the first half of each period, another or none in the second.
+    /// One rate in the first half of each period, another or none in the second. Without
+    /// a period the first rate stays.
     pub fn square_wave(rate: Rate, low_rate: Option<Rate>, period: Nanos, bytes: u32) -> Self {
         Self {
             low_rate,
-            period: Some(period),
+            // A half period must be some time.
+            period: (period.0 >= 2).then_some(period),
             ..Self::constant(rate, bytes)
         }
     }
@@ -130,11 +132,11 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// A source of this mean rate.
+    /// A source of this mean rate; a packet is at least as large as its headers.
     pub fn new(rate: Rate, packet_bytes: u32) -> Self {
         Self {
             rate,
-            packet_bytes,
+            packet_bytes: packet_bytes.max(UDP_HEADER_BYTES),
             gaps: None,
             next_number: 0,
             seen: Seen::default(),
