@@ -7,6 +7,7 @@
 
 mod ack;
 mod acks;
+mod bursts;
 mod clock;
 mod config;
 mod handshake;

@@ -133,7 +133,7 @@ fn rounds_the_window_up_to_what_its_scale_can_say() {
     let answer = pair.acks_from(1)[0].segment;
     let window = u64::from(answer.window) << 6;
     assert!(
-        window >= 50_001 && window < 50_001 + 2 * 1_460 + 64,
+        (50_001..50_001 + 2 * 1_460 + 64).contains(&window),
         "{window}"
     );
     assert_eq!(pair.ends[1].info().advertised_window_bytes as u64, window);
