@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! NewReno without SACK after a slow start that overshot by half a window.
+use std::path::Path;
+
+use ebb_scenario::Scenario;
+use ebb_simulator::Options;
+
+const SCENARIO: &str = "\
+duration = \"20s\"
+sender = \"reno\"
+tcp = \"paper\"
+[bottleneck]
+rate = \"10mbit\"
+rtt = \"48ms\"
+queue = 156
+[[flow]]
+name = \"alone\"
+";
+
+#[test]
+fn the_third_duplicate_sends_the_first_segment_again_whatever_is_in_flight() {
+    let scenario = Scenario::parse("alone.toml", SCENARIO, Path::new("")).unwrap();
+    let outcome = ebb_simulator::run(&scenario, Options::default()).unwrap();
+    let flow = &outcome.flows[0].measures[0];
+    // More than 200 of 430 segments are lost, and half of the window is less than what the
+    // others leave in flight, so that duplicates never make room: RFC 6582 sends the first
+    // all the same, and one more with each partial acknowledgement.
+    assert!(flow.lost_pkts.unwrap() > 200);
+    assert_eq!(flow.timeouts, 0);
+    let used = outcome.links[0].measures[0].utilisation.unwrap();
+    assert!(used > 0.9, "{used}");
+}
