@@ -116,7 +116,7 @@ EBB_INLINE void ebb_bbr_take_sample(struct ebb_bbr_state *state, const struct eb
 	state->is_round_start = 0;
 	if (!ack->rate_interval_us || !ack->rate_delivered_pkts)
 		return;
-	ebb_bbr_count_rounds(state, ack, params);
+	ebb_bbr_count_rounds(state, ack);
 	if (state->is_policed) {
 		if (ebb_bbr_use_policer(state, ack->now_us, params))
 			ebb_bbr_enter_probe_bw(state, ack->now_us, ack->random);
@@ -124,7 +124,7 @@ EBB_INLINE void ebb_bbr_take_sample(struct ebb_bbr_state *state, const struct eb
 		ebb_bbr_measure_policer(state, ack->now_us, ack->lost_now_pkts,
 					ebb_bbr_is_lower_bound(state, ack), params);
 	}
-	ebb_bbr_sample_rate(state, ack);
+	ebb_bbr_sample_rate(state, ack, params);
 	ebb_bbr_sample_extra(state, ack, params);
 }
 

@@ -30,7 +30,7 @@ EBB_INLINE u64 ebb_bbr_bytes_per_s(const struct ebb_bbr_state *state)
 	return state->is_policed ? state->policer_bytes_per_s : ebb_bbr_max_bytes_per_s(state);
 }
 
-/* A round begins: its slot is empty, the oldest falls out of the window. */
+/* Another round's slot is empty, and the oldest falls out of the window. */
 EBB_INLINE void ebb_bbr_shift_rates(struct ebb_bbr_state *state,
 				    const struct ebb_bbr_params *params)
 {
@@ -55,15 +55,15 @@ EBB_INLINE u64 ebb_bbr_rate(u64 pkts, u64 interval_us, u32 mss_bytes)
 }
 
 /* A round is over when something is delivered that was sent since its start. */
-EBB_INLINE void ebb_bbr_count_rounds(struct ebb_bbr_state *state, const struct ebb_sender_ack *ack,
-				     const struct ebb_bbr_params *params)
+EBB_INLINE void ebb_bbr_count_rounds(struct ebb_bbr_state *state, const struct ebb_sender_ack *ack)
 {
 	if (ack->rate_prior_delivered_pkts < state->round_end_pkts)
 		return;
 	state->round_end_pkts = ack->delivered_pkts;
 	state->is_round_start = 1;
 	state->is_conserving = 0;
-	ebb_bbr_shift_rates(state, params);
+	if (state->pending_rounds < EBB_BBR_SLOTS)
+		state->pending_rounds++;
 }
 
 /* Samples of the law's own PROBE_RTT are no better than those of a lazy application. */
@@ -76,12 +76,22 @@ EBB_INLINE u8 ebb_bbr_is_lower_bound(const struct ebb_bbr_state *state,
 	       (sent_at_pkts >= state->probed_from_pkts && sent_at_pkts < state->probed_until_pkts);
 }
 
-EBB_INLINE void ebb_bbr_sample_rate(struct ebb_bbr_state *state, const struct ebb_sender_ack *ack)
+/*
+ * Rounds pass in the filter when there is a sample that counts: an application that was
+ * lazy for long has not made the path slower.
+ */
+EBB_INLINE void ebb_bbr_sample_rate(struct ebb_bbr_state *state, const struct ebb_sender_ack *ack,
+				    const struct ebb_bbr_params *params)
 {
 	u64 rate = ebb_bbr_rate(ack->rate_delivered_pkts, ack->rate_interval_us, state->mss_bytes);
+	u32 i;
 
 	if (ebb_bbr_is_lower_bound(state, ack) && rate < ebb_bbr_max_bytes_per_s(state))
 		return;
+	for (i = 0; i < EBB_BBR_SLOTS; i++)
+		if (i < state->pending_rounds)
+			ebb_bbr_shift_rates(state, params);
+	state->pending_rounds = 0;
 	state->rates_bytes_per_s[0] = ebb_max(state->rates_bytes_per_s[0], rate);
 }
 

@@ -89,6 +89,7 @@ struct ebb_bbr_state {
 	u32 mss_bytes;
 	u32 first_cwnd_pkts;
 	u32 prior_cwnd_pkts; /* to go back to after a recovery or PROBE_RTT */
+	u32 pending_rounds;  /* that the filter has not counted yet */
 	u32 policer_round;   /* rounds of the interval, or since its rate is used */
 	u8 mode;             /* enum ebb_bbr_mode */
 	u8 phase;            /* of PROBE_BW */
@@ -102,7 +103,7 @@ struct ebb_bbr_state {
 	u8 is_measuring_policer;
 	u8 is_policed;
 	u8 has_seen_rtt; /* the first pace is of a measured RTT */
-	u8 reserved[4];
+	u8 reserved[8];
 };
 
 #endif /* EBB_BBR_STATE_H */

@@ -230,6 +230,44 @@ fn samples_of_a_lazy_application_do_not_lower_the_bandwidth() {
 }
 
 #[test]
+fn bandwidth_is_kept_for_as_long_as_the_application_is_lazy() {
+    let mut rounds = Rounds::probing("bbr:extra_gain_x1024=0", u32::MAX);
+    let lazy = SenderAck {
+        is_app_limited: 1,
+        ..SenderAck::default()
+    };
+    for _ in 0..50 {
+        rounds.round_with(20, &lazy);
+    }
+    assert!((206..=208).contains(&rounds.flow.window().cwnd_pkts));
+    // The first sample that counts ends that.
+    rounds.round(50).round(50);
+    assert!(rounds.pace_x1000() < 630);
+}
+
+#[test]
+fn samples_of_its_own_probe_rtt_do_not_lower_the_bandwidth() {
+    let mut rounds = Rounds::probing("bbr:bandwidth_rounds=2,probe_rtt_ms=1000", u32::MAX);
+    let longer = SenderAck {
+        rtt_us: RTT_US + 5000,
+        inflight_pkts: 100,
+        ..SenderAck::default()
+    };
+    while rounds.flow.window().cwnd_pkts > 4 {
+        rounds.round_with(100, &longer);
+    }
+    let small = SenderAck {
+        inflight_pkts: 4,
+        ..SenderAck::default()
+    };
+    for _ in 0..11 {
+        rounds.round_with(4, &small);
+    }
+    // 4 segments per round trip for 11 of them, and still 1 MB/s.
+    assert!(rounds.pace_x1000() >= 742, "{}", rounds.pace_x1000());
+}
+
+#[test]
 fn probe_rtt_comes_after_ten_seconds_and_lasts_for_200_ms() {
     let mut rounds = Rounds::probing("bbr", u32::MAX);
     let longer = SenderAck {

@@ -511,6 +511,26 @@ fn as_linux_it_follows_reno_at_half_a_segment_per_round_trip() {
 }
 
 #[test]
+fn as_linux_a_timeout_forgets_the_least_rtt() {
+    let mut flow = flow("cubic:rules=1,reno_friendly=0,hystart=0", 100);
+    flow.on_ack(&SenderAck {
+        acked_pkts: 0,
+        ..ack(&flow, START_US, 0, 20_000)
+    });
+    flow.on_timeout(&event(&flow));
+    for _ in 0..70 {
+        flow.on_ack(&SenderAck {
+            cwnd_pkts: flow.window().cwnd_pkts.max(70),
+            ssthresh_pkts: 70,
+            ..ack(&flow, START_US, 1, 5_000_000)
+        });
+    }
+    // At 5 s, now the least RTT, the curve is at 70 + 0.4 x 5^3 = 120 segments: half a
+    // window per round trip. At 20 ms it would be at 70, and 70 acknowledged would earn 3.
+    assert!(flow.window().cwnd_pkts > 90);
+}
+
+#[test]
 fn as_linux_an_undo_restores_the_window_alone() {
     let mut flow = flow("cubic:rules=1", 100);
     flow.on_loss(&event(&flow));
