@@ -64,7 +64,7 @@ EBB_INLINE void ebb_cubic_follow(struct ebb_cubic_state *state, u32 cwnd_pkts, u
 	if (!is_lower || state->now.w_est_pkts <= state->window.cwnd_pkts)
 		return;
 	state->now.w_est_pkts = state->window.cwnd_pkts;
-	state->now.w_est_acked_x1024 = 0;
+	state->now.w_est_acked_x1m = 0;
 }
 
 /* A stage of congestion avoidance begins [RFC9438 §4.2, §4.8, §4.10]. */
@@ -77,7 +77,7 @@ EBB_INLINE void ebb_cubic_begin_stage(struct ebb_cubic_state *state, u64 now_us,
 	stage->has_epoch = 1;
 	stage->epoch_us = now_us;
 	stage->w_est_pkts = cwnd_pkts;
-	stage->w_est_acked_x1024 = 0;
+	stage->w_est_acked_x1m = 0;
 	state->credit_x65536 = 0;
 	if (stage->w_max_pkts > cwnd_pkts) {
 		stage->origin_pkts = stage->w_max_pkts;
@@ -93,16 +93,17 @@ EBB_INLINE void ebb_cubic_estimate_reno(struct ebb_cubic_state *state, u32 acked
 					const struct ebb_cubic_params *params)
 {
 	struct ebb_cubic_stage *stage = &state->now;
-	u64 alpha_x1024 = ebb_div(3072ull * (1024 - ebb_min(params->beta_x1024, 1024)),
-				  1024ull + params->beta_x1024, 0);
-	u64 window_x1024 = (u64)state->window.cwnd_pkts << 10;
+	/* Finer than the rest: an error of a 1024th is one of a segment after a thousand. */
+	u64 alpha_x1m = ebb_div((3072ull << 10) * (1024 - ebb_min(params->beta_x1024, 1024)),
+				1024ull + params->beta_x1024, 0);
+	u64 window_x1m = (u64)state->window.cwnd_pkts << 20;
 	u64 more;
 
 	if (params->rules == EBB_CUBIC_RULES_RFC && stage->w_est_pkts >= stage->prior_cwnd_pkts)
-		alpha_x1024 = 1024;
-	stage->w_est_acked_x1024 += acked_pkts * alpha_x1024;
-	more = ebb_div(stage->w_est_acked_x1024, window_x1024, 0);
-	stage->w_est_acked_x1024 -= more * window_x1024;
+		alpha_x1m = 1 << 20;
+	stage->w_est_acked_x1m += acked_pkts * alpha_x1m;
+	more = ebb_div(stage->w_est_acked_x1m, window_x1m, 0);
+	stage->w_est_acked_x1m -= more * window_x1m;
 	stage->w_est_pkts = (u32)ebb_min(stage->w_est_pkts + more, EBB_SENDER_MAX_CWND_PKTS);
 }
 
@@ -116,7 +117,7 @@ EBB_INLINE void ebb_cubic_avoid_rfc(struct ebb_cubic_state *state, const struct 
 	u64 curve_x1024 =
 		ebb_cubic_window_x1024(&state->now, ebb_cubic_time_x1024(t_us), params->c_x1000);
 	u64 reno_x1024 = ((u64)state->now.w_est_pkts << 10) +
-			 ebb_div(state->now.w_est_acked_x1024, cwnd_pkts, 0);
+			 ebb_div(state->now.w_est_acked_x1m >> 10, cwnd_pkts, 0);
 	u64 target_x1024;
 	u64 credit;
 

@@ -60,15 +60,15 @@ struct ebb_cubic_params {
 
 /* What a spurious loss is undone to [RFC9438 §4.9]. */
 struct ebb_cubic_stage {
-	u64 epoch_us;          /* start of the current congestion avoidance, idle time left out */
-	u32 w_max_pkts;        /* window before the last loss, or what fast convergence made of
+	u64 epoch_us;        /* start of the current congestion avoidance, idle time left out */
+	u32 w_max_pkts;      /* window before the last loss, or what fast convergence made of
 			       * it; 0: none since the start or since a time-out */
-	u32 origin_pkts;       /* plateau of this stage's curve */
-	u32 k_x1024;           /* time from the epoch to the plateau, in s/1024 */
-	u32 prior_cwnd_pkts;   /* window before the last loss */
-	u32 w_est_pkts;        /* what Reno would have */
-	u32 has_epoch;         /* nothing above but w_max and prior_cwnd means anything without */
-	u64 w_est_acked_x1024; /* towards the next segment of w_est, times alpha */
+	u32 origin_pkts;     /* plateau of this stage's curve */
+	u32 k_x1024;         /* time from the epoch to the plateau, in s/1024 */
+	u32 prior_cwnd_pkts; /* window before the last loss */
+	u32 w_est_pkts;      /* what Reno would have */
+	u32 has_epoch;       /* nothing above but w_max and prior_cwnd means anything without */
+	u64 w_est_acked_x1m; /* towards the next segment of w_est, times alpha */
 };
 
 struct ebb_cubic_state {
