@@ -4,6 +4,7 @@
 
 mod tcp_support;
 
+use ebb_algorithms::{Side, laws_of};
 use ebb_link::Nanos;
 use ebb_scenario::{Buffer, Pacing, Recovery, TcpOptions};
 use ebb_simulator::Flags;
@@ -142,8 +143,8 @@ fn step_and_check(pair: &mut Pair, edges: &mut [u64; 2]) {
     }
 }
 
-fn transfer(options: TcpOptions, law: &str, mut vices: Vices, bytes: [u64; 2]) {
-    let config = TcpConfig::new(options, law, None).unwrap();
+fn transfer(options: TcpOptions, laws: (&str, Option<&str>), mut vices: Vices, bytes: [u64; 2]) {
+    let config = TcpConfig::new(options, laws.0, laws.1).unwrap();
     let mut pair = pair_of(&config, &config, ms(20));
     pair.ns_per_byte = 800;
     pair.queue_bytes = 50_000;
@@ -187,6 +188,20 @@ proptest! {
         bytes in 0..300_000_u64,
         back_bytes in prop_oneof![Just(0), 0..60_000_u64],
     ) {
-        transfer(options, "reno", vices, [bytes, back_bytes]);
+        transfer(options, ("reno", None), vices, [bytes, back_bytes]);
+    }
+
+    #[test]
+    fn every_byte_arrives_under_each_pair_of_laws(
+        sender in any::<prop::sample::Index>(),
+        receiver in any::<prop::sample::Index>(),
+        options in options(),
+        vices in vices(),
+        bytes in 0..300_000_u64,
+    ) {
+        let senders: Vec<_> = laws_of(Side::Sender).map(|law| law.name).collect();
+        let receivers: Vec<_> = laws_of(Side::Receiver).map(|law| law.name).collect();
+        let laws = (*sender.get(&senders), Some(*receiver.get(&receivers)));
+        transfer(options, laws, vices, [bytes, 0]);
     }
 }
