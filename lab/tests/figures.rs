@@ -136,9 +136,10 @@ fn an_upload_under_tcp_lp_uses_an_idle_link_and_leaves_a_greedy_flow_its_own() {
         };
         let upload = || flow("lbe", LBE, FlowKind::Greedy);
         let mut alone = scenario("alone", settled, (0.0, 30.0), vec![upload()]);
+        // The greedy flow is over its slow start by then.
         let be = flow("be", Role::BestEffort, FlowKind::Greedy);
-        let flows = vec![be, upload().starting_at(3.0)];
-        let mut shared = scenario("shared", Question::Kept, (3.0, 30.0), flows);
+        let flows = vec![be, upload().starting_at(8.0)];
+        let mut shared = scenario("shared", Question::Kept, (8.0, 33.0), flows);
         (alone.link, shared.link) = (link, link);
         let be_alone = shared.alone().unwrap();
         runs.extend([
