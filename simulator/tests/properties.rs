@@ -199,7 +199,7 @@ fn chain(wires: &[Wire], transfers: &[Transfer], seed: u64) -> Scenario {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(384))]
 
     #[test]
     fn every_byte_arrives_once_and_queues_keep_their_limits(
