@@ -2,7 +2,8 @@
 //! Sender laws as congestion controls of the kernel, by the names that TCP_CONGESTION takes.
 
 use crate::error::{Error, Result};
-use crate::programs::{Purpose, load_error};
+use crate::object::load_error;
+use crate::programs::Purpose;
 use ebb_algorithms::LawInfo;
 use libbpf_rs::{MapCore, Object, OpenObject};
 use std::os::fd::{AsFd, OwnedFd};

@@ -38,6 +38,7 @@ mod laws;
 mod layout;
 mod lease;
 mod messages;
+mod object;
 mod processes;
 mod programs;
 mod recorder;

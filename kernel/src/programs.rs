@@ -5,33 +5,17 @@ use crate::congestion::{self, Registration};
 use crate::control::{CONTROL_MAP, ControlMapping};
 use crate::error::{Error, Result};
 use crate::layout::{Config, Counters};
+use crate::object::{flows_map, load_object, map, open_object, prepare, program};
 use crate::processes::Namespaces;
 use crate::sys::{self, Hook};
 use ebb_algorithms::{LawInfo, Policy, Side};
-use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject};
-use std::ffi::OsStr;
+use libbpf_rs::Object;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// The compiled programs of the receiving end.
-static RECEIVER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/receiver.bpf.o"));
-/// Those of the sending end.
-static SENDER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sender.bpf.o"));
-
-/// The maps that hold the governed connections: of the receiving end, of the sending end.
-const FLOWS_MAPS: [(&str, Side); 2] =
-    [("ebb_flows", Side::Receiver), ("ebb_origins", Side::Sender)];
 /// What the names of all our programs begin with.
 pub(crate) const PROGRAM_PREFIX: &str = "ebb_";
-
-const TRACE_BUFFER_BYTES: u32 = 16 << 20;
-
-/// The end at which programs act on the connections that a map holds, by its name.
-pub(crate) fn side_of_flows(map: &str) -> Option<Side> {
-    let found = FLOWS_MAPS.iter().find(|(name, _)| *name == map);
-    found.map(|(_, side)| *side)
-}
 
 /// What is fixed before loading.
 pub(crate) struct LoadOptions<'a> {
@@ -299,6 +283,17 @@ impl Programs {
             .collect()
     }
 
+    /// A map that a successor goes on with.
+    pub(crate) fn kept_map(&self, name: &str) -> Option<BorrowedFd<'_>> {
+        match name {
+            "ebb_marks" => Some(self.marks.as_fd()),
+            "ebb_processes" => Some(self.processes.as_fd()),
+            "ebb_counters" => Some(self.counters.as_fd()),
+            "ebb_origins" => Some(self.flows.as_fd()),
+            _ => None,
+        }
+    }
+
     pub(crate) fn trace_map(&self) -> BorrowedFd<'_> {
         self.trace.as_fd()
     }
@@ -315,120 +310,6 @@ impl Programs {
             Hook::SockOps => Some(self.sockops.as_fd()),
             Hook::SockCreate => self.sock_create.as_ref().map(AsFd::as_fd),
         }
-    }
-}
-
-fn flows_map(side: Side) -> &'static str {
-    let found = FLOWS_MAPS.iter().find(|(_, of)| *of == side);
-    found.map_or("", |(name, _)| name)
-}
-
-fn open_object(side: Side) -> Result<OpenObject> {
-    let (name, bytes) = match side {
-        Side::Receiver => ("ebb_receiver", RECEIVER),
-        Side::Sender => ("ebb_sender", SENDER),
-    };
-    ObjectBuilder::default()
-        .name(name)
-        .and_then(|builder| builder.open_memory(bytes))
-        .map_err(|error| load_error("the compiled programs", &error))
-}
-
-fn prepare(open: &mut OpenObject, options: &LoadOptions<'_>, config: &Config) -> Result<()> {
-    for mut map in open.maps_mut() {
-        let name = map.name().to_string_lossy().into_owned();
-        let done = match (reused(&name, options), name.as_str()) {
-            (Some(fd), _) => map.reuse_fd(fd),
-            (None, ".rodata.config") => {
-                // SAFETY: plain integers without padding.
-                let bytes = unsafe {
-                    std::slice::from_raw_parts(
-                        std::ptr::from_ref(config).cast(),
-                        size_of::<Config>(),
-                    )
-                };
-                map.set_initial_value(bytes)
-            }
-            (None, "ebb_trace") if config.is_tracing != 0 => {
-                map.set_max_entries(TRACE_BUFFER_BYTES)
-            }
-            _ => Ok(()),
-        };
-        done.map_err(|error| load_error(&format!("map {name}"), &error))?;
-    }
-    if config.is_marked_only == 0 {
-        for mut program in open.progs_mut() {
-            if program.name() == "ebb_sock_create" {
-                program.set_autoload(false);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The map that takes the place of one of the object's.
-fn reused<'a>(name: &str, options: &'a LoadOptions<'_>) -> Option<BorrowedFd<'a>> {
-    let predecessor = options.predecessor;
-    match (name, &options.purpose) {
-        ("ebb_marks", _) => predecessor.map(|old| old.marks.as_fd()),
-        ("ebb_processes", _) => predecessor.map(|old| old.processes.as_fd()),
-        ("ebb_counters", _) => predecessor.map(|old| old.counters.as_fd()),
-        // Whose connection it was before is to be remembered through a change of the law.
-        ("ebb_origins", Purpose::Law(_)) => predecessor.map(|old| old.flows.as_fd()),
-        (name, Purpose::Release(side, flows)) if name == flows_map(*side) => Some(*flows),
-        _ => None,
-    }
-}
-
-fn load_object(open: OpenObject, side: Side) -> Result<Object> {
-    crate::messages::collect();
-    let loaded = open.load();
-    let said = crate::messages::take();
-    loaded.map_err(|error| match crate::features::explain() {
-        Err(missing) => missing,
-        Ok(()) => Error::Load {
-            what: format!("the {side}'s programs"),
-            reason: format!("{error}{}", crate::messages::tail(&said)),
-        },
-    })
-}
-
-fn program(object: &Object, name: &str) -> Result<OwnedFd> {
-    let found = object.progs().find(|program| program.name() == name);
-    let program = found.ok_or_else(|| missing(name))?;
-    program
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(|source| Error::Program {
-            what: name.to_owned(),
-            action: "hold",
-            source,
-        })
-}
-
-fn map(object: &Object, name: &str) -> Result<OwnedFd> {
-    let found = object.maps().find(|map| map.name() == OsStr::new(name));
-    let map = found.ok_or_else(|| missing(name))?;
-    map.as_fd()
-        .try_clone_to_owned()
-        .map_err(|source| Error::Program {
-            what: name.to_owned(),
-            action: "hold",
-            source,
-        })
-}
-
-fn missing(name: &str) -> Error {
-    Error::Load {
-        what: name.to_owned(),
-        reason: "not in the compiled object".to_owned(),
-    }
-}
-
-pub(crate) fn load_error(what: &str, error: &libbpf_rs::Error) -> Error {
-    Error::Load {
-        what: what.to_owned(),
-        reason: format!("{error:#}"),
     }
 }
 
