@@ -52,6 +52,17 @@ impl TimestampClock {
     }
 
     fn look(&mut self, now: Nanos) {
+        if self.drift_ppm != 0 {
+            return self.look_with_drift(now);
+        }
+        let ticks = now.0 / self.tick.0;
+        self.shown_from = Nanos(ticks * self.tick.0);
+        self.shown_until = self.shown_from + self.tick;
+        self.shown = (ticks as u32).wrapping_add(self.offset);
+    }
+
+    #[cold]
+    fn look_with_drift(&mut self, now: Nanos) {
         let rate = u128::from(1_000_000_u32.saturating_add_signed(self.drift_ppm));
         let tick = u128::from(self.tick.0) * 1_000_000;
         let ticks = u128::from(now.0) * rate / tick;
