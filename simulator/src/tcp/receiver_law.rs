@@ -164,7 +164,7 @@ impl Receiver {
             has_timestamps: u8::from(segment.timestamps.is_some()),
             is_ce: u8::from(is_ce),
             is_observing: u8::from(law.is_observing),
-            can_delay_acks: 0,
+            can_delay_acks: 1,
         };
         law.flow.on_segment(&told);
     }
