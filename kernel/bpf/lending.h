@@ -112,32 +112,58 @@ EBB_INLINE int ebb_lend(void *caller, void *storage_of)
 
 /* ---- connections as they begin ---- */
 
-EBB_INLINE void ebb_select(struct bpf_sock_ops *ops)
+/* Why a connection is left alone is counted once, when it is established. */
+#define EBB_COUNT_IF(is_counted, field)      \
+	do {                                 \
+		if (is_counted)              \
+			EBB_COUNT(field, 1); \
+	} while (0)
+
+/* Selects the law for the connection, and answers whether it did. */
+EBB_INLINE int ebb_select(struct bpf_sock_ops *ops, int is_established)
 {
 	struct bpf_sock *sk = ops->sk;
 	struct tcp_sock *tp;
 
 	if (!sk || !ebb_may_lend(bpf_ktime_get_ns()))
-		return;
+		return 0;
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (!tp)
-		return;
+		return 0;
 	if (ebb_is_loopback(ops)) {
-		EBB_COUNT(skipped_loopback, 1);
-		return;
+		EBB_COUNT_IF(is_established, skipped_loopback);
+		return 0;
 	}
 	if (ebb_is_mptcp(tp)) {
-		EBB_COUNT(skipped_mptcp, 1);
-		return;
+		EBB_COUNT_IF(is_established, skipped_mptcp);
+		return 0;
 	}
 	if (config.is_marked_only && !bpf_sk_storage_get(&ebb_marks, sk, 0, 0)) {
-		EBB_COUNT(skipped_unmarked, 1);
-		return;
+		EBB_COUNT_IF(is_established, skipped_unmarked);
+		return 0;
 	}
-	if (!ebb_lend(ops, sk))
+	return ebb_lend(ops, sk);
+}
+
+EBB_INLINE void ebb_begin(struct bpf_sock_ops *ops)
+{
+	if (!ebb_select(ops, 1))
 		return;
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_RTT_CB_FLAG);
 	EBB_COUNT(adopted_new, 1);
+}
+
+/*
+ * A connection asks for ECN in its SYN when BPF_SOCK_OPS_NEEDS_ECN says so, but then the
+ * SYN is marked as ECN-capable itself, which the other end refuses [RFC3168 §6.1.1]. To
+ * select a congestion control without such wishes takes the mark off: in the last callback
+ * before the SYN leaves.
+ */
+EBB_INLINE void ebb_before_syn(struct bpf_sock_ops *ops)
+{
+	if (config.needs_ecn && ops->state == EBB_TCP_SYN_SENT &&
+	    ops->args[0] != BPF_WRITE_HDR_TCP_CURRENT_MSS)
+		ebb_select(ops, 0);
 }
 
 /* Once a round trip: the program itself may have chosen another congestion control. */
@@ -160,9 +186,17 @@ int ebb_sockops(struct bpf_sock_ops *ops)
 	case BPF_SOCK_OPS_NEEDS_ECN:
 		ops->reply = config.needs_ecn && ebb_is_leased(bpf_ktime_get_ns());
 		break;
+	case BPF_SOCK_OPS_TCP_CONNECT_CB:
+		if (config.needs_ecn)
+			bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags |
+							       BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+		break;
+	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
+		ebb_before_syn(ops);
+		break;
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
-		ebb_select(ops);
+		ebb_begin(ops);
 		break;
 	case BPF_SOCK_OPS_RTT_CB:
 		ebb_select_again(ops);

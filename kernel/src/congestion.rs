@@ -14,8 +14,6 @@ const NAME_BYTES: usize = 16;
 const FLAGS_AT: usize = NAME_BYTES;
 /// Any program may select it (TCP_CONG_NON_RESTRICTED).
 const NON_RESTRICTED: u32 = 1;
-/// Its connections negotiate ECN (TCP_CONG_NEEDS_ECN).
-const NEEDS_ECN: u32 = 2;
 /// The tables of the object, for laws without full control and with it.
 const TABLES: [&str; 2] = ["ebb_ordinary", "ebb_in_control"];
 /// The hooks of each of them.
@@ -156,10 +154,8 @@ pub(crate) fn prepare(
 
 fn fill_in(table: &mut [u8], law: &LawInfo, name: &str) -> Option<()> {
     let is_for_everybody = name == congestion_name(law);
-    let mut flags = if is_for_everybody { NON_RESTRICTED } else { 0 };
-    if law.needs_ecn() {
-        flags |= NEEDS_ECN;
-    }
+    // Not TCP_CONG_NEEDS_ECN: it marks the SYN itself, which ordinary peers refuse.
+    let flags = if is_for_everybody { NON_RESTRICTED } else { 0 };
     table
         .get_mut(..NAME_BYTES)?
         .copy_from_slice(&name_bytes(name));

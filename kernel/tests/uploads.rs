@@ -8,7 +8,7 @@ use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment, LoadedLaws, congestion_name, requires_root, sweep};
 use std::time::{Duration, Instant};
 use support::process::{Actor, Role, role};
-use support::transfer::{Receiver, congestion_control, set_congestion_control};
+use support::transfer::{Receiver, congestion_control, set_congestion_control, uses_ecn};
 use support::{Cable, Side};
 
 const LINK_MBIT_PER_S: u32 = 10;
@@ -167,6 +167,20 @@ fn two_ends_of_a_cgroup_have_a_policy_each() {
     let again = "tcp-lp".parse().unwrap();
     let error = Attachment::attach(&cable.cgroup, &again, AttachOptions::default()).unwrap_err();
     assert!(error.to_string().contains("'ledbat'"), "{error}");
+}
+
+#[test]
+fn connections_of_the_ecn_law_ask_for_ecn() {
+    if !requires_root("connections_of_the_ecn_law_ask_for_ecn") {
+        return;
+    }
+    let cable = Cable::new();
+    let (_receiver, actor) = upload(&cable, true, "cubic");
+    assert!(!uses_ecn(&actor.sockets()[0]));
+    let _attachment = attach(&cable.cgroup, "tcp-lp-ecn");
+    let (_receiver, actor) = upload(&cable, true, "cubic");
+    assert_governed(&actor, "tcp_lp_ecn");
+    assert!(uses_ecn(&actor.sockets()[0]));
 }
 
 fn attach(cgroup: &Cgroup, policy: &str) -> Attachment {

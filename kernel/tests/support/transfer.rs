@@ -207,6 +207,27 @@ pub fn congestion_control(socket: &impl AsRawFd) -> String {
     String::from_utf8(name[..end].to_vec()).unwrap()
 }
 
+/// Whether ECN was negotiated on a connection.
+pub fn uses_ecn(socket: &impl AsRawFd) -> bool {
+    /// TCPI_OPT_ECN, and where tcpi_options stands in struct tcp_info.
+    const ECN: u8 = 8;
+    const OPTIONS_AT: usize = 5;
+    let mut info = [0u8; 104];
+    let mut length = info.len() as libc::socklen_t;
+    // SAFETY: the buffer has the length given.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+    info[OPTIONS_AT] & ECN != 0
+}
+
 /// Runs on a side of the cable, in a thread of its own.
 pub fn on_side<T: Send>(cable: &Cable, side: Side, action: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
