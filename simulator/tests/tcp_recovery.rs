@@ -259,3 +259,24 @@ fn waits_a_quarter_of_the_round_trip_once_it_has_seen_reordering() {
     let counters = pair.ends[0].counters();
     assert_eq!((counters.recoveries, counters.undos), (1, 1));
 }
+
+#[test]
+fn repeats_nothing_in_vain_after_a_slow_start_that_overshot() {
+    // 50 Mbit/s, 20 ms, 125 packets: each second segment of a window is lost, more holes
+    // than three blocks can tell of unless each is told of in time.
+    let mut pair = pair(TcpOptions::LINUX, "reno", ms(10));
+    pair.ns_per_byte = 160;
+    pair.queue_bytes = 1_500 * 125;
+    pair.establish();
+    pair.write(0, 1 << 36);
+    pair.run_until(Nanos::from_secs(4));
+    let lost = pair
+        .log
+        .iter()
+        .filter(|sent| sent.fate == Fate::IsLost)
+        .count() as u64;
+    let counters = pair.ends[0].counters();
+    assert!(lost > 100, "{lost}");
+    assert_eq!((counters.resent_pkts, counters.timeouts), (lost, 0));
+    assert_eq!(pair.ends[1].counters().duplicate_pkts, 0);
+}

@@ -162,6 +162,11 @@ impl AckState {
         }
     }
 
+    /// Something waits to be said about a gap.
+    pub(super) fn is_compressing(&self) -> bool {
+        self.compressed > 0
+    }
+
     fn is_quick(&self) -> bool {
         self.quick > 0 && !self.is_interactive
     }

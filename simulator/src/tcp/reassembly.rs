@@ -23,6 +23,8 @@ pub(super) struct Inserted {
     pub(super) new_bytes: u64,
     /// A part that was there before, if any was.
     pub(super) duplicate: Option<Range>,
+    /// It changed one of the two ranges that changed last, or there are no more.
+    pub(super) is_of_latest: bool,
 }
 
 impl Reassembly {
@@ -55,10 +57,11 @@ impl Reassembly {
             count += 1;
         }
         self.replace(place, count, merged);
-        self.report(merged);
+        let is_of_latest = self.report(merged);
         Inserted {
             new_bytes: range.1 - range.0 - old_bytes,
             duplicate,
+            is_of_latest,
         }
     }
 
@@ -83,16 +86,19 @@ impl Reassembly {
         }
     }
 
-    fn report(&mut self, merged: Range) {
+    fn report(&mut self, merged: Range) -> bool {
+        let is_part = |range: &Range| merged.0 <= range.0 && range.1 <= merged.1;
+        let is_of_latest = self.recent[1] == (0, 0) || self.recent[..2].iter().any(is_part);
         let mut next = [merged, (0, 0), (0, 0), (0, 0)];
         let others = self
             .recent
             .iter()
-            .filter(|range| range.0 < range.1 && !(merged.0 <= range.0 && range.1 <= merged.1));
+            .filter(|range| range.0 < range.1 && !is_part(range));
         for (slot, range) in next[1..].iter_mut().zip(others) {
             *slot = *range;
         }
         self.recent = next;
+        is_of_latest
     }
 
     /// Takes out what continues the stream at `expected`. *Returns:* the next byte

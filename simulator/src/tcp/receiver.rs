@@ -227,6 +227,8 @@ impl Receiver {
             self.grow_bound(u32::try_from(range.1 - range.0).unwrap_or(0));
         }
         self.acks.is_scheduled = true;
+        // No more than three ranges fit: what waits to be said must not be pushed out.
+        self.acks.is_due |= !inserted.is_of_latest && self.acks.is_compressing();
         self.wants_ack(now)
     }
 
