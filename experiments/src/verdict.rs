@@ -56,6 +56,9 @@ impl Tolerance {
     }
 }
 
+/// How many tolerances half of an interval may be to say something.
+const WIDEST: f64 = 2.0;
+
 /// A value of the paper and ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pair {
@@ -81,12 +84,16 @@ fn is_close(pair: &Pair) -> bool {
     let distance = (ours.mean - pair.paper).abs();
     // Values are written with a few digits: the last bit of a border is nobody's meaning.
     let rounding = 1e-9 * pair.paper.abs();
+    let tolerance = pair.tolerance.around(pair.paper);
+    let interval = ours.half_width_95.unwrap_or(0.0);
+    // Beyond that anything would lie in it.
+    let counts = interval <= WIDEST * tolerance;
     distance
-        <= ours
-            .half_width_95
-            .unwrap_or(0.0)
-            .max(pair.tolerance.around(pair.paper))
-            + rounding
+        <= if counts {
+            interval.max(tolerance)
+        } else {
+            tolerance
+        } + rounding
 }
 
 /// Whether what differs in the paper differs in the same direction with us, and what is as
@@ -137,8 +144,13 @@ mod tests {
     #[test]
     fn a_value_in_the_interval_or_within_the_tolerance_is_green() {
         assert_eq!(judge(&[pair(0.5, 0.55, 0.0)]), [Green]);
-        assert_eq!(judge(&[pair(0.5, 0.7, 0.25)]), [Green]);
+        assert_eq!(judge(&[pair(0.5, 0.59, 0.1)]), [Green]);
         assert_eq!(judge(&[pair(0.5, 0.56, 0.01)]), [Red]);
+    }
+
+    #[test]
+    fn an_interval_that_is_much_wider_than_the_tolerance_says_nothing() {
+        assert_eq!(judge(&[pair(0.5, 0.7, 0.25)]), [Red]);
     }
 
     #[test]

@@ -230,17 +230,19 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     notes
 }
 
-/// As many digits as tell it from the paper's.
+/// As many digits as the paper has, and three that count.
 fn number(value: f64, cell: &Cell) -> String {
     let paper = cell.paper.to_string();
     let decimals = paper
         .split_once('.')
         .map_or(0, |(_, decimals)| decimals.len());
-    let decimals = decimals.max(usize::from(value.abs() < 100.0)).min(5);
-    // What is not nothing does not look like it.
-    match value.abs() < 0.5 * 0.1_f64.powi(decimals as i32) && value != 0.0 {
-        true => format!("{value:.1e}"),
-        false => format!("{value:.decimals$}"),
+    let significant = (2 - value.abs().max(1e-9).log10().floor() as i32).clamp(0, 9) as usize;
+    let scale = cell.paper.abs().max(cell.ours.unwrap_or(0.0).abs());
+    match value != 0.0 && value.abs() < 1e-3 * scale.min(1.0) {
+        // What is not nothing does not look like it.
+        true => format!("{value:.0e}"),
+        false if value == 0.0 => format!("{value:.decimals$}"),
+        false => format!("{value:.0$}", decimals.max(significant).min(5)),
     }
 }
 
