@@ -31,19 +31,32 @@ EBB_INLINE u64 ebb_bbr_bytes_per_s(const struct ebb_bbr_state *state)
 }
 
 /* Another round's slot is empty, and the oldest falls out of the window. */
-EBB_INLINE void ebb_bbr_shift_rates(struct ebb_bbr_state *state,
-				    const struct ebb_bbr_params *params)
+EBB_INLINE void ebb_bbr_shift_rates(struct ebb_bbr_state *state)
 {
-	u64 older = 0;
 	u32 i;
 
-	for (i = EBB_BBR_SLOTS - 1; i > 0; i--) {
+	for (i = EBB_BBR_SLOTS - 1; i > 0; i--)
 		state->rates_bytes_per_s[i] = state->rates_bytes_per_s[i - 1];
-		if (i < params->bandwidth_rounds)
-			older = ebb_max(older, state->rates_bytes_per_s[i]);
-	}
 	state->rates_bytes_per_s[0] = 0;
-	state->older_bytes_per_s = older;
+}
+
+/*
+ * The greatest rate of the rounds before this one. Without a branch, for the eBPF verifier
+ * would follow both ways at each slot; all numbers compared are below 2^63.
+ */
+EBB_INLINE u64 ebb_bbr_older_bytes_per_s(const struct ebb_bbr_state *state,
+					 const struct ebb_bbr_params *params)
+{
+	u64 older = 0, more, is_more, is_in_window;
+	u32 i;
+
+	for (i = 1; i < EBB_BBR_SLOTS; i++) {
+		more = state->rates_bytes_per_s[i] - older;
+		is_more = (more >> 63) ^ 1;
+		is_in_window = ((u64)i - params->bandwidth_rounds) >> 63;
+		older += more * (is_more * is_in_window);
+	}
+	return older;
 }
 
 /* pkts in interval_us, as bytes per second: below 2^24 x 2^16 x 2^20. */
@@ -88,9 +101,11 @@ EBB_INLINE void ebb_bbr_sample_rate(struct ebb_bbr_state *state, const struct eb
 
 	if (ebb_bbr_is_lower_bound(state, ack) && rate < ebb_bbr_max_bytes_per_s(state))
 		return;
+	/* The verifier follows every way through here: no other loop may be inside. */
 	for (i = 0; i < EBB_BBR_SLOTS; i++)
 		if (i < state->pending_rounds)
-			ebb_bbr_shift_rates(state, params);
+			ebb_bbr_shift_rates(state);
+	state->older_bytes_per_s = ebb_bbr_older_bytes_per_s(state, params);
 	state->pending_rounds = 0;
 	state->rates_bytes_per_s[0] = ebb_max(state->rates_bytes_per_s[0], rate);
 }
