@@ -7,8 +7,8 @@ mod common;
 use common::Builder;
 use ebb_algorithms::Side;
 use ebb_link::{
-    Class, CodelSpec, FqCodelSpec, LinkSpec, Nanos, PieSpec, Probability, QueueLimit, QueueSpec,
-    Rate, RedSpec,
+    Class, ClassRedSpec, CodelSpec, FqCodelSpec, LinkSpec, Nanos, PieSpec, Probability, QueueLimit,
+    QueueSpec, Rate, RedCurve, RedSpec,
 };
 use ebb_scenario::{Interval, LinkId, NodeKind, Scenario, TcpOptions, TcpProfile, Traffic};
 use ebb_simulator::{Options, run};
@@ -107,7 +107,7 @@ fn transfer() -> impl Strategy<Value = Transfer> {
         )
 }
 
-const DISCIPLINES: usize = 6;
+const DISCIPLINES: usize = 7;
 
 fn queue(discipline: usize, limit: QueueLimit) -> QueueSpec {
     match discipline {
@@ -130,9 +130,19 @@ fn queue(discipline: usize, limit: QueueLimit) -> QueueSpec {
             limit,
             ..FqCodelSpec::default()
         }),
-        _ => QueueSpec::Pie(PieSpec {
+        5 => QueueSpec::Pie(PieSpec {
             limit,
             ..PieSpec::default()
+        }),
+        _ => QueueSpec::ClassRed(ClassRedSpec {
+            limit,
+            less_than_best_effort: Some(RedCurve {
+                min_threshold: QueueLimit::Packets(1),
+                max_threshold: QueueLimit::Packets(3),
+                max_probability: Probability::ALWAYS,
+                gentle: false,
+            }),
+            ..ClassRedSpec::default()
         }),
     }
 }
