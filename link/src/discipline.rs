@@ -68,6 +68,9 @@ pub struct ClassRedSpec {
     pub weight: f64,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
+    /// Whether packets that are not ECN-capable (acknowledgements, retransmissions) pass
+    /// where the others are marked: the router of TCP-LP/ECN never drops early.
+    pub only_marks: bool,
     /// Size of the packets that an idle link could have sent. *Units:* bytes.
     pub typical_packet_bytes: u32,
 }
@@ -178,6 +181,7 @@ impl Default for ClassRedSpec {
             less_than_best_effort: None,
             weight,
             ecn,
+            only_marks: false,
             typical_packet_bytes,
         }
     }
@@ -249,6 +253,7 @@ impl QueueSpec {
                 max_probability: Probability::ALWAYS,
                 gentle: false,
             }),
+            only_marks: true,
             ..ClassRedSpec::default()
         })
     }

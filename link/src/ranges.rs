@@ -245,7 +245,9 @@ mod tests {
     #[test]
     fn reads_thresholds_by_class_with_only_what_tcp_lp_ecn_needs() {
         let curve = r#"{"min-threshold":"13","max-threshold":"13"}"#;
-        let text = format!(r#"{{"class-red":{{"limit":"86","less-than-best-effort":{curve}}}}}"#);
+        let text = format!(
+            r#"{{"class-red":{{"limit":"86","only-marks":true,"less-than-best-effort":{curve}}}}}"#
+        );
         // 0.15 * 86 = 12.9.
         assert_eq!(read(&text), QueueSpec::tcp_lp_ecn(86, 0.15));
         assert_eq!(QueueSpec::tcp_lp_ecn(86, 0.15).validate(), Ok(()));

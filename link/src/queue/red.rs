@@ -9,7 +9,8 @@
 //! 3. `gentle` (Floyd, 2000): between the maximum threshold and twice that the
 //!    probability rises to 1, instead of jumping there.
 //! 4. Each class of packets has its own thresholds, or none: TCP-LP/ECN marks packets
-//!    of one class above a threshold of the average queue and leaves the other alone.
+//!    of one class above a threshold of the average queue and leaves the other alone. It
+//!    drops none early: what cannot be marked (acknowledgements, retransmissions) passes.
 use super::fifo::Fifo;
 use super::{Waiting, mark};
 use crate::events::Events;
@@ -24,6 +25,7 @@ pub(crate) struct ClassCurves {
     limit: QueueLimit,
     weight: f64,
     is_marking: bool,
+    only_marks: bool,
     typical_bytes: u32,
     curves: [Option<RedCurve>; 2],
 }
@@ -34,6 +36,7 @@ impl From<&RedSpec> for ClassCurves {
             limit: spec.limit,
             weight: spec.weight,
             is_marking: spec.ecn,
+            only_marks: false,
             typical_bytes: spec.typical_packet_bytes,
             curves: [Some(spec.curve()); 2],
         }
@@ -46,6 +49,7 @@ impl From<&ClassRedSpec> for ClassCurves {
             limit: spec.limit,
             weight: spec.weight,
             is_marking: spec.ecn,
+            only_marks: spec.only_marks,
             typical_bytes: spec.typical_packet_bytes,
             curves: [spec.best_effort, spec.less_than_best_effort],
         }
@@ -55,6 +59,7 @@ impl From<&ClassRedSpec> for ClassCurves {
 pub(crate) struct RedQueue<T> {
     fifo: Fifo<T>,
     is_marking: bool,
+    only_marks: bool,
     average: Average,
     classes: [Option<EarlyDetection>; 2],
     random: Stream,
@@ -66,6 +71,7 @@ impl<T> RedQueue<T> {
         Self {
             fifo: Fifo::new(red.limit),
             is_marking: red.is_marking,
+            only_marks: red.only_marks,
             average,
             classes: red.curves.map(|curve| curve.map(EarlyDetection::new)),
             random: Stream::new(seed, Purpose::Red),
@@ -86,7 +92,8 @@ impl<T> RedQueue<T> {
         if !self.fifo.has_room_for(packet.size_bytes) {
             return Err(events.rejected(packet, DropCause::Full));
         }
-        if is_detected && !(self.is_marking && mark(&mut packet, events)) {
+        let is_marked = is_detected && self.is_marking && mark(&mut packet, events);
+        if is_detected && !is_marked && !self.only_marks {
             return Err(events.rejected(packet, DropCause::Early));
         }
         self.average.idle_since = None;

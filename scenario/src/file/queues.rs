@@ -110,6 +110,7 @@ fn read_class_red(queue: &Section<'_, '_>, limits: &Limits<'_>) -> ClassRedSpec 
         less_than_best_effort: read_curve(queue, "lbe", limits),
         weight: queue.get_or("weight", default.weight),
         ecn: queue.get_or("ecn", default.ecn),
+        only_marks: queue.get_or("only_marks", default.only_marks),
         typical_packet_bytes: read_typical_packet(queue, default.typical_packet_bytes),
     }
 }

@@ -251,3 +251,22 @@ fn goes_on_decaying_while_the_idle_link_drops_what_comes() {
     assert_eq!(queue.average.value, 8.0);
     assert_eq!(queue.average.idle_since, None);
 }
+
+#[test]
+fn tcp_lp_ecn_lets_pass_what_cannot_be_marked() {
+    let QueueSpec::ClassRed(mut spec) = QueueSpec::tcp_lp_ecn(20, 0.15) else {
+        panic!("not a queue with thresholds by class");
+    };
+    spec.weight = 1.0;
+    let mut queue: RedQueue<u32> = RedQueue::new((&spec).into(), &capacity(), 1);
+    let mut events = keeping();
+    for number in 0..20 {
+        let packet = Packet::new(1_500, Class::LessThanBestEffort, number);
+        queue.push(Nanos::ZERO, packet, &mut events).unwrap();
+    }
+    // Only a full queue drops.
+    let packet = Packet::new(1_500, Class::LessThanBestEffort, 20);
+    assert!(queue.push(Nanos::ZERO, packet, &mut events).is_err());
+    let total = events.statistics.total();
+    assert_eq!((total.early_dropped_pkts, total.marked_pkts), (0, 0));
+}
