@@ -56,7 +56,7 @@ impl World {
             has_timestamps: random.flag(),
             is_ce: (random.below(50) == 0).into(),
             is_observing: (random.below(50) == 0).into(),
-            can_delay_acks: 0,
+            can_delay_acks: (random.below(4) == 0).into(),
         };
         self.seq = self.seq.wrapping_add(payload_bytes);
         if random.below(10) == 0 {
