@@ -108,7 +108,7 @@ struct ebb_native_sender_law {
 			 name " has too many parameters");                                   \
 	EBB_BUILD_ASSERT(__builtin_offsetof(struct ebb_##law##_state, window) == 0,          \
 			 name "'s state must begin with its window");                        \
-	EBB_BUILD_ASSERT(sizeof(name) + 4 <= 16, name " is too long for the kernel");        \
+	EBB_BUILD_ASSERT(sizeof(name) + 5 <= 16, name " is too long for the kernel");        \
 	static const struct ebb_native_param law##_param_list[] = {PARAMS(EBB_PARAM_ENTRY)}; \
 	EBB_NATIVE_SENDER_HOOK(law, init, ebb_sender_start)                                  \
 	EBB_NATIVE_SENDER_HOOK(law, on_ack, ebb_sender_ack)                                  \

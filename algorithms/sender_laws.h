@@ -6,7 +6,7 @@
  * ebb_<identifier>_state (first member: struct ebb_sender_window window) and struct
  * ebb_<identifier>_params with its list PARAMS. Numbers are part of the kernel programs'
  * interface, from 101 on: never reuse one. In the kernel a law is called "ebb_" and its
- * name: 15 characters at the most.
+ * name, a policy's own "ebb1_" and so on, with - as _ and + as p: 15 characters at most.
  */
 #ifndef EBB_SENDER_LAWS_H
 #define EBB_SENDER_LAWS_H
