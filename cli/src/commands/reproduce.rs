@@ -184,8 +184,8 @@ fn table(experiment: &Experiment, comparison: &Comparison) -> Table {
             .half_width_95
             .map_or(String::new(), |half| number(half, cell));
         table.row([
-            cut(&name, 28),
-            cut(&cell.case, 16),
+            cut(&name, 21),
+            cut(&cell.case, 18),
             cell.paper.to_string(),
             ours,
             spread,
