@@ -126,6 +126,30 @@ fn paces_a_window_over_the_round_trip() {
 }
 
 #[test]
+fn sends_bursts_as_large_as_it_is_told_to_at_the_most() {
+    // The pace is up to twice 100 Mbit/s, of which a millisecond is 17 segments.
+    let largest = |tso_pkts| {
+        let options = TcpOptions {
+            pacing: Pacing::On,
+            tso_pkts,
+            ..TcpOptions::LINUX
+        };
+        let mut pair = pair(options, "reno", ms(50));
+        pair.ns_per_byte = 80;
+        pair.establish();
+        pair.write(0, 1 << 30);
+        pair.run_until(pair.now + Nanos::from_secs(2));
+        let data = pair.data_from(0);
+        let late: Vec<_> = data.iter().filter(|sent| sent.at > ms(1_000)).collect();
+        let bursts = late.chunk_by(|one, next| one.at == next.at);
+        bursts.map(<[_]>::len).max().unwrap()
+    };
+    assert_eq!([1, 4].map(largest), [1, 4]);
+    let free = largest(44);
+    assert!((8..=22).contains(&free), "{free}");
+}
+
+#[test]
 fn does_not_grow_a_window_that_the_application_leaves_empty() {
     let mut pair = pair(TcpOptions::LINUX, "reno", ms(50));
     pair.establish();
