@@ -153,8 +153,10 @@ fn an_upload_under_tcp_lp_uses_an_idle_link_and_leaves_a_greedy_flow_its_own() {
         let alone = measure(&results[0], None);
         let shared = measure(&results[1], Some(&results[2]));
         eprintln!("RTT {} ms: {alone:?} {shared:?}", 2 * delay_ms);
+        // The start weighs twice what it does in the figure's 60 s (`ebb lab figures tcp-lp
+        // --check`), and a loaded machine may cost a second of it.
         assert!(
-            value(&alone, "utilisation") >= 0.9,
+            value(&alone, "settled") >= 0.9 && value(&alone, "utilisation") >= 0.85,
             "{delay_ms} ms: {alone:?}"
         );
         assert!(
