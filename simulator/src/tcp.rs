@@ -322,7 +322,7 @@ impl Connection {
         let progress = self.sender.on_ack(time, segment, peer_seq)?;
         if let Some(at) = progress.look_again_at {
             self.look_again(now, at);
-        } else if progress.flags.has(flag::SET_TIMER) {
+        } else if progress.flags.has(flag::SET_TIMER) && self.sender.restarts_timer() {
             self.restart_timer(now);
         }
         if self.timer == TimerKind::Persist && progress.flags.has(flag::WINDOW) {

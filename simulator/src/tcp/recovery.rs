@@ -255,6 +255,23 @@ impl Sender {
         is_first && self.phase == Phase::Recovery && !self.config.has_prr()
     }
 
+    /// An acknowledgement of new data came. *Returns:* whether the retransmission timer
+    /// begins anew: see [`Self::is_impatient`].
+    pub(super) fn restarts_timer(&mut self) -> bool {
+        let restarts = !self.is_impatient();
+        self.reduction.is_partly_acknowledged |= self.phase == Phase::Recovery;
+        restarts
+    }
+
+    /// In NewReno's recovery the timer runs on from the first partial acknowledgement, so
+    /// that many losses end in a time-out and not in one round trip each (RFC 6582 §3.2,
+    /// step 3, and §4).
+    pub(super) fn is_impatient(&self) -> bool {
+        self.config.options.recovery == Recovery::NewReno
+            && self.phase == Phase::Recovery
+            && self.reduction.is_partly_acknowledged
+    }
+
     /// The window is what it was led to.
     pub(super) fn end_reduction(&mut self) {
         if self.config.has_full_control {

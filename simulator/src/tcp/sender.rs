@@ -99,6 +99,8 @@ pub(super) struct Reduction {
     pub(super) prior_cwnd_pkts: u32,
     pub(super) delivered_pkts: u32,
     pub(super) sent_pkts: u32,
+    /// NewReno: a partial acknowledgement has come.
+    pub(super) is_partly_acknowledged: bool,
 }
 
 /// What is needed to take a reduction back.

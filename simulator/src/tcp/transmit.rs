@@ -46,7 +46,8 @@ impl Connection {
                 self.sender.reduction.sent_pkts += 1;
             }
         }
-        if has_resent_first && self.timer != TimerKind::Look {
+        let is_running = self.timer == TimerKind::Look || self.sender.is_impatient();
+        if has_resent_first && !is_running {
             self.set_timer(TimerKind::Retransmit, now, now + self.sender.rto());
         }
     }
