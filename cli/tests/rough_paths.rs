@@ -70,7 +70,7 @@ fn usual(name: &'static str) -> Case {
     Case {
         name,
         path: path_with(home_link()),
-        bytes: 4_000_000,
+        bytes: 8_000_000,
         repetitions: 1,
         pause_s: 0.0,
         is_ipv6: false,
