@@ -159,6 +159,22 @@ fn downloads_yield_from_attaching_to_detaching_and_are_free_when_ebb_is_killed()
     if !ebb_kernel::requires_root(name) {
         return;
     }
+    for attempt in 1..=3 {
+        let (wrong, is_disturbed) = measure();
+        if wrong.is_empty() {
+            return;
+        }
+        let wrong = wrong.join("\n");
+        assert!(is_disturbed, "{wrong}");
+        match attempt {
+            3 => eprintln!("not judged, the machine was too busy three times: {wrong}"),
+            _ => eprintln!("measured once more: {wrong}"),
+        }
+    }
+}
+
+/// *Returns:* what is wrong, and whether the emulator was disturbed.
+fn measure() -> (Vec<String>, bool) {
     let folder = tempfile::tempdir().unwrap();
     make_site(folder.path());
     let testbed = Testbed::start(vec![path_with(home_link()); 3]).unwrap();
@@ -187,7 +203,7 @@ fn downloads_yield_from_attaching_to_detaching_and_are_free_when_ebb_is_killed()
                 .filter_map(move |one| judge(report, path, epoch, one))
         })
         .collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    (wrong, report.is_disturbed())
 }
 
 fn judge(report: &EmulatorReport, path: usize, epoch: Instant, seen: &Expected) -> Option<String> {

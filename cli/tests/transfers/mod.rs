@@ -44,7 +44,8 @@ pub struct Findings {
 }
 
 /// Measures, and once more, twice at the most, if something was slow on an emulator that says
-/// itself that it was disturbed.
+/// itself that it was disturbed. What is slow on a disturbed emulator each time is told and
+/// not judged; what breaks always is.
 ///
 /// *Panics* with what is wrong.
 pub fn expect_nothing_wrong(measure: impl Fn() -> (Findings, EmulatorReport)) {
@@ -55,9 +56,13 @@ pub fn expect_nothing_wrong(measure: impl Fn() -> (Findings, EmulatorReport)) {
         if slow.is_empty() {
             return;
         }
-        let is_believed = attempt == 3 || !report.is_disturbed();
-        assert!(!is_believed, "{}\n{}", slow.join("\n"), report.summary());
-        eprintln!("measured once more: {}", slow.join("; "));
+        let slow = slow.join("; ");
+        assert!(report.is_disturbed(), "{slow}\n{}", report.summary());
+        if attempt == 3 {
+            eprintln!("not judged, the machine was too busy to emulate links three times: {slow}");
+            return;
+        }
+        eprintln!("measured once more: {slow}");
     }
 }
 
