@@ -37,7 +37,11 @@ fn beat(shared: &Shared, state: &mut State) {
     } else if !shared.cgroup.exists() {
         Some(Ending::CgroupRemoved)
     } else if !state.programs.are_attached(shared.cgroup.as_fd()) {
-        Some(Ending::Unloaded)
+        // A cgroup that was removed between the two looks has lost its programs, too.
+        Some(match shared.cgroup.exists() {
+            true => Ending::Unloaded,
+            false => Ending::CgroupRemoved,
+        })
     } else {
         None
     };
