@@ -3,6 +3,8 @@
 //! need longer runs and more of them: `ebb lab figures --check`.
 mod common;
 
+use std::io::Write;
+
 use ebb_lab::figures::{
     LinkParameters, PolicyChoice, Question, Run, RunOptions, RunResult, Scenario, measure, run_many,
 };
@@ -54,7 +56,9 @@ fn run_undisturbed(name: &str, runs: &[Run]) -> Option<Vec<RunResult>> {
     let Some(disturbed) = results.iter().find(|result| result.is_disturbed) else {
         return Some(results);
     };
-    eprintln!(
+    // Not by eprintln: the test harness would keep it for failures.
+    let _ = writeln!(
+        std::io::stderr(),
         "not judged: {name}: disturbed three times, {:.2} % of packets late, the worst {:.1} ms, \
          endpoints {:.1} ms",
         100.0 * disturbed.late_pkts_share,
@@ -164,7 +168,7 @@ fn an_upload_under_tcp_lp_uses_an_idle_link_and_leaves_a_greedy_flow_its_own() {
             settled_from_s: 10.0,
         };
         let upload = || flow("lbe", LBE, FlowKind::Greedy);
-        let mut alone = scenario("alone", settled, (0.0, 30.0), vec![upload()]);
+        let mut alone = scenario("alone", settled, (0.0, 60.0), vec![upload()]);
         // The greedy flow is over its slow start by then.
         let be = flow("be", Role::BestEffort, FlowKind::Greedy);
         let flows = vec![be, upload().starting_at(8.0)];
@@ -186,10 +190,8 @@ fn an_upload_under_tcp_lp_uses_an_idle_link_and_leaves_a_greedy_flow_its_own() {
         let alone = measure(&results[0], None);
         let shared = measure(&results[1], Some(&results[2]));
         eprintln!("RTT {} ms: {alone:?} {shared:?}", 2 * delay_ms);
-        // The start weighs twice what it does in the figure's 60 s (`ebb lab figures tcp-lp
-        // --check`), and a loaded machine may cost a second of it.
         assert!(
-            value(&alone, "settled") >= 0.9 && value(&alone, "utilisation") >= 0.85,
+            value(&alone, "utilisation") >= 0.9,
             "{delay_ms} ms: {alone:?}"
         );
         assert!(
