@@ -7,8 +7,6 @@
 mod support;
 mod transfers;
 
-use std::io::Write as _;
-
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -17,6 +15,7 @@ use std::time::{Duration, Instant};
 use ebb_kernel::cgroup::Cgroup;
 use ebb_lab::demo::Nginx;
 use ebb_lab::emulator::{self, EmulatorReport, Testbed};
+use ebb_lab::judging::{self, Attempt};
 use ebb_link::{Class, Nanos};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -161,26 +160,10 @@ fn downloads_yield_from_attaching_to_detaching_and_are_free_when_ebb_is_killed()
     if !ebb_kernel::requires_root(name) {
         return;
     }
-    for attempt in 1..=3 {
-        let (wrong, is_disturbed) = measure();
-        if wrong.is_empty() {
-            return;
-        }
-        let wrong = wrong.join("\n");
-        assert!(is_disturbed, "{wrong}");
-        match attempt {
-            // Not by eprintln: the test harness would keep it for failures.
-            3 => {
-                let told = "not judged, the emulator was disturbed three times";
-                let _ = writeln!(std::io::stderr(), "{told}: {wrong}");
-            }
-            _ => eprintln!("measured once more: {wrong}"),
-        }
-    }
+    judging::judge(name, measure);
 }
 
-/// *Returns:* what is wrong, and whether the emulator was disturbed.
-fn measure() -> (Vec<String>, bool) {
+fn measure() -> Attempt {
     let folder = tempfile::tempdir().unwrap();
     make_site(folder.path());
     let testbed = Testbed::start(vec![path_with(home_link()); 3]).unwrap();
@@ -209,7 +192,7 @@ fn measure() -> (Vec<String>, bool) {
                 .filter_map(move |one| judge(report, path, epoch, one))
         })
         .collect();
-    (wrong, report.is_disturbed())
+    transfers::attempt(wrong, report)
 }
 
 fn judge(report: &EmulatorReport, path: usize, epoch: Instant, seen: &Expected) -> Option<String> {

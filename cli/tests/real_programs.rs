@@ -34,8 +34,9 @@ const PLAIN_SHARE_AT_LEAST: f64 = 0.25;
 
 #[test]
 fn real_programs_arrive_whole_and_yield() {
-    if ebb_kernel::requires_root("real_programs_arrive_whole_and_yield") {
-        transfers::expect_nothing_wrong(try_all);
+    let name = "real_programs_arrive_whole_and_yield";
+    if ebb_kernel::requires_root(name) {
+        transfers::expect_nothing_wrong(name, try_all);
     }
 }
 

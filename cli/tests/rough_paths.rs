@@ -45,15 +45,17 @@ struct Case {
 
 #[test]
 fn lossy_paths_neither_break_nor_stall_a_transfer() {
-    if ebb_kernel::requires_root("lossy_paths_neither_break_nor_stall_a_transfer") {
+    let name = "lossy_paths_neither_break_nor_stall_a_transfer";
+    if ebb_kernel::requires_root(name) {
         let cases = [loss(), reordering(), duplication()];
-        transfers::expect_nothing_wrong(|| compare(&cases));
+        transfers::expect_nothing_wrong(name, || compare(&cases));
     }
 }
 
 #[test]
 fn unusual_peers_neither_break_nor_stall_a_transfer() {
-    if ebb_kernel::requires_root("unusual_peers_neither_break_nor_stall_a_transfer") {
+    let name = "unusual_peers_neither_break_nor_stall_a_transfer";
+    if ebb_kernel::requires_root(name) {
         let cases = [
             pausing_receiver(),
             without_timestamps(),
@@ -62,7 +64,7 @@ fn unusual_peers_neither_break_nor_stall_a_transfer() {
             congestion_notification(),
             ipv6(),
         ];
-        transfers::expect_nothing_wrong(|| compare(&cases));
+        transfers::expect_nothing_wrong(name, || compare(&cases));
     }
 }
 

@@ -5,6 +5,7 @@
 //! * [`tun`]: the devices between the kernel and the emulator;
 //! * [`emulator`]: [`emulator::Testbed`], any number of paths in one thread;
 //! * [`engine`]: runs a scenario file, as the simulator does;
+//! * [`judging`]: how tests judge figures of real time;
 //! * [`shell`]: a shell behind an emulated link;
 //! * [`demo`]: what a download does to a person's pages and call.
 
@@ -15,6 +16,7 @@ pub mod endpoint;
 pub mod engine;
 pub mod error;
 pub mod figures;
+pub mod judging;
 pub mod namespace;
 pub mod shell;
 pub mod stats;

@@ -3,11 +3,10 @@
 //! need longer runs and more of them: `ebb lab figures --check`.
 mod common;
 
-use std::io::Write;
-
 use ebb_lab::figures::{
     LinkParameters, PolicyChoice, Question, Run, RunOptions, RunResult, Scenario, measure, run_many,
 };
+use ebb_lab::judging::{Attempt, judge};
 use ebb_lab::traffic::{Direction, FlowKind, FlowSpec, Role};
 
 const LBE: Role = Role::LessThanBestEffort;
@@ -49,23 +48,28 @@ fn run_all(runs: &[Run]) -> Vec<RunResult> {
     run_many(runs, &RunOptions::default()).unwrap()
 }
 
-/// Runs them; none, with a line that says so, where the machine was too busy to emulate
-/// links each time: figures of such runs are not to be believed.
-fn run_undisturbed(name: &str, runs: &[Run]) -> Option<Vec<RunResult>> {
-    let results = run_all(runs);
-    let Some(disturbed) = results.iter().find(|result| result.is_disturbed) else {
-        return Some(results);
-    };
-    // Not by eprintln: the test harness would keep it for failures.
-    let _ = writeln!(
-        std::io::stderr(),
-        "not judged: {name}: disturbed three times, {:.2} % of packets late, the worst {:.1} ms, \
-         endpoints {:.1} ms",
-        100.0 * disturbed.late_pkts_share,
-        disturbed.latest_packet_us as f64 / 1e3,
-        disturbed.latest_endpoint_us as f64 / 1e3,
-    );
-    None
+/// Runs them and has `misses` say what is wrong with their results, as often as [`judge`] wants.
+fn judge_runs(name: &str, runs: &[Run], misses: impl Fn(&[RunResult]) -> Vec<String>) {
+    judge(name, || {
+        let results = run_all(runs);
+        let disturbed = results.iter().find(|result| result.is_disturbed);
+        Attempt {
+            wrong: misses(&results),
+            disturbed: disturbed.map(|result| {
+                format!(
+                    "disturbed, {:.2} % of packets late, the worst {:.1} ms, endpoints {:.1} ms",
+                    100.0 * result.late_pkts_share,
+                    result.latest_packet_us as f64 / 1e3,
+                    result.latest_endpoint_us as f64 / 1e3,
+                )
+            }),
+        }
+    });
+}
+
+/// A bound that figures must keep.
+fn bound(holds: bool, what: &str, values: &[(&'static str, f64)]) -> Option<String> {
+    (!holds).then(|| format!("not so: {what}: {values:?}"))
 }
 
 fn value(values: &[(&'static str, f64)], name: &str) -> f64 {
@@ -92,24 +96,28 @@ fn plain_tcp_and_strict_priority_are_what_they_are_known_to_be() {
     );
     let alone = shared.alone().unwrap();
     let name = "plain_tcp_and_strict_priority_are_what_they_are_known_to_be";
-    let Some(results) = run_undisturbed(
-        name,
-        &[
-            run(shared.clone(), "none"),
-            run(shared, "priority"),
-            run(alone, "none"),
-        ],
-    ) else {
-        return;
-    };
-    let plain = measure(&results[0], Some(&results[2]));
-    let ideal = measure(&results[1], Some(&results[2]));
-    assert!(value(&plain, "be_kept") < 0.97, "{plain:?}");
-    assert!(value(&plain, "queue_added_ms") > 10.0, "{plain:?}");
-    assert!(value(&ideal, "be_kept") > 0.99, "{ideal:?}");
-    assert!(value(&ideal, "spare_used") > 0.95, "{ideal:?}");
-    // While one packet of LBE is being sent, at the most 1.2 ms, BE waits.
-    assert!(value(&ideal, "queue_added_ms") < 1.5, "{ideal:?}");
+    let runs = [
+        run(shared.clone(), "none"),
+        run(shared, "priority"),
+        run(alone, "none"),
+    ];
+    judge_runs(name, &runs, |results| {
+        let plain = measure(&results[0], Some(&results[2]));
+        let ideal = measure(&results[1], Some(&results[2]));
+        let queue_ms = value(&ideal, "queue_added_ms");
+        let misses = [
+            bound(
+                value(&plain, "queue_added_ms") > 10.0,
+                "plain TCP adds more than 10 ms of queue",
+                &plain,
+            ),
+            bound(value(&ideal, "be_kept") > 0.99, "BE keeps 0.99", &ideal),
+            bound(value(&ideal, "spare_used") > 0.95, "0.95 is used", &ideal),
+            // While one packet of LBE is being sent, at the most 1.2 ms, BE waits.
+            bound(queue_ms < 1.5, "priority adds less than 1.5 ms", &ideal),
+        ];
+        misses.into_iter().flatten().collect()
+    });
 }
 
 #[test]
@@ -136,20 +144,21 @@ fn ebb_uses_an_idle_link_and_yields_to_a_greedy_flow() {
         ],
     );
     let name = "ebb_uses_an_idle_link_and_yields_to_a_greedy_flow";
-    let Some(results) = run_undisturbed(
-        name,
-        &[
-            run(alone, "ebb"),
-            run(shared.clone(), "ebb"),
-            run(shared, "none"),
-        ],
-    ) else {
-        return;
-    };
-    let [alone, yielding, plain] = [0, 1, 2].map(|number| measure(&results[number], None));
-    assert!(value(&alone, "settled") > 0.95, "{alone:?}");
-    assert!(value(&yielding, "be_share") > 0.9, "{yielding:?}");
-    assert!(value(&plain, "be_share") < 0.85, "{plain:?}");
+    let runs = [
+        run(alone, "ebb"),
+        run(shared.clone(), "ebb"),
+        run(shared, "none"),
+    ];
+    judge_runs(name, &runs, |results| {
+        let [alone, yielding, plain] = [0, 1, 2].map(|number| measure(&results[number], None));
+        let share = |values| value(values, "be_share");
+        let misses = [
+            bound(value(&alone, "settled") > 0.95, "0.95 alone", &alone),
+            bound(share(&yielding) > 0.9, "BE gets 0.9", &yielding),
+            bound(share(&plain) < 0.85, "plain TCP leaves < 0.85", &plain),
+        ];
+        misses.into_iter().flatten().collect()
+    });
 }
 
 #[test]
@@ -182,23 +191,27 @@ fn an_upload_under_tcp_lp_uses_an_idle_link_and_leaves_a_greedy_flow_its_own() {
         ]);
     }
     let name = "an_upload_under_tcp_lp_uses_an_idle_link_and_leaves_a_greedy_flow_its_own";
-    let Some(results) = run_undisturbed(name, &runs) else {
-        return;
-    };
-    for results in results.chunks(3) {
-        let delay_ms = results[0].scenario.link.delay_ms;
-        let alone = measure(&results[0], None);
-        let shared = measure(&results[1], Some(&results[2]));
-        eprintln!("RTT {} ms: {alone:?} {shared:?}", 2 * delay_ms);
-        assert!(
-            value(&alone, "utilisation") >= 0.9,
-            "{delay_ms} ms: {alone:?}"
-        );
-        assert!(
-            value(&shared, "be_kept") >= 0.96,
-            "{delay_ms} ms: {shared:?}"
-        );
-    }
+    judge_runs(name, &runs, |results| {
+        results.chunks(3).flat_map(upload_misses).collect()
+    });
+}
+
+/// Of an upload alone, one beside a greedy flow, and that flow alone.
+fn upload_misses(results: &[RunResult]) -> Vec<String> {
+    let delay_ms = results[0].scenario.link.delay_ms;
+    let alone = measure(&results[0], None);
+    let shared = measure(&results[1], Some(&results[2]));
+    eprintln!("RTT {} ms: {alone:?} {shared:?}", 2 * delay_ms);
+    let (used, kept) = (value(&alone, "utilisation"), value(&shared, "be_kept"));
+    let misses = [
+        bound(used >= 0.9, &format!("{delay_ms} ms: 0.9 alone"), &alone),
+        bound(
+            kept >= 0.96,
+            &format!("{delay_ms} ms: BE keeps 0.96"),
+            &shared,
+        ),
+    ];
+    misses.into_iter().flatten().collect()
 }
 
 #[test]
@@ -221,16 +234,14 @@ fn an_observing_policy_limits_nothing_until_it_is_switched() {
         is_observing: false,
     }];
     let name = "an_observing_policy_limits_nothing_until_it_is_switched";
-    let Some(results) = run_undisturbed(name, &[run(scenario, "ebb")]) else {
-        return;
-    };
-    let lbe = results[0].flows_of(LBE).next().unwrap();
-    let (before, after) = (
-        lbe.goodput_bit_per_s(1.0, 8.0),
-        lbe.goodput_bit_per_s(16.0, 24.0),
-    );
-    assert!(before > 1e6, "{before}");
-    assert!(after < before / 2.0, "{before} before, {after} after");
+    judge_runs(name, &[run(scenario, "ebb")], |results| {
+        let lbe = results[0].flows_of(LBE).next().unwrap();
+        let before = lbe.goodput_bit_per_s(1.0, 8.0);
+        let after = lbe.goodput_bit_per_s(16.0, 24.0);
+        let is_right = before > 1e6 && after < before / 2.0;
+        let told = format!("{before} bit/s before, {after} after");
+        (!is_right).then_some(told).into_iter().collect()
+    });
 }
 
 fn flows_of_every_kind() -> Vec<FlowSpec> {

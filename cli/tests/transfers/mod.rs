@@ -4,9 +4,8 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
-use std::io::Write as _;
-
 use ebb_lab::emulator::{CLIENT_IPV4, EmulatorReport, PathSpec, SERVER_IPV4};
+use ebb_lab::judging::{Attempt, judge};
 use ebb_lab::namespace::NamespaceHandle;
 use ebb_link::{LinkSpec, Nanos, QueueLimit, Rate};
 use rand::{Rng, SeedableRng};
@@ -45,30 +44,23 @@ pub struct Findings {
     pub slow: Vec<String>,
 }
 
-/// Measures, and once more, twice at the most, if something was slow on an emulator that says
-/// itself that it was disturbed. What is slow on a disturbed emulator each time is told and
-/// not judged; what breaks always is.
+/// Judges what was slow as [`judge`] does; what breaks is wrong at once.
 ///
 /// *Panics* with what is wrong.
-pub fn expect_nothing_wrong(measure: impl Fn() -> (Findings, EmulatorReport)) {
-    for attempt in 1..=3 {
+pub fn expect_nothing_wrong(name: &str, measure: impl Fn() -> (Findings, EmulatorReport)) {
+    judge(name, || {
         let (Findings { broken, slow }, report) = measure();
         eprintln!("{}", report.summary());
         assert!(broken.is_empty(), "{}", broken.join("\n"));
-        if slow.is_empty() {
-            return;
-        }
-        let slow = slow.join("; ");
-        assert!(report.is_disturbed(), "{slow}\n{}", report.summary());
-        if attempt == 3 {
-            // Not by eprintln: the test harness would keep it for failures.
-            let _ = writeln!(
-                std::io::stderr(),
-                "not judged, the emulator was disturbed three times: {slow}"
-            );
-            return;
-        }
-        eprintln!("measured once more: {slow}");
+        attempt(slow, &report)
+    });
+}
+
+/// What an emulator's report makes of what is wrong.
+pub fn attempt(wrong: Vec<String>, report: &EmulatorReport) -> Attempt {
+    Attempt {
+        wrong,
+        disturbed: report.is_disturbed().then(|| report.summary()),
     }
 }
 
