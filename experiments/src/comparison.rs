@@ -6,7 +6,7 @@ use ebb_scenario::{Outcome, Results};
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::{Pair, judge};
-use crate::{Engine, Experiment, ExperimentError, Row, Tolerance, Unit, Verdict};
+use crate::{Bound, Engine, Experiment, ExperimentError, Row, Tolerance, Unit, Verdict};
 
 /// The paper's values beside ours: what a result file holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,9 @@ pub struct Cell {
     pub unit: Unit,
     /// The paper's value.
     pub paper: f64,
+    /// Whether that is a value or a bound.
+    #[serde(default)]
+    pub bound: Bound,
     /// The mean of our runs; none: it could not be measured in each of them.
     pub ours: Option<f64>,
     /// Half of its 95 % interval by Student's t; none with one run.
@@ -95,6 +98,7 @@ impl Experiment {
             let known: Option<Vec<f64>> = values.iter().copied().collect();
             Pair {
                 paper: paper.value,
+                bound: paper.bound,
                 ours: known.and_then(|known| Summary::of(&known)),
                 tolerance: paper.tolerance,
             }
@@ -112,6 +116,7 @@ impl Experiment {
                         .map_or(String::new(), |case| case.name.clone()),
                     unit: row.unit,
                     paper: paper.value,
+                    bound: paper.bound,
                     ours: pair.ours.map(|ours| ours.mean),
                     half_width_95: pair.ours.and_then(|ours| ours.half_width_95),
                     values,

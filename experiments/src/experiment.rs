@@ -2,7 +2,7 @@
 use ebb_scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
-use crate::{Measure, Tolerance, Unit};
+use crate::{Bound, Measure, Tolerance, Unit};
 
 /// What runs an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +78,8 @@ pub struct PaperValue {
     pub case: usize,
     /// The value. *Units:* the row's.
     pub value: f64,
+    /// Whether it is a value or a bound.
+    pub bound: Bound,
     /// How far ours may be away from it. *Units:* the row's.
     pub tolerance: Tolerance,
 }

@@ -23,4 +23,4 @@ pub use error::ExperimentError;
 pub use experiment::{Case, Engine, Experiment, PaperValue, Row};
 pub use measure::{Figure, Measure, Phase};
 pub use unit::{Dimension, Unit};
-pub use verdict::{Tolerance, Verdict};
+pub use verdict::{Bound, Tolerance, Verdict};

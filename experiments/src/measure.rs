@@ -251,9 +251,12 @@ impl Measure {
     }
 }
 
-/// Whether a flow is meant by this name.
+/// Whether a flow is meant by this name, or by the beginning of one: `web*`.
 pub(crate) fn is_of(name: &str, group: &str, wanted: &str) -> bool {
-    wanted.is_empty() || name == wanted || group == wanted
+    match wanted.strip_suffix('*') {
+        Some(beginning) => group.starts_with(beginning),
+        None => wanted.is_empty() || name == wanted || group == wanted,
+    }
 }
 
 /// An interval of a run.

@@ -10,7 +10,8 @@ use toml::de::{DeTable, DeValue};
 use crate::read_measure::{Reader, check};
 use crate::unit::UNITS;
 use crate::{
-    Case, Dimension, Engine, Experiment, ExperimentError, Measure, PaperValue, Row, Tolerance,
+    Bound, Case, Dimension, Engine, Experiment, ExperimentError, Measure, PaperValue, Row,
+    Tolerance,
 };
 
 const MAX_RUNS: u32 = 10_000;
@@ -181,9 +182,10 @@ fn read_row(section: &Section<'_, '_>, cases: &[Case]) -> Option<Row> {
     if !check(section, &measure, &values, cases) {
         return None;
     }
-    let paper = values.into_iter().map(|(case, value)| PaperValue {
+    let paper = values.into_iter().map(|(case, bound, value)| PaperValue {
         case,
         value,
+        bound,
         tolerance: tolerance
             .unwrap_or_else(|| default_tolerance(&measure, dimension, unit, cases.get(case))),
     });
@@ -211,10 +213,15 @@ fn default_tolerance(
 }
 
 /// `paper = 11.25` for a formula, else `[row.paper]` with a value for each case.
-fn read_values(section: &Section<'_, '_>, cases: &[Case], is_analytic: bool) -> Vec<(usize, f64)> {
+fn read_values(
+    section: &Section<'_, '_>,
+    cases: &[Case],
+    is_analytic: bool,
+) -> Vec<(usize, Bound, f64)> {
     if is_analytic {
         let value = section.required("paper", "11.25");
-        return value.map(|value| (0, value)).into_iter().collect();
+        let value = value.map(|value| (0, Bound::Exact, value));
+        return value.into_iter().collect();
     }
     if !section.has("paper") {
         section.wrong_here("`paper` is missing; write paper = { CASE = 0.56 }");
@@ -226,8 +233,8 @@ fn read_values(section: &Section<'_, '_>, cases: &[Case], is_analytic: bool) -> 
     let mut values = Vec::new();
     for (name, value) in paper.entries() {
         let case = cases.iter().position(|case| case.name == name);
-        match (case, f64::from_value(value.get_ref())) {
-            (Some(case), Ok(value)) => values.push((case, value)),
+        match (case, read_paper_value(value.get_ref())) {
+            (Some(case), Ok((bound, value))) => values.push((case, bound, value)),
             (None, _) => {
                 let names = cases.iter().map(|case| case.name.as_str());
                 let message = format!("`paper`: among the cases {}", unknown_name(name, names));
@@ -244,6 +251,19 @@ fn read_values(section: &Section<'_, '_>, cases: &[Case], is_analytic: bool) -> 
         section.wrong("paper", "a value is needed; write paper = { CASE = 0.56 }");
     }
     values
+}
+
+/// `0.56`, or `">= 0.5"` and `"<= 0.5"` where the paper has no more than that.
+fn read_paper_value(value: &DeValue<'_>) -> Result<(Bound, f64), String> {
+    let Some(text) = value.as_str() else {
+        return f64::from_value(value).map(|value| (Bound::Exact, value));
+    };
+    let bounds = [Bound::AtLeast, Bound::AtMost];
+    let bound = bounds.into_iter().find_map(|bound| {
+        let number = text.strip_prefix(bound.sign().trim_end())?.trim();
+        Some((bound, number.parse::<f64>().ok().filter(|x| x.is_finite())?))
+    });
+    bound.ok_or_else(|| "a number is needed, or a bound as \">= 0.5\" or \"<= 0.5\"".into())
 }
 
 /// `"20%"` of the value, `0.05` in its unit, or a list of both.

@@ -5,7 +5,7 @@ use ebb_scenario::Scenario;
 use ebb_scenario::reading::{Section, unknown_name};
 
 use crate::measure::is_of;
-use crate::{Case, Figure, Measure, Phase};
+use crate::{Bound, Case, Figure, Measure, Phase};
 
 /// Reads measures that may name these cases.
 pub(crate) struct Reader<'c> {
@@ -176,7 +176,7 @@ fn read_phase(section: &Section<'_, '_>) -> Option<Phase> {
 pub(crate) fn check(
     section: &Section<'_, '_>,
     measure: &Measure,
-    values: &[(usize, f64)],
+    values: &[(usize, Bound, f64)],
     cases: &[Case],
 ) -> bool {
     let mut is_right = true;
@@ -187,7 +187,7 @@ pub(crate) fn check(
     {
         let places: Vec<usize> = match part.case.or(measure.case) {
             Some(case) => vec![case],
-            None => values.iter().map(|(case, _)| *case).collect(),
+            None => values.iter().map(|(case, _, _)| *case).collect(),
         };
         for case in places.into_iter().filter_map(|place| cases.get(place)) {
             if let Err(message) = part.check(&case.scenario) {

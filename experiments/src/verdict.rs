@@ -27,6 +27,30 @@ impl Verdict {
     }
 }
 
+/// What a paper says of a value: that it is so, or that it is no less or no more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// The value itself.
+    #[default]
+    Exact,
+    /// Ours must not be less.
+    AtLeast,
+    /// Ours must not be more.
+    AtMost,
+}
+
+impl Bound {
+    /// How tables and files write it before the value.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Exact => "",
+            Self::AtLeast => ">= ",
+            Self::AtMost => "<= ",
+        }
+    }
+}
+
 /// How far ours may be from the paper's value: the greater of both counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tolerance {
@@ -63,6 +87,7 @@ const WIDEST: f64 = 2.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pair {
     pub paper: f64,
+    pub bound: Bound,
     /// None: it could not be measured.
     pub ours: Option<Summary>,
     pub tolerance: Tolerance,
@@ -70,17 +95,28 @@ pub(crate) struct Pair {
 
 /// The verdicts of a row.
 pub(crate) fn judge(row: &[Pair]) -> Vec<Verdict> {
-    let is_in_order = row.len() > 1 && has_order(row);
+    let exact: Vec<Pair> = row.iter().copied().filter(is_exact).collect();
+    let is_in_order = exact.len() > 1 && has_order(&exact);
     let verdict = |pair: &Pair| match () {
         () if is_close(pair) => Verdict::Green,
-        () if is_in_order => Verdict::Yellow,
+        () if is_in_order && is_exact(pair) => Verdict::Yellow,
         () => Verdict::Red,
     };
     row.iter().map(verdict).collect()
 }
 
+fn is_exact(pair: &Pair) -> bool {
+    pair.bound == Bound::Exact
+}
+
 fn is_close(pair: &Pair) -> bool {
     let Some(ours) = pair.ours else { return false };
+    match pair.bound {
+        Bound::Exact => {}
+        // A bound has no tolerance: the mean is on the right side of it or not.
+        Bound::AtLeast => return ours.mean >= pair.paper,
+        Bound::AtMost => return ours.mean <= pair.paper,
+    }
     let distance = (ours.mean - pair.paper).abs();
     // Values are written with a few digits: the last bit of a border is nobody's meaning.
     let rounding = 1e-9 * pair.paper.abs();
@@ -134,6 +170,7 @@ mod tests {
         };
         Pair {
             paper,
+            bound: Bound::Exact,
             ours: Some(ours),
             tolerance,
         }
@@ -171,6 +208,27 @@ mod tests {
         assert_eq!(judge(&row), [Yellow, Yellow]);
         let row = [pair(0.5, 0.8, 0.0), pair(0.5, 0.2, 0.0)];
         assert_eq!(judge(&row), [Red, Red]);
+    }
+
+    #[test]
+    fn a_bound_is_kept_or_not_and_takes_no_part_in_the_order() {
+        let bound = |bound, paper, ours| Pair {
+            bound,
+            ..pair(paper, ours, 0.5)
+        };
+        let row = [
+            bound(Bound::AtLeast, 1.0, 1.01),
+            bound(Bound::AtLeast, 1.0, 0.99),
+            bound(Bound::AtMost, 1.0, 0.99),
+            bound(Bound::AtMost, 1.0, 1.01),
+        ];
+        assert_eq!(judge(&row), [Green, Red, Green, Red]);
+        let row = [
+            pair(0.2, 0.4, 0.0),
+            pair(0.5, 0.9, 0.0),
+            bound(Bound::AtMost, 0.1, 0.3),
+        ];
+        assert_eq!(judge(&row), [Yellow, Yellow, Red]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! Files of experiments: what is told of mistakes in them, and those of the repository.
 use std::path::Path;
 
-use ebb_experiments::{Catalogue, Experiment};
+use ebb_experiments::{Bound, Catalogue, Experiment};
 
 const SCENARIO: &str = "\
 duration = \"2s\"
@@ -62,6 +62,24 @@ fn a_file_without_mistakes_is_taken() {
     let tolerance = experiment.rows[0].paper[0].tolerance;
     assert!((tolerance.around(5.0) - 0.5).abs() < 1e-9);
     assert_eq!(experiment.scenarios(true)[0].runs, 2);
+}
+
+#[test]
+fn a_paper_may_give_a_bound_and_a_flow_the_beginning_of_a_name() {
+    let text = EXPERIMENT
+        .replace("deep = 5.0", "deep = \">= 4\"")
+        .replace("flows = \"mine\"", "flows = \"mi*\"");
+    let folder = folder();
+    let experiment = Experiment::parse("a/b", "b.toml", &text, folder.path()).unwrap();
+    let paper = experiment.rows[0].paper[0];
+    assert_eq!((paper.bound, paper.value), (Bound::AtLeast, 4.0));
+    let told = mistake("deep = 5.0", "deep = \"> 4\"");
+    assert!(
+        told.contains("b.toml:13:") && told.contains("\">= 0.5\""),
+        "{told}"
+    );
+    let told = mistake("flows = \"mine\"", "flows = \"min-*\"");
+    assert!(told.contains("no flow") || told.contains("flow:"), "{told}");
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn table(experiment: &Experiment, comparison: &Comparison) -> Table {
         table.row([
             cut(&name, 21),
             cut(&cell.case, 18),
-            cell.paper.to_string(),
+            format!("{}{}", cell.bound.sign(), cell.paper),
             ours,
             spread,
             cell.verdict.name().into(),
