@@ -11,7 +11,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 EBB := $(TARGET)/release/ebb
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build demo test test-root lint format bench figures man install uninstall
+.PHONY: help setup build demo test test-root fuzz lint format bench figures man install uninstall
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -31,6 +31,10 @@ test: setup ## lints and every test (those that need root are skipped unless you
 
 test-root: setup ## the tests, without lints and figures, as root through sudo
 	@scripts/test --as-root
+
+fuzz: setup ## search every law for calls that break it, a minute each (EBB_FUZZ_LAW=cubic: one law)
+	EBB_FUZZ_SECONDS=$${EBB_FUZZ_SECONDS:-60} $(CARGO) test --locked -p ebb-algorithms --test fuzz \
+		-- --nocapture the_fuzzer_finds_nothing
 
 lint: setup ## formatting, clippy, licences, sources of constants
 	@scripts/lint

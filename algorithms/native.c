@@ -1,30 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The laws as ordinary functions, for the Rust face in src/. */
+#include "native.h"
+
 #include "laws.h"
 #include "sender_laws.h"
-
-struct ebb_native_param {
-	const char *name;
-	const char *unit;
-	const char *source;
-	const char *what;
-	u32 default_value;
-	u32 min;
-	u32 max;
-};
-
-struct ebb_native_law {
-	u32 number;
-	u32 state_bytes;
-	u32 param_count;
-	const char *name;
-	const char *summary;
-	const struct ebb_native_param *params;
-	void (*init)(void *state, const struct ebb_start *start, const void *params);
-	void (*on_segment)(void *state, const struct ebb_segment *segment, const void *params);
-	void (*on_ack)(void *state, const struct ebb_ack *ack, const void *params);
-	u32 (*rwnd_bytes)(const void *state);
-};
 
 #define EBB_PARAM_ENTRY(name, default_value, min, max, unit, source, what) \
 	{#name, unit, source, what, default_value, min, max},
@@ -72,7 +51,6 @@ const u32 ebb_native_law_count = sizeof(ebb_native_laws) / sizeof(ebb_native_law
 		return ((const struct ebb_##name##_state *)state)->ack_delay_us;
 
 /* How long a law wants acknowledgements held back; 0 for laws that know nothing of it. */
-u32 ebb_native_ack_delay_us(u32 number, const void *state);
 u32 ebb_native_ack_delay_us(u32 number, const void *state)
 {
 	switch (number) {
@@ -80,22 +58,6 @@ u32 ebb_native_ack_delay_us(u32 number, const void *state)
 	}
 	return 0;
 }
-
-struct ebb_native_sender_law {
-	u32 number;
-	u32 state_bytes;
-	u32 param_count;
-	u32 flags;
-	const char *name;
-	const char *summary;
-	const struct ebb_native_param *params;
-	void (*init)(void *state, const struct ebb_sender_start *start, const void *params);
-	void (*on_ack)(void *state, const struct ebb_sender_ack *ack, const void *params);
-	void (*on_loss)(void *state, const struct ebb_sender_event *event, const void *params);
-	void (*on_timeout)(void *state, const struct ebb_sender_event *event, const void *params);
-	void (*on_undo)(void *state, const struct ebb_sender_event *event, const void *params);
-	void (*on_idle)(void *state, const struct ebb_sender_event *event, const void *params);
-};
 
 #define EBB_NATIVE_SENDER_HOOK(law, hook, input)                                            \
 	static void law##_##hook(void *state, const struct input *what, const void *params) \

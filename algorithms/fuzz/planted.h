@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Faulty laws, for the test of the fuzzer itself. */
+#ifndef EBB_FUZZ_PLANTED_H
+#define EBB_FUZZ_PLANTED_H
+
+#include "native.h"
+
+#define PLANTED_LAWS 4u
+
+extern const struct ebb_native_sender_law planted_laws[PLANTED_LAWS];
+
+#endif /* EBB_FUZZ_PLANTED_H */

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The laws as tables of ordinary functions: for the Rust face in src/, which mirrors these
+ * structs, and for the fuzzer.
+ */
+#ifndef EBB_NATIVE_H
+#define EBB_NATIVE_H
+
+#include "contract.h"
+#include "sender.h"
+
+struct ebb_native_param {
+	const char *name;
+	const char *unit;
+	const char *source;
+	const char *what;
+	u32 default_value;
+	u32 min;
+	u32 max;
+};
+
+struct ebb_native_law {
+	u32 number;
+	u32 state_bytes;
+	u32 param_count;
+	const char *name;
+	const char *summary;
+	const struct ebb_native_param *params;
+	void (*init)(void *state, const struct ebb_start *start, const void *params);
+	void (*on_segment)(void *state, const struct ebb_segment *segment, const void *params);
+	void (*on_ack)(void *state, const struct ebb_ack *ack, const void *params);
+	u32 (*rwnd_bytes)(const void *state);
+};
+
+struct ebb_native_sender_law {
+	u32 number;
+	u32 state_bytes;
+	u32 param_count;
+	u32 flags;
+	const char *name;
+	const char *summary;
+	const struct ebb_native_param *params;
+	void (*init)(void *state, const struct ebb_sender_start *start, const void *params);
+	void (*on_ack)(void *state, const struct ebb_sender_ack *ack, const void *params);
+	void (*on_loss)(void *state, const struct ebb_sender_event *event, const void *params);
+	void (*on_timeout)(void *state, const struct ebb_sender_event *event, const void *params);
+	void (*on_undo)(void *state, const struct ebb_sender_event *event, const void *params);
+	void (*on_idle)(void *state, const struct ebb_sender_event *event, const void *params);
+};
+
+extern const struct ebb_native_law ebb_native_laws[];
+extern const u32 ebb_native_law_count;
+extern const struct ebb_native_sender_law ebb_native_sender_laws[];
+extern const u32 ebb_native_sender_law_count;
+
+u32 ebb_native_ack_delay_us(u32 number, const void *state);
+
+#endif /* EBB_NATIVE_H */
