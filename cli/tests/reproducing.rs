@@ -56,6 +56,32 @@ fn values_of_papers_are_printed_beside_ours_and_stored() {
     assert!(line("vulture/table-1 ").ends_with("not run"), "{list}");
 }
 
+/// The file that a killed `ebb reproduce` would not have written yet.
+#[test]
+fn what_was_broken_off_goes_on_where_it_stopped() {
+    let out = tempfile::tempdir().unwrap();
+    let runs = || {
+        let versions = std::fs::read_dir(out.path().join("runs")).unwrap();
+        let folder = versions.map(|entry| entry.unwrap().path()).next().unwrap();
+        let files = std::fs::read_dir(folder).unwrap();
+        files.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
+    };
+    let changed = |path: &Path| std::fs::metadata(path).unwrap().modified().unwrap();
+    let first = reproduce(out.path(), &["vulture/fig-17", "--quick", "--json"]);
+    assert!(first.status.success(), "{}", stderr(&first));
+    let before = runs();
+    assert_eq!(before.len(), 3);
+    std::fs::remove_file(&before[0]).unwrap();
+    let kept: Vec<_> = before[1..].iter().map(|path| changed(path)).collect();
+    let again = reproduce(out.path(), &["vulture/fig-17", "--quick", "--json"]);
+    assert_eq!(stdout(&first), stdout(&again));
+    assert!(before[0].is_file(), "the missing run was not done");
+    let after: Vec<_> = before[1..].iter().map(|path| changed(path)).collect();
+    assert_eq!(kept, after, "known runs were done again");
+    reproduce(out.path(), &["vulture/fig-17", "--quick", "--fresh"]);
+    assert_ne!(changed(&before[1]), after[0]);
+}
+
 #[test]
 fn json_has_every_run_of_every_cell() {
     let out = tempfile::tempdir().unwrap();

@@ -159,23 +159,24 @@ impl Comparison {
         folder.join(id)
     }
 
-    /// Writes `ID.json` and `ID.csv` below the folder.
+    /// Writes `ID.json`, `ID.csv` and `ID.parquet` below the folder.
     ///
     /// *Errors:* [`ExperimentError::File`].
     pub fn store(&self, folder: &Path) -> Result<PathBuf, ExperimentError> {
         let stem = Self::stem(folder, &self.id);
-        let write = |path: &Path, text: String| {
+        let write = |path: &Path, bytes: &[u8]| {
             let parent = path.parent().unwrap_or(Path::new(""));
             std::fs::create_dir_all(parent)
-                .and_then(|()| std::fs::write(path, text))
+                .and_then(|()| std::fs::write(path, bytes))
                 .map_err(|source| ExperimentError::File {
                     path: path.to_owned(),
                     source,
                 })
         };
-        write(&with_ending(&stem, "csv"), self.to_csv()?)?;
+        write(&with_ending(&stem, "csv"), self.to_csv()?.as_bytes())?;
+        write(&with_ending(&stem, "parquet"), &self.to_parquet()?)?;
         let path = with_ending(&stem, "json");
-        write(&path, self.to_json())?;
+        write(&path, self.to_json().as_bytes())?;
         Ok(path)
     }
 
@@ -200,61 +201,7 @@ impl Comparison {
         let text = serde_json::to_string(self).expect("text, numbers and lists are JSON");
         text + "\n"
     }
-
-    /// As CSV: a line for each cell, units in the heads of columns.
-    ///
-    /// *Errors:* the CSV library's, which writing to memory does not have.
-    pub fn to_csv(&self) -> Result<String, ExperimentError> {
-        let mut units: Vec<Unit> = Vec::new();
-        for cell in &self.cells {
-            if !units.contains(&cell.unit) {
-                units.push(cell.unit);
-            }
-        }
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        let heads = ["id", "engine", "runs", "row", "case", "verdict"].map(str::to_owned);
-        let heads = heads.into_iter().chain(
-            units
-                .iter()
-                .flat_map(|unit| VALUES.map(|value| format!("{value}_{}", unit.column()))),
-        );
-        writer.write_record(heads)?;
-        for cell in &self.cells {
-            writer.write_record(self.line(cell, &units))?;
-        }
-        let bytes = writer
-            .into_inner()
-            .map_err(|error| csv::Error::from(error.into_error()))?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    fn line(&self, cell: &Cell, units: &[Unit]) -> Vec<String> {
-        let text = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-        let mut line = vec![
-            self.id.clone(),
-            self.engine.name().into(),
-            cell.values.len().to_string(),
-            cell.row.clone(),
-            cell.case.clone(),
-            cell.verdict.name().into(),
-        ];
-        for unit in units {
-            line.extend(match *unit == cell.unit {
-                true => [
-                    text(Some(cell.paper)),
-                    text(cell.ours),
-                    text(cell.half_width_95),
-                    text(Some(cell.tolerance.around(cell.paper))),
-                ],
-                false => [const { String::new() }; VALUES.len()],
-            });
-        }
-        line
-    }
 }
-
-/// Columns of each unit.
-const VALUES: [&str; 4] = ["paper", "ours", "ours_half_width_95", "tolerance"];
 
 /// IDs may have dots, so the ending is added, not replaced.
 fn with_ending(stem: &Path, ending: &str) -> PathBuf {

@@ -43,4 +43,7 @@ pub enum ExperimentError {
     /// A table could not be made.
     #[error("the table could not be made: {0}")]
     Table(#[from] csv::Error),
+    /// A Parquet file could not be made.
+    #[error("the Parquet file could not be made: {0}")]
+    Parquet(#[from] parquet::errors::ParquetError),
 }

@@ -10,6 +10,8 @@ use crate::{Bound, Measure, Tolerance, Unit};
 pub enum Engine {
     /// The packet simulator.
     Sim,
+    /// Real kernel TCP over an emulated link.
+    Lab,
     /// A formula: nothing is run.
     Analytic,
 }
@@ -19,6 +21,7 @@ impl Engine {
     pub fn name(self) -> &'static str {
         match self {
             Self::Sim => "sim",
+            Self::Lab => "lab",
             Self::Analytic => "analytic",
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An experiment from its file to the stored comparison.
-use ebb_experiments::{Catalogue, Comparison, Experiment, Verdict};
-use ebb_scenario::Results;
+use ebb_experiments::{Catalogue, Comparison, Engine, Experiment, RunStore, Verdict};
+use ebb_scenario::{Results, Scenario};
 use ebb_simulator::Options;
 
 const SCENARIO: &str = "\
@@ -119,4 +119,91 @@ fn an_experiment_is_run_judged_stored_and_read_again() {
         assert!(head.split(',').any(|known| known == column), "{head}");
     }
     assert_eq!(csv.lines().count(), 1 + comparison.cells.len());
+    let parquet = std::fs::read(out.join("paper/wave-table.parquet")).unwrap();
+    check_parquet(parquet, &csv);
+}
+
+/// Both have the same heads and lines; the values of a unit are null in lines of another.
+fn check_parquet(parquet: Vec<u8>, csv: &str) {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+    let reader = SerializedFileReader::new(bytes::Bytes::from(parquet)).unwrap();
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let heads = lines.next().unwrap();
+    let mut count = 0;
+    for (row, line) in reader.get_row_iter(None).unwrap().zip(lines) {
+        for ((head, field), (wanted, text)) in
+            row.unwrap().get_column_iter().zip(heads.iter().zip(line))
+        {
+            assert_eq!(head, wanted);
+            match field {
+                Field::Null => assert_eq!(text, ""),
+                Field::Double(value) => assert_eq!(value.to_string(), text),
+                Field::Long(value) => assert_eq!(value.to_string(), text),
+                Field::Str(value) => assert_eq!(value, text),
+                other => panic!("{head} is {other}"),
+            }
+        }
+        count += 1;
+    }
+    assert_eq!(count, csv.lines().count() - 1);
+}
+
+fn scenario(text: &str) -> Scenario {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wave.toml");
+    std::fs::write(&path, text).unwrap();
+    Scenario::read(&path).unwrap()
+}
+
+#[test]
+fn a_finished_run_is_known_again_by_what_its_outcome_depends_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = RunStore::open(folder.path(), false).unwrap();
+    let first = scenario(SCENARIO);
+    let options = Options {
+        run: 1,
+        ..Options::default()
+    };
+    let outcome = ebb_simulator::run(&first, options).unwrap();
+    assert_eq!(store.load(Engine::Sim, &first, 1), None);
+    store.save(Engine::Sim, &first, &outcome).unwrap();
+    assert_eq!(store.load(Engine::Sim, &first, 1), Some(outcome.clone()));
+
+    // The same seed under another name and number is the same run, told by these.
+    let renamed = Scenario {
+        name: "other".into(),
+        seed: first.seed + 1,
+        ..first.clone()
+    };
+    let known = store.load(Engine::Sim, &renamed, 0).unwrap();
+    assert_eq!((known.scenario.as_str(), known.run), ("other", 0));
+    assert_eq!((known.seed, known.flows), (outcome.seed, outcome.flows));
+
+    let deeper = scenario(&SCENARIO.replace("queue = 20", "queue = 21"));
+    assert_eq!(store.load(Engine::Sim, &deeper, 1), None);
+    assert_eq!(store.load(Engine::Sim, &first, 0), None);
+    assert_eq!(store.load(Engine::Lab, &first, 1), None);
+    let fresh = RunStore::open(folder.path(), true).unwrap();
+    assert_eq!(fresh.load(Engine::Sim, &first, 1), None);
+}
+
+#[test]
+fn a_run_that_was_half_written_is_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = RunStore::open(folder.path(), false).unwrap();
+    let scenario = scenario(SCENARIO);
+    let outcome = ebb_simulator::run(&scenario, Options::default()).unwrap();
+    store.save(Engine::Sim, &scenario, &outcome).unwrap();
+    let runs = std::fs::read_dir(folder.path().join("runs")).unwrap();
+    let version = runs.map(|entry| entry.unwrap().path()).next().unwrap();
+    let file = std::fs::read_dir(version)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, &text[..text.len() / 2]).unwrap();
+    assert_eq!(store.load(Engine::Sim, &scenario, 0), None);
 }

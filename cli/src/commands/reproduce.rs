@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use ebb_experiments::{Catalogue, Cell, Comparison, Counts, Engine, Experiment};
+use ebb_experiments::{Catalogue, Cell, Comparison, Counts, Engine, Experiment, RunStore};
 use ebb_report::table::{Align, Table};
 
 use super::sim::run_all;
@@ -27,11 +27,15 @@ pub struct Reproduce {
     #[arg(long, conflicts_with = "list")]
     quick: bool,
 
+    /// Run again what is known from before, when this program ran the same scenario
+    #[arg(long, conflicts_with = "list")]
+    fresh: bool,
+
     /// What runs them
     #[arg(long, value_name = "ENGINE", default_value = "sim")]
     engine: EngineChoice,
 
-    /// Directory for results, ID.json and ID.csv
+    /// Directory for results, ID.json, ID.csv and ID.parquet, and for finished runs
     #[arg(short, long, value_name = "DIR", default_value = "ebb-reproduced")]
     out: PathBuf,
 
@@ -61,7 +65,10 @@ Each experiment is a table or figure of a paper: scenarios, measures, and the pa
 experiments/PAPER/EXPERIMENT.toml; docs/reproduce.md describes the files. Ours is the mean over \
 the runs, ± half its 95 % interval by Student's t. A value is green when the paper's lies in \
 that interval or within the tolerance, yellow when at least the values of its row are in the \
-paper's order, red otherwise.";
+paper's order, red otherwise.
+
+Finished runs are kept: what is broken off goes on where it stopped, and a run that this program \
+has done before is not done again, unless --fresh.";
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -82,9 +89,10 @@ impl Reproduce {
             return self.print_list(&experiments);
         }
         let EngineChoice::Sim = self.engine;
+        let store = RunStore::open(&self.out, self.fresh)?;
         let mut comparisons = Vec::new();
         for experiment in &experiments {
-            let comparison = self.run(experiment)?;
+            let comparison = self.run(experiment, &store)?;
             // What is complete stays when a later one is broken off.
             let path = comparison.store(&self.out)?;
             if !self.json {
@@ -108,11 +116,12 @@ impl Reproduce {
         Ok(())
     }
 
-    fn run(&self, experiment: &Experiment) -> Result<Comparison> {
+    fn run(&self, experiment: &Experiment, store: &RunStore) -> Result<Comparison> {
         let scenarios = experiment.scenarios(self.quick);
         let results = match scenarios.is_empty() {
             true => Vec::new(),
-            false => run_all(&scenarios, self.jobs, None).with_context(|| experiment.id.clone())?,
+            false => run_all(&scenarios, self.jobs, None, Some(store))
+                .with_context(|| experiment.id.clone())?,
         };
         Ok(experiment.compare(&results, self.quick))
     }
@@ -201,7 +210,7 @@ fn table(experiment: &Experiment, comparison: &Comparison) -> Table {
 fn notes(comparison: &Comparison) -> Vec<String> {
     let runs = match comparison.engine {
         Engine::Analytic => "by a formula, without runs".to_owned(),
-        Engine::Sim => {
+        Engine::Sim | Engine::Lab => {
             let plural = output::plural(u64::from(comparison.runs));
             let quick = if comparison.is_quick {
                 " (quick: fewer than it takes)"

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
+use ebb_experiments::RunStore;
 use ebb_report::capture::{Capture, Place};
 use ebb_report::{image, outcome};
 use ebb_scenario::{Results, Scenario, Setting};
@@ -219,7 +220,7 @@ impl SimRun {
 
         let observer = capture.as_mut().map(|capture| capture as _);
         let scenarios = [scenario];
-        let results = run_all(&scenarios, self.jobs, observer)
+        let results = run_all(&scenarios, self.jobs, observer, None)
             .with_context(|| self.file.display().to_string())?
             .remove(0);
         // Files first: whoever reads the tables may stop to do so, as `head` does.
@@ -289,15 +290,17 @@ impl SimRun {
     }
 }
 
-/// Runs all of them with a line of progress.
+/// Runs all of them with a line of progress; what the store knows is not run again.
 pub(super) fn run_all(
     scenarios: &[Scenario],
     jobs: Option<NonZeroUsize>,
     observer: Option<&mut (dyn Observer + Send)>,
+    store: Option<&RunStore>,
 ) -> Result<Vec<Results>> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let progress = Progress::start(scenarios);
-    let outcomes = runs::run_all(scenarios, jobs.unwrap_or(cores), observer, &progress);
+    let jobs = jobs.unwrap_or(cores);
+    let outcomes = runs::run_all(scenarios, jobs, observer, store, &progress);
     progress.end();
     let results = |(scenario, runs): (&Scenario, _)| Results {
         scenario: scenario.clone(),

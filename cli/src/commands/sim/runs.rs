@@ -5,19 +5,21 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::{Result, anyhow};
+use ebb_experiments::{Engine, RunStore};
 use ebb_scenario::{Outcome, Scenario};
 use ebb_simulator::{Observer, Options};
 
 use super::progress::Progress;
 
 /// Runs all runs of all scenarios, at the most `jobs` at a time. `observer` sees the
-/// packets of the first.
+/// packets of the first; what the store knows is not run again.
 ///
 /// *Shape:* outcomes by scenario, then by run, whatever was ready first.
 pub(super) fn run_all(
     scenarios: &[Scenario],
     jobs: NonZeroUsize,
     observer: Option<&mut (dyn Observer + Send)>,
+    store: Option<&RunStore>,
     progress: &Progress,
 ) -> Result<Vec<Vec<Outcome>>> {
     let work: Vec<(usize, u32)> = scenarios
@@ -47,7 +49,8 @@ pub(super) fn run_all(
                 observer: observer.as_mut().map(|observer| &mut **observer as _),
                 progress: Some(&mut |now| progress.reached(number, now)),
             };
-            let result = ebb_simulator::run(&scenarios[place], options);
+            let result = run_or_load(&scenarios[place], options, store);
+            progress.reached(number, scenarios[place].duration);
             has_failed.fetch_or(result.is_err(), Ordering::Relaxed);
             if let Ok(mut done) = done.lock() {
                 done.push((number, result));
@@ -68,4 +71,21 @@ pub(super) fn run_all(
         outcomes[work[number].0].push(result?);
     }
     Ok(outcomes)
+}
+
+/// What the store knows of a run, or what it gives, which is kept.
+fn run_or_load(
+    scenario: &Scenario,
+    options: Options<'_>,
+    store: Option<&RunStore>,
+) -> Result<Outcome> {
+    let run = options.run;
+    if let Some(known) = store.and_then(|store| store.load(Engine::Sim, scenario, run)) {
+        return Ok(known);
+    }
+    let outcome = ebb_simulator::run(scenario, options)?;
+    if let Some(store) = store {
+        store.save(Engine::Sim, scenario, &outcome)?;
+    }
+    Ok(outcome)
 }

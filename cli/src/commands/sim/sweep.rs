@@ -132,7 +132,7 @@ impl SimSweep {
             scenarios.push(self.scenario(combination)?);
         }
         let interval = self.interval(&scenarios[0])?;
-        let results = run_all(&scenarios, self.jobs, None)
+        let results = run_all(&scenarios, self.jobs, None, None)
             .with_context(|| self.file.display().to_string())?;
         let points: Vec<SweepPoint> = combinations
             .into_iter()
