@@ -6,6 +6,7 @@
 //! connection under a law ([`ReceiverFlow`], [`SenderFlow`]) for whoever is not the kernel.
 
 mod contract;
+mod defaults;
 mod flow;
 mod native;
 mod policy;

@@ -7,6 +7,7 @@ use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment, Counters, Error, Selection};
 
 use crate::line::Summary;
+use crate::uploads::UploadPolicy;
 
 /// What is asked of a keeper.
 #[derive(Debug, Clone)]
@@ -15,6 +16,8 @@ pub struct Policies {
     pub download: Policy,
     /// For what is sent; none: it is not touched.
     pub upload: Option<Policy>,
+    /// Whether somebody asked for just that: then nothing is attached without it.
+    pub needs_upload: bool,
 }
 
 /// What it holds.
@@ -40,7 +43,18 @@ impl Held {
     ) -> Result<Self> {
         let attach = |policy: &Policy| attach(cgroup, policy, &selection);
         let download = attach(&policies.download);
-        let upload = policies.upload.as_ref().map(attach).transpose();
+        let mut policies = policies.clone();
+        let mut upload = policies.upload.as_ref().map(attach).transpose();
+        match &upload {
+            Err(Error::AlreadyAttached { .. }) | Ok(_) => {}
+            // Yielding one way is better than not running, or not yielding at all.
+            Err(error) if !policies.needs_upload => {
+                tracing::warn!("what is sent does not yield: {error}");
+                policies.upload = None;
+                upload = Ok(None);
+            }
+            Err(_) => {}
+        }
         let (download, upload) = match (download, upload) {
             (Err(Error::AlreadyAttached { .. }), Ok(Some(upload))) if is_run => {
                 (None, Some(upload))
@@ -53,7 +67,7 @@ impl Held {
             selection,
             download,
             upload,
-            policies: policies.clone(),
+            policies,
         })
     }
 
@@ -90,14 +104,17 @@ impl Held {
         Ok(())
     }
 
-    /// Goes on with another policy for what is sent, or begins with one.
-    pub fn set_upload(&mut self, policy: &Policy) -> Result<()> {
-        match &mut self.upload {
-            Some(upload) => upload.set_policy(policy)?,
-            None if self.download.is_none() => bail!("it has been detached"),
-            None => self.upload = Some(attach(&self.cgroup, policy, &self.selection)?),
+    /// Goes on with another policy for what is sent, begins with one, or ends that.
+    pub fn set_upload(&mut self, chosen: &UploadPolicy) -> Result<()> {
+        match (chosen.policy(), &mut self.upload) {
+            (None, _) => self.upload.take().map_or(Ok(()), Attachment::detach)?,
+            (Some(policy), Some(upload)) => upload.set_policy(policy)?,
+            (Some(_), None) if self.download.is_none() => bail!("it has been detached"),
+            (Some(policy), None) => {
+                self.upload = Some(attach(&self.cgroup, policy, &self.selection)?);
+            }
         }
-        self.policies.upload = Some(policy.clone());
+        self.policies.upload = chosen.policy().cloned();
         Ok(())
     }
 

@@ -22,6 +22,7 @@ use crate::output;
 use crate::place::make_cgroup;
 use crate::runtime::{Record, Registration, Request, Runtime, Target};
 use crate::signals::{self, Signals};
+use crate::uploads::UploadPolicy;
 
 /// How often the keeper looks whether anybody still needs it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -207,7 +208,7 @@ impl Keeper {
                 registration.set_policies(&held.download_policy(), held.upload_policy())
             }
             Request::SetUploadPolicy(text) => {
-                held.set_upload(&Policy::sender(&text)?)?;
+                held.set_upload(&text.parse::<UploadPolicy>()?)?;
                 registration.set_policies(&held.download_policy(), held.upload_policy())
             }
         });

@@ -15,6 +15,7 @@ mod runtime;
 mod scope;
 mod signals;
 mod target;
+mod uploads;
 mod user;
 
 use std::process::ExitCode;

@@ -47,7 +47,7 @@ fn an_upload_gets_the_law_and_everything_else_stays_as_it_was() {
         .unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     let receiving = std::thread::spawn(move || {
-        for _ in 0..2 {
+        for _ in 0..3 {
             let (mut stream, _) = listener.accept().unwrap();
             let mut received = Vec::new();
             stream.read_to_end(&mut received).unwrap();
@@ -80,6 +80,17 @@ fn an_upload_gets_the_law_and_everything_else_stays_as_it_was() {
     );
 
     let output = under(&[]);
+    let said = stdout(&output);
+    assert!(
+        said.lines().all(|name| name.ends_with("_ledbatpp")),
+        "{said}"
+    );
+    assert!(
+        stderr(&output).contains("sent, policy ledbat++:"),
+        "{output:?}"
+    );
+
+    let output = under(&["--upload-policy", "none"]);
     assert_eq!(stdout(&output), "cubic\ncubic\n");
     receiving.join().unwrap();
     testbed.stop().unwrap();

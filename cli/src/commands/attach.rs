@@ -13,6 +13,7 @@ use crate::line::Start;
 use crate::output;
 use crate::runtime::{Request, Runtime};
 use crate::target::Chosen;
+use crate::uploads::UploadPolicy;
 
 /// Make a running process, or everything in a cgroup, yield
 #[derive(Debug, Args)]
@@ -26,9 +27,9 @@ pub struct Attach {
     #[arg(short, long, value_name = "POLICY", default_value_t, value_parser = Policy::receiver)]
     policy: Policy,
 
-    /// How to yield when sending: a sender law; without it nothing that is sent is touched
-    #[arg(long, value_name = "POLICY", value_parser = Policy::sender)]
-    upload_policy: Option<Policy>,
+    /// How to yield when sending: a sender law (ledbat++ unless given), or none
+    #[arg(long, value_name = "POLICY")]
+    upload_policy: Option<UploadPolicy>,
 }
 
 const LONG_ABOUT: &str = "\
@@ -65,7 +66,7 @@ impl Attach {
             return output::print(&format!(
                 "{} yields by {}\n",
                 record.target,
-                self.policies()
+                self.policies(self.upload_policy.as_ref())
             ));
         }
         let duty = match &self.chosen {
@@ -75,9 +76,11 @@ impl Attach {
             } => Duty::Cgroup(Cgroup::at(path)?),
             _ => bail!("name what to attach to: --pid PID or --cgroup PATH"),
         };
+        let upload = self.upload_policy.clone().unwrap_or_default();
         let policies = Policies {
             download: self.policy.clone(),
-            upload: self.upload_policy.clone(),
+            upload: upload.policy().cloned(),
+            needs_upload: self.upload_policy.is_some(),
         };
         let start = keeper::start(duty, &policies)?.1;
         drop(lock);
@@ -85,14 +88,17 @@ impl Attach {
             Start::Ready(_) => output::print(&format!(
                 "{} yields by {}; to end it: ebb detach {}\n",
                 self.chosen,
-                self.policies(),
+                self.policies(Some(&upload)),
                 self.chosen.as_option()
             )),
             Start::AlreadyAttached(cause) | Start::Refused(cause) => bail!(cause),
         }
     }
 
-    fn policies(&self) -> String {
-        output::policies(&self.policy.to_string(), self.upload_policy.as_ref())
+    fn policies(&self, upload: Option<&UploadPolicy>) -> String {
+        output::policies(
+            &self.policy.to_string(),
+            upload.and_then(UploadPolicy::policy),
+        )
     }
 }

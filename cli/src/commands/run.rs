@@ -17,6 +17,7 @@ use crate::output::{self, complain};
 use crate::process::{self, NotStarted, Start};
 use crate::scope;
 use crate::signals::Signals;
+use crate::uploads::UploadPolicy;
 use crate::user::Account;
 
 /// The exit status of `ebb run` when Ebb itself fails, as with `env` and `timeout`.
@@ -30,9 +31,9 @@ pub struct Run {
     #[arg(short, long, value_name = "POLICY", default_value_t, value_parser = Policy::receiver)]
     policy: Policy,
 
-    /// How to yield when sending: a sender law; without it nothing that is sent is touched
-    #[arg(long, value_name = "POLICY", value_parser = Policy::sender)]
-    upload_policy: Option<Policy>,
+    /// How to yield when sending: a sender law, or none: nothing that is sent is touched
+    #[arg(long, value_name = "POLICY", default_value_t)]
+    upload_policy: UploadPolicy,
 
     /// How the policy reaches the connections
     #[arg(long, value_enum, default_value_t)]
@@ -83,9 +84,8 @@ takes the whole link while there is none. So does what its children receive, ove
 IPv6; connections within this machine are left alone. Processes that outlive the command keep \
 yielding until they end.
 
-What the command sends is not touched, unless --upload-policy says how: then every connection \
-gets that law as its congestion control, also where the command chooses another, and its own \
-back at the end.
+What the command sends yields as well: every connection gets the law of --upload-policy as its \
+congestion control, also where the command chooses another, and its own back at the end.
 
 The command has the terminal, standard input and output, and the signals that are sent to ebb. \
 It runs in a cgroup of its own: under systemd in a transient scope, elsewhere below the cgroup \
@@ -101,7 +101,8 @@ Examples:
   sudo ebb run --user $USER -- curl -O https://example.org/large.iso
   sudo ebb run --summary --policy ebb:target_us=8000 -- rsync -a host:/data /backup
   sudo ebb run --policy vulture -- wget -i list.txt
-  sudo ebb run --upload-policy tcp-lp -- rsync -a /data host:backup";
+  sudo ebb run --upload-policy tcp-lp -- rsync -a /data host:backup
+  sudo ebb run --upload-policy none -- ./serve-and-fetch";
 
 impl Run {
     /// Runs the command; answers its exit status.
@@ -137,7 +138,8 @@ impl Run {
         let Backend::Kernel = self.backend;
         let policies = Policies {
             download: self.policy.clone(),
-            upload: self.upload_policy.clone(),
+            upload: self.upload_policy.policy().cloned(),
+            needs_upload: self.upload_policy != UploadPolicy::default(),
         };
         match keeper::start(Duty::Run { command }, &policies)? {
             (line, line::Start::Ready(path)) => {
