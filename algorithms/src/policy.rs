@@ -124,6 +124,15 @@ impl Policy {
     pub fn values(&self) -> &[u32] {
         &self.values
     }
+
+    /// The same law with another value of one parameter.
+    ///
+    /// *Errors:* [`PolicyError::UnknownParameter`], [`PolicyError::BadValue`].
+    pub fn with(mut self, key: &str, value: u32) -> Result<Self, PolicyError> {
+        let (index, value) = parse_pair(self.law, &format!("{key}={value}"))?;
+        self.values[index] = value;
+        Ok(self)
+    }
 }
 
 impl Default for Policy {
@@ -315,6 +324,15 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn one_parameter_is_changed_within_its_bounds() {
+        let policy: Policy = "ebb:high_us=20000".parse().unwrap();
+        let changed = policy.clone().with("target_us", 7_000).unwrap();
+        assert_eq!(changed.to_string(), "ebb:target_us=7000,high_us=20000");
+        assert!(policy.clone().with("target_us", 0).is_err());
+        assert!(policy.with("taget_us", 7_000).is_err());
     }
 
     #[test]

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One receiver's bandwidth, shared between its flows by priority, minimum and weight: the
+//! bandwidth sharing system (BWSS) of Mehra, Zakhor and De Vleeschouwer over the law `rate`.
+//!
+//! - [`Preferences`]: what somebody wants for a flow;
+//! - [`desired_partition`]: who is to have what of a given sum, equations (7) and (8);
+//! - [`Sharing`]: searches the sum: takes what each flow received in a control period, answers
+//!   what each is to be held at.
+//!
+//! No clock, no sockets: whoever owns a [`Sharing`] calls it once in each control period and
+//! sets the targets. `docs/sharing.md` has the rules.
+#![forbid(unsafe_code)]
+
+mod error;
+mod partition;
+mod preferences;
+mod search;
+mod settings;
+mod sharing;
+mod target;
+
+pub use error::SharingError;
+pub use partition::desired_partition;
+pub use preferences::{NO_BOUND, Preferences};
+pub use search::Stage;
+pub use settings::Settings;
+pub use sharing::Sharing;
+pub use target::Target;
