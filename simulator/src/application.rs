@@ -73,7 +73,8 @@ pub struct ConnectOptions {
     /// [`End::index`].
     pub tells_received: [bool; 2],
     /// If set, the application hears of [`ConnectionEvent::Writable`] each time that the
-    /// bytes that wait to be sent for the first time come below this. *Shape:* by
+    /// bytes that wait to be sent for the first time come below this, and after each write
+    /// that leaves them below it. *Shape:* by
     /// [`End::index`].
     pub low_water_bytes: [Option<u64>; 2],
 }

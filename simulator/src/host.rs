@@ -67,6 +67,7 @@ impl<'a> Host<'a> {
         self.network.act(connection, end, |endpoint, now, out| {
             endpoint.write(now, bytes, out)
         });
+        self.network.endpoints.wrote(connection, end);
     }
 
     /// Bytes written at one end that have not been sent yet; none if it is over there.
@@ -105,7 +106,7 @@ impl<'a> Host<'a> {
             counters.sent_pkts += 1;
             counters.sent_bytes += datagram.payload_bytes();
         }
-        let body = Body::Datagram(datagram);
+        let body = self.network.pool.pack(Body::Datagram(datagram));
         let (flow, size_bytes) = (self.flow, datagram.packet_bytes);
         self.network
             .send(flow, from, size_bytes, Ecn::NotCapable, body);

@@ -2,7 +2,7 @@
 //! What is new at an end of a connection, for the application.
 
 use super::{Endpoint, Endpoints};
-use crate::application::{ConnectionEvent, ConnectionId};
+use crate::application::{ConnectionEvent, ConnectionId, End};
 use crate::simulation::Simulation;
 use crate::tcp::State;
 
@@ -52,6 +52,16 @@ impl Simulation<'_> {
                 self.network.remove_if_over(place);
                 break;
             }
+        }
+    }
+}
+
+impl Endpoints {
+    /// Whoever writes hears that there is room even if all of it left at once: nothing
+    /// else would ever tell.
+    pub(crate) fn wrote(&mut self, id: ConnectionId, end: End) {
+        if let Some(endpoint) = self.find(id, end) {
+            self.list[endpoint as usize].told.is_writable = false;
         }
     }
 }

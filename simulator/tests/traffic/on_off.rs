@@ -48,3 +48,21 @@ fn is_silent_for_good_after_its_stop() {
     let goodput = &outcome.series.flows[0].goodput_bits_per_s;
     assert!(goodput[11] > 5e6 && goodput[16..].iter().all(|rate| *rate == 0.0));
 }
+
+#[test]
+fn goes_on_where_its_window_takes_more_at_once_than_it_writes() {
+    let link = LinkSpec::drop_tail(
+        Rate::from_mbit_per_s(100),
+        Nanos::from_millis(50),
+        QueueLimit::Packets(1_000),
+    );
+    // The pause is shorter than the timer, so that a window of a megabyte stays.
+    let traffic = Traffic::OnOff {
+        on: Nanos::from_secs(2),
+        off: Nanos::from_millis(190),
+        reconnect: false,
+    };
+    let scenario = between_two_hosts(link.clone(), link, traffic, Nanos::from_secs(4));
+    let bytes = outcome(&scenario).flows[0].measures[0].delivered_bytes;
+    assert!(bytes > 35_000_000, "{bytes}");
+}
