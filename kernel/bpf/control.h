@@ -34,6 +34,8 @@ struct ebb_config {
 	u32 is_tracing;
 	u32 needs_ecn;            /* a sender law whose connections negotiate ECN */
 	char congestion_name[16]; /* of a sender law as TCP_CONGESTION has it */
+	u32 keeps_code_point;     /* connections under a sender law are not marked as LE */
+	u32 reserved;
 };
 
 /* Per-CPU counts since the programs were loaded. */

@@ -169,6 +169,10 @@ struct tcp_congestion_ops {
 #define EBB_IPPROTO_TCP 6
 #define EBB_SOL_SOCKET 1
 #define EBB_SO_MAX_PACING_RATE 47
+#define EBB_SOL_IP 0
+#define EBB_IP_TOS 1
+#define EBB_SOL_IPV6 41
+#define EBB_IPV6_TCLASS 67
 #define EBB_SOL_TCP 6
 #define EBB_TCP_WINDOW_CLAMP 10
 #define EBB_TCP_CONGESTION 13

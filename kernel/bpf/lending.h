@@ -7,10 +7,12 @@
 #define EBB_LENDING_H
 
 #include "connections.h"
+#include "lower_effort.h"
 #include "upload.h"
 
 struct ebb_origin {
 	char congestion_name[16];
+	u32 is_marked; /* as Lower Effort, by us */
 };
 
 /* The connections that Ebb put under the law. */
@@ -52,11 +54,14 @@ EBB_INLINE void ebb_give_back_pace(struct tcp_sock *tp)
 EBB_INLINE void ebb_give_back(struct tcp_sock *tp)
 {
 	struct ebb_origin *origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
+	u32 family = ((struct sock *)tp)->__sk_common.skc_family;
 	int no_threshold = EBB_TCP_INFINITE_SSTHRESH;
 	char name[16];
 
 	if (!origin)
 		return;
+	if (origin->is_marked)
+		ebb_unmark_lower_effort(tp, family);
 	__builtin_memcpy(name, origin->congestion_name, sizeof(name));
 	bpf_sk_storage_delete(&ebb_origins, tp);
 	ebb_give_back_pace(tp);
@@ -119,6 +124,15 @@ EBB_INLINE int ebb_lend(void *caller, void *storage_of)
 			EBB_COUNT(field, 1); \
 	} while (0)
 
+/* What an established connection sends is marked, once. */
+EBB_INLINE void ebb_mark(void *caller, void *storage_of, u32 family)
+{
+	struct ebb_origin *origin = bpf_sk_storage_get(&ebb_origins, storage_of, 0, 0);
+
+	if (origin && !origin->is_marked)
+		origin->is_marked = ebb_mark_lower_effort(caller, family);
+}
+
 /* Selects the law for the connection, and answers whether it did. */
 EBB_INLINE int ebb_select(struct bpf_sock_ops *ops, int is_established)
 {
@@ -149,6 +163,8 @@ EBB_INLINE void ebb_begin(struct bpf_sock_ops *ops)
 {
 	if (!ebb_select(ops, 1))
 		return;
+	if (ops->sk)
+		ebb_mark(ops, ops->sk, ops->family);
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_RTT_CB_FLAG);
 	EBB_COUNT(adopted_new, 1);
 }
@@ -229,6 +245,7 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 		return 0;
 	if (bpf_sk_storage_get(&ebb_uploads, tp, 0, 0) || !ebb_lend(tp, tp))
 		return 0;
+	ebb_mark(tp, tp, common->skc_family);
 	bpf_getsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
 	flags |= BPF_SOCK_OPS_RTT_CB_FLAG;
 	bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));

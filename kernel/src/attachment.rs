@@ -37,6 +37,8 @@ pub struct AttachOptions {
     pub selection: Selection,
     /// Let the law watch without setting any window.
     pub observing: bool,
+    /// Do not mark what is sent under a sender law as Lower Effort (RFC 8622).
+    pub keeps_code_point: bool,
     /// Record what the law is told and answers into this file (see [`crate::trace`]).
     pub trace: Option<PathBuf>,
 }
@@ -81,6 +83,7 @@ pub struct Attachment {
 pub(crate) struct Shared {
     pub(crate) cgroup: Cgroup,
     is_marked_only: bool,
+    keeps_code_point: bool,
     state: Mutex<State>,
     ended: Condvar,
 }
@@ -126,6 +129,7 @@ impl Attachment {
             cgroup_id: cgroup.id(),
             is_marked_only: is_marked_only.into(),
             is_tracing: options.trace.is_some().into(),
+            keeps_code_point: options.keeps_code_point.into(),
             ..Config::default()
         };
         let programs = Programs::load(&LoadOptions {
@@ -140,6 +144,7 @@ impl Attachment {
         let shared = Arc::new(Shared {
             cgroup: cgroup.clone(),
             is_marked_only,
+            keeps_code_point: options.keeps_code_point,
             state: Mutex::new(State::new(programs, policy, options.observing)),
             ended: Condvar::new(),
         });
@@ -337,6 +342,7 @@ impl Shared {
         let config = Config {
             cgroup_id: self.cgroup.id(),
             is_marked_only: self.is_marked_only.into(),
+            keeps_code_point: self.keeps_code_point.into(),
             ..Config::default()
         };
         let successor = Programs::load(&LoadOptions {

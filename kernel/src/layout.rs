@@ -32,6 +32,8 @@ pub(crate) struct Config {
     pub is_tracing: u32,
     pub needs_ecn: u32,
     pub congestion_name: [u8; 16],
+    pub keeps_code_point: u32,
+    pub reserved: u32,
 }
 
 /// What the programs counted since they were attached.
@@ -93,7 +95,7 @@ pub(crate) struct FlowRecord {
 }
 
 const _: () = assert!(size_of::<Control>() == 8 + 8 * 4 + 2 * 4 * MAX_PARAMS);
-const _: () = assert!(size_of::<Config>() == 40);
+const _: () = assert!(size_of::<Config>() == 48);
 const _: () = assert!(size_of::<Counters>() == 14 * 8);
 const _: () = assert!(size_of::<FlowRecord>() == 5 * 8 + 10 * 4 + 32);
 

@@ -8,13 +8,19 @@ use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment, LoadedLaws, congestion_name, requires_root, sweep};
 use std::time::{Duration, Instant};
 use support::process::{Actor, Role, role};
-use support::transfer::{Receiver, congestion_control, set_congestion_control, uses_ecn};
+use support::transfer::{
+    Receiver, code_point, congestion_control, set_code_point, set_congestion_control, uses_ecn,
+};
 use support::{Cable, Side};
 
 const LINK_MBIT_PER_S: u32 = 10;
 const QUEUE_BYTES: u32 = 40 * 1514;
 /// Payload of a packet: 1448 of 1514 bytes.
 const FULL_MBIT_PER_S: f64 = LINK_MBIT_PER_S as f64 * 1448.0 / 1514.0;
+
+/// Differentiated services fields.
+const LOWER_EFFORT: u32 = 1 << 2;
+const CS1: i32 = 8 << 2;
 
 #[test]
 fn play_a_role() {
@@ -79,6 +85,10 @@ fn a_policy_yields_on_connections_old_and_new_and_gives_them_back() {
         assert_governed(actor, "tcp_lp");
     }
     assert_eq!(name_of(&other.1), "cubic");
+    assert_eq!(
+        code_points([&old.1, &new.1, &other.1]),
+        [LOWER_EFFORT, LOWER_EFFORT, 0]
+    );
     std::thread::sleep(Duration::from_secs(1));
     let share = other.0.measure_mbit_per_s(Duration::from_secs(2)) / FULL_MBIT_PER_S;
     eprintln!("share of the other: {share:.3}");
@@ -106,6 +116,42 @@ fn a_policy_yields_on_connections_old_and_new_and_gives_them_back() {
     attachment.detach().unwrap();
     assert_eq!(name_of(&old.1), "cubic");
     assert_eq!(name_of(&new.1), "reno");
+    assert_eq!(code_points([&old.1, &new.1, &other.1]), [0; 3]);
+}
+
+#[test]
+fn a_code_point_stays_where_a_program_chose_one_or_nobody_wants_another() {
+    if !requires_root("a_code_point_stays_where_a_program_chose_one_or_nobody_wants_another") {
+        return;
+    }
+    let cable = Cable::with_bottleneck(LINK_MBIT_PER_S, QUEUE_BYTES);
+    let (chosen, plain) = (upload(&cable, true, "cubic"), upload(&cable, true, "cubic"));
+    set_code_point(&chosen.1.sockets()[0], CS1);
+    let mut attachment = attach(&cable.cgroup, "ledbat++");
+    assert_governed(&chosen.1, "ledbatpp");
+    assert_eq!(
+        code_points([&chosen.1, &plain.1]),
+        [CS1 as u32, LOWER_EFFORT]
+    );
+    // Through a change of the law it is known whose the mark is.
+    attachment.set_policy(&"ledbat".parse().unwrap()).unwrap();
+    assert_governed(&plain.1, "ledbat");
+    assert_eq!(
+        code_points([&chosen.1, &plain.1]),
+        [CS1 as u32, LOWER_EFFORT]
+    );
+    attachment.detach().unwrap();
+    assert_eq!(code_points([&chosen.1, &plain.1]), [CS1 as u32, 0]);
+
+    let options = AttachOptions {
+        keeps_code_point: true,
+        ..AttachOptions::default()
+    };
+    let policy = "ledbat++".parse().unwrap();
+    let attachment = Attachment::attach(&cable.cgroup, &policy, options).unwrap();
+    assert_governed(&plain.1, "ledbatpp");
+    assert_eq!(code_points([&plain.1]), [0]);
+    attachment.detach().unwrap();
 }
 
 #[test]
@@ -214,6 +260,10 @@ fn upload(cable: &Cable, is_in_cgroup: bool, congestion_control: &str) -> (Recei
 }
 
 /// The congestion control of a process's only connection.
+fn code_points<const N: usize>(actors: [&Actor; N]) -> [u32; N] {
+    actors.map(|actor| code_point(&actor.sockets()[0]))
+}
+
 fn name_of(actor: &Actor) -> String {
     let sockets = actor.sockets();
     assert_eq!(sockets.len(), 1);

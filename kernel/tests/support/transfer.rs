@@ -228,6 +228,39 @@ pub fn uses_ecn(socket: &impl AsRawFd) -> bool {
     info[OPTIONS_AT] & ECN != 0
 }
 
+/// The differentiated services field of what an IPv4 socket sends, without its bits of ECN.
+pub fn code_point(socket: &impl AsRawFd) -> u32 {
+    let mut field: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the option writes an int.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_TOS,
+            (&raw mut field).cast(),
+            &mut length,
+        )
+    };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+    field.cast_unsigned() & 0xfc
+}
+
+/// Sets it, as a program may.
+pub fn set_code_point(socket: &impl AsRawFd, field: libc::c_int) {
+    // SAFETY: the option reads an int.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_TOS,
+            (&raw const field).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+}
+
 /// Runs on a side of the cable, in a thread of its own.
 pub fn on_side<T: Send>(cable: &Cable, side: Side, action: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
