@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The figures that Ebb is measured by: where each comes from and what is expected.
 
+use ebb_algorithms::{Policy, PolicyError, Side};
 use serde::Serialize;
 
 use super::figure::Figure;
@@ -81,6 +82,13 @@ pub(super) const CATALOGUE: &[Entry] = &[
     entry("ebb/on-off", "s4t10", "off_used", "BE 10 s on, 10 s off: LBE while off", AtLeast(0.80)),
     entry("ebb/fairness", "s5", "jain", "four LBE flows: Jain's index", AtLeast(0.98)),
     entry("ebb/fairness", "s5", "utilisation", "four LBE flows: share of the link", AtLeast(0.92)),
+    entry("upload/alone", "s1", "utilisation", "upload alone: share of the link over 60 s", AtLeast(0.95)),
+    entry("upload/constant", "s2", "be_kept", "BE 6 Mbit/s: BE, of alone", AtLeast(0.99)),
+    entry("upload/constant", "s2", "spare_used", "BE 6 Mbit/s: upload, of the spare", AtLeast(0.93)),
+    entry("upload/share", "s3", "be_share", "BE greedy, first: BE's share", AtLeast(0.96)),
+    entry("upload/share", "s3b", "be_share", "BE greedy, second: BE's share", AtLeast(0.96)),
+    entry("upload/fairness", "s5", "jain", "four uploads: Jain's index", AtLeast(0.95)),
+    entry("upload/fairness", "s5", "utilisation", "four uploads: share of the link", AtLeast(0.92)),
     entry("tcp-lp/alone", "up1-rtt50", "utilisation", "upload alone, RTT 50 ms: share of the link over 60 s", AtLeast(0.90)),
     entry("tcp-lp/alone", "up1-rtt100", "utilisation", "upload alone, RTT 100 ms: share of the link over 60 s", AtLeast(0.90)),
     entry("tcp-lp/share", "up3-rtt50", "be_kept", "BE greedy, RTT 50 ms: BE beside the upload, of alone", AtLeast(0.96)),
@@ -135,7 +143,16 @@ impl Entry {
         self.name == name || self.set() == name
     }
 
-    /// The set, which is also the law that the figure is measured with by default.
+    /// What the figure is measured with unless told otherwise: the law that its set is named
+    /// after, for uploads what they yield by.
+    pub(super) fn policy(&self) -> Result<Policy, PolicyError> {
+        match self.set() {
+            "upload" => Ok(Policy::default_of(Side::Sender)),
+            law => law.parse(),
+        }
+    }
+
+    /// The set that it belongs to.
     pub(super) fn set(&self) -> &'static str {
         self.name.split_once('/').map_or(self.name, |(set, _)| set)
     }

@@ -126,7 +126,7 @@ impl FiguresArguments {
         if !self.policy.is_empty() {
             return Ok(self.policy.clone());
         }
-        let own = entry.set().parse();
+        let own = entry.policy().map(PolicyChoice::Law);
         own.map(|policy| vec![policy])
             .map_err(|error| RunError::Unknown(format!("{}: {error}", entry.name)))
     }
