@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ebb_lab::stats::Summary;
 use ebb_scenario::{Outcome, Results};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::{Pair, judge};
-use crate::{Bound, Engine, Experiment, ExperimentError, Row, Tolerance, Unit, Verdict};
+use crate::{
+    Bound, Engine, Experiment, ExperimentError, Figure, Measure, PaperValue, Picture, Plan, Row,
+    Tolerance, Unit, Verdict,
+};
 
 /// The paper's values beside ours: what a result file holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,8 +29,31 @@ pub struct Comparison {
     pub is_quick: bool,
     /// Version of Ebb.
     pub version: String,
+    /// Runs that the machine disturbed, and that stayed so when they were repeated.
+    #[serde(default)]
+    pub disturbed_runs: u32,
+    /// How far the lab's goodputs are from the simulator's in the same scenarios: the part
+    /// that is with another flow, lost or gained, in the mean over cases and intervals.
+    #[serde(default)]
+    pub goodput_apart: Option<f64>,
     /// Row by row.
     pub cells: Vec<Cell>,
+    /// Pictures, in the paper's form.
+    #[serde(default)]
+    pub pictures: Vec<Picture>,
+}
+
+/// What was run for an experiment.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran<'r> {
+    /// How.
+    pub plan: Plan,
+    /// What came out. *Shape:* those of [`Experiment::scenarios`], in their order.
+    pub results: &'r [Results],
+    /// What the simulator gave for the same scenarios, when it was the lab's turn.
+    pub simulated: Option<&'r [Results]>,
+    /// Runs that stayed disturbed.
+    pub disturbed_runs: u32,
 }
 
 /// A value of the paper beside ours. *Units:* `unit`.
@@ -49,6 +77,9 @@ pub struct Cell {
     pub half_width_95: Option<f64>,
     /// Each run; none: it could not be measured.
     pub values: Vec<Option<f64>>,
+    /// What the simulator gave for the lab's scenario.
+    #[serde(default)]
+    pub simulated: Option<f64>,
     /// How far ours may be away.
     pub tolerance: Tolerance,
     /// How close it is.
@@ -69,32 +100,46 @@ pub struct Counts {
 }
 
 impl Experiment {
-    /// Compares. *Shape:* `results` are those of [`Experiment::scenarios`], in their order.
-    pub fn compare(&self, results: &[Results], is_quick: bool) -> Comparison {
-        let runs = self.planned_runs(is_quick);
-        let cells = |row| self.compare_row(row, results, runs);
+    /// Compares.
+    pub fn compare(&self, ran: &Ran<'_>) -> Comparison {
+        let runs = self.planned_runs(ran.plan);
+        let cells = |row| self.compare_row(row, ran, runs);
+        let cells: Vec<Cell> = self.rows.iter().flat_map(cells).collect();
         Comparison {
             id: self.id.clone(),
             title: self.title.clone(),
-            engine: self.engine,
+            engine: ran.plan.engine,
             runs,
-            is_quick: runs < self.runs,
+            is_quick: runs < self.runs || ran.plan.is_quick && ran.plan.engine == Engine::Lab,
             version: env!("CARGO_PKG_VERSION").into(),
-            cells: self.rows.iter().flat_map(cells).collect(),
+            disturbed_runs: ran.disturbed_runs,
+            goodput_apart: ran
+                .simulated
+                .and_then(|simulated| apart(ran.results, simulated)),
+            pictures: self.pictures(&cells, ran.results),
+            cells,
         }
     }
 
-    fn compare_row(&self, row: &Row, results: &[Results], runs: u32) -> Vec<Cell> {
+    fn compare_row(&self, row: &Row, ran: &Ran<'_>, runs: u32) -> Vec<Cell> {
         let runs = if row.measure.is_analytic() { 1 } else { runs };
-        let values: Vec<Vec<Option<f64>>> = row
-            .paper
+        let is_in_lab = |paper: &&PaperValue| {
+            let case = self.cases.get(paper.case);
+            row.measure.is_known_to_lab() && case.is_some_and(|case| case.lab.is_some())
+        };
+        let papers: Vec<&PaperValue> = match ran.plan.engine {
+            Engine::Lab => row.paper.iter().filter(is_in_lab).collect(),
+            Engine::Sim | Engine::Analytic => row.paper.iter().collect(),
+        };
+        let take_all = |results: &[Results], paper: &PaperValue| -> Vec<Option<f64>> {
+            let value = |run| take(row, results, paper.case, run);
+            (0..runs as usize).map(value).collect()
+        };
+        let values: Vec<Vec<Option<f64>>> = papers
             .iter()
-            .map(|paper| {
-                let value = |run| take(row, results, paper.case, run);
-                (0..runs as usize).map(value).collect()
-            })
+            .map(|paper| take_all(ran.results, paper))
             .collect();
-        let pair = |(paper, values): (&crate::PaperValue, &Vec<Option<f64>>)| {
+        let pair = |(paper, values): (&&PaperValue, &Vec<Option<f64>>)| {
             let known: Option<Vec<f64>> = values.iter().copied().collect();
             Pair {
                 paper: paper.value,
@@ -103,39 +148,117 @@ impl Experiment {
                 tolerance: paper.tolerance,
             }
         };
-        let pairs: Vec<Pair> = row.paper.iter().zip(&values).map(pair).collect();
+        let pairs: Vec<Pair> = papers.iter().zip(&values).map(pair).collect();
         let verdicts = judge(&pairs);
-        let cells = row.paper.iter().zip(values).zip(pairs.iter().zip(verdicts));
-        let cell =
-            |((paper, values), (pair, verdict)): ((&crate::PaperValue, _), (&Pair, Verdict))| {
-                Cell {
-                    row: row.name.clone(),
-                    case: self
-                        .cases
-                        .get(paper.case)
-                        .map_or(String::new(), |case| case.name.clone()),
-                    unit: row.unit,
-                    paper: paper.value,
-                    bound: paper.bound,
-                    ours: pair.ours.map(|ours| ours.mean),
-                    half_width_95: pair.ours.and_then(|ours| ours.half_width_95),
-                    values,
-                    tolerance: paper.tolerance,
-                    verdict,
-                    why: row.why.clone().filter(|_| verdict != Verdict::Green),
-                }
-            };
+        let cells = papers.iter().zip(values).zip(pairs.iter().zip(verdicts));
+        let cell = |((paper, values), (pair, verdict)): ((&&PaperValue, _), (&Pair, Verdict))| {
+            let simulated = ran.simulated.and_then(|results| {
+                let known: Option<Vec<f64>> = take_all(results, paper).into_iter().collect();
+                Some(Summary::of(&known?)?.mean)
+            });
+            Cell {
+                row: row.name.clone(),
+                case: self
+                    .cases
+                    .get(paper.case)
+                    .map_or(String::new(), |case| case.name.clone()),
+                unit: row.unit,
+                paper: paper.value,
+                bound: paper.bound,
+                ours: pair.ours.map(|ours| ours.mean),
+                half_width_95: pair.ours.and_then(|ours| ours.half_width_95),
+                values,
+                simulated,
+                tolerance: paper.tolerance,
+                verdict,
+                why: row.why.clone().filter(|_| verdict != Verdict::Green),
+            }
+        };
         cells.map(cell).collect()
     }
 }
 
-fn take(row: &Row, results: &[Results], case: usize, run: usize) -> Option<f64> {
-    let outcomes: Option<Vec<&Outcome>> = results
+impl Cell {
+    /// A value of ours as it is written: as many digits as the paper has, and three that count.
+    pub fn number(&self, value: f64) -> String {
+        number(value, self.paper)
+    }
+
+    /// How far the lab's value is from the simulator's, as a part of that.
+    pub fn apart(&self) -> Option<f64> {
+        let simulated = self.simulated.filter(|value| *value != 0.0)?;
+        self.ours.map(|ours| (ours - simulated) / simulated)
+    }
+}
+
+/// A value as it is written beside the paper's: as many digits as that has, and three that
+/// count.
+pub fn number(value: f64, paper: f64) -> String {
+    let text = paper.to_string();
+    let decimals = text
+        .split_once('.')
+        .map_or(0, |(_, decimals)| decimals.len());
+    let significant = (2 - value.abs().max(1e-9).log10().floor() as i32).clamp(0, 9) as usize;
+    let scale = paper.abs().max(value.abs());
+    match value != 0.0 && value.abs() < 1e-3 * scale.min(1.0) {
+        // What is not nothing does not look like it.
+        true => format!("{value:.0e}"),
+        false if value == 0.0 => format!("{value:.decimals$}"),
+        false => format!("{value:.0$}", decimals.max(significant).min(5)),
+    }
+}
+
+pub(crate) fn take(row: &Row, results: &[Results], case: usize, run: usize) -> Option<f64> {
+    let outcomes: Vec<Option<&Outcome>> = results
         .iter()
         .map(|results| results.runs.get(run))
         .collect();
-    let value = row.measure.take(&outcomes?, case)?;
+    let value = row.measure.take(&outcomes, case)?;
     Some(value / row.unit.size()).filter(|value| value.is_finite())
+}
+
+impl Measure {
+    /// Whether a kernel tells it, and the lab's applications do.
+    fn is_known_to_lab(&self) -> bool {
+        let is_unknown = |part: &&Self| {
+            matches!(
+                part.figure,
+                Figure::LossShare { .. } | Figure::ObjectTime { .. } | Figure::PageTime { .. }
+            )
+        };
+        !self.parts().iter().any(is_unknown)
+    }
+}
+
+/// The part of goodput that is elsewhere: the differences of all groups of flows by the
+/// simulator's sum, in the mean over cases and intervals.
+fn apart(lab: &[Results], simulated: &[Results]) -> Option<f64> {
+    let mut parts = Vec::new();
+    for (lab, simulated) in lab.iter().zip(simulated) {
+        for interval in 0..lab.scenario.intervals.len() {
+            let [lab, simulated] = [lab, simulated].map(|it| goodputs(it, interval));
+            let total: f64 = simulated.values().sum();
+            let differences = simulated
+                .iter()
+                .map(|(group, rate)| (lab.get(group).unwrap_or(&0.0) - rate).abs());
+            if total > 0.0 && !lab.is_empty() {
+                parts.push(differences.sum::<f64>() / total);
+            }
+        }
+    }
+    Summary::of(&parts).map(|summary| summary.mean)
+}
+
+/// Of each group of flows, the mean over the runs.
+fn goodputs(results: &Results, interval: usize) -> BTreeMap<&str, f64> {
+    let mut goodputs = BTreeMap::new();
+    for run in &results.runs {
+        for flow in &run.flows {
+            let rate = flow.measures[interval].goodput_bits_per_s / results.runs.len() as f64;
+            *goodputs.entry(flow.group.as_str()).or_insert(0.0) += rate;
+        }
+    }
+    goodputs
 }
 
 impl Comparison {
@@ -154,25 +277,20 @@ impl Comparison {
         }
     }
 
-    /// Where it is stored below a folder, without the ending.
-    fn stem(folder: &Path, id: &str) -> PathBuf {
-        folder.join(id)
+    /// Where it is stored below a folder, without the ending: the lab's beside the others.
+    fn stem(folder: &Path, id: &str, engine: Engine) -> PathBuf {
+        match engine {
+            Engine::Lab => with_ending(&folder.join(id), engine.name()),
+            Engine::Sim | Engine::Analytic => folder.join(id),
+        }
     }
 
-    /// Writes `ID.json`, `ID.csv` and `ID.parquet` below the folder.
+    /// Writes `ID.json`, `ID.csv` and `ID.parquet` below the folder; those of the lab are
+    /// `ID.lab.json` and so on.
     ///
     /// *Errors:* [`ExperimentError::File`].
     pub fn store(&self, folder: &Path) -> Result<PathBuf, ExperimentError> {
-        let stem = Self::stem(folder, &self.id);
-        let write = |path: &Path, bytes: &[u8]| {
-            let parent = path.parent().unwrap_or(Path::new(""));
-            std::fs::create_dir_all(parent)
-                .and_then(|()| std::fs::write(path, bytes))
-                .map_err(|source| ExperimentError::File {
-                    path: path.to_owned(),
-                    source,
-                })
-        };
+        let stem = Self::stem(folder, &self.id, self.engine);
         write(&with_ending(&stem, "csv"), self.to_csv()?.as_bytes())?;
         write(&with_ending(&stem, "parquet"), &self.to_parquet()?)?;
         let path = with_ending(&stem, "json");
@@ -180,20 +298,16 @@ impl Comparison {
         Ok(path)
     }
 
-    /// What is stored of an experiment below the folder, if anything is.
+    /// What is stored of an experiment on an engine below the folder, if anything is.
     ///
     /// *Errors:* [`ExperimentError::File`], and [`ExperimentError::Stored`] for a file of
     /// another version.
-    pub fn stored(folder: &Path, id: &str) -> Result<Option<Self>, ExperimentError> {
-        let path = with_ending(&Self::stem(folder, id), "json");
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(ExperimentError::File { path, source }),
-        };
-        serde_json::from_str(&text)
-            .map(Some)
-            .map_err(|source| ExperimentError::Stored { path, source })
+    pub fn stored(
+        folder: &Path,
+        id: &str,
+        engine: Engine,
+    ) -> Result<Option<Self>, ExperimentError> {
+        read_stored(with_ending(&Self::stem(folder, id, engine), "json"))
     }
 
     /// As JSON, one line, the same bytes for the same results.
@@ -204,9 +318,33 @@ impl Comparison {
 }
 
 /// IDs may have dots, so the ending is added, not replaced.
-fn with_ending(stem: &Path, ending: &str) -> PathBuf {
+pub(crate) fn with_ending(stem: &Path, ending: &str) -> PathBuf {
     let mut name = stem.as_os_str().to_owned();
     name.push(".");
     name.push(ending);
     name.into()
+}
+
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
+    let parent = path.parent().unwrap_or(Path::new(""));
+    std::fs::create_dir_all(parent)
+        .and_then(|()| std::fs::write(path, bytes))
+        .map_err(|source| ExperimentError::File {
+            path: path.to_owned(),
+            source,
+        })
+}
+
+/// None: there is no such file.
+pub(crate) fn read_stored<T: DeserializeOwned>(
+    path: PathBuf,
+) -> Result<Option<T>, ExperimentError> {
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(ExperimentError::File { path, source }),
+    };
+    serde_json::from_str(&text)
+        .map(Some)
+        .map_err(|source| ExperimentError::Stored { path, source })
 }

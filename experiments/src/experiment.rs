@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::path::PathBuf;
+
 use ebb_scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bound, Measure, Tolerance, Unit};
+use crate::{Bound, Measure, Plot, Sweep, Tolerance, Unit};
 
 /// What runs an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,27 +29,45 @@ impl Engine {
     }
 }
 
+/// How an experiment is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// By what.
+    pub engine: Engine,
+    /// With fewer runs than the paper's statistic asks for and, in the lab, what the file
+    /// has to make them shorter.
+    pub is_quick: bool,
+}
+
 /// A table or figure of a paper.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// `paper/experiment`.
     pub id: String,
+    /// Its file.
+    pub file: PathBuf,
     /// What it is about, in one line.
     pub title: String,
     /// What the paper did.
     pub did: String,
     /// What the paper leaves open, and what was assumed.
     pub assumed: Vec<String>,
-    /// What it can be run on.
-    pub engine: Engine,
+    /// What it can be run on. *Shape:* at least one; the first is the usual one.
+    pub engines: Vec<Engine>,
     /// Runs of each case.
     pub runs: u32,
     /// Runs of each case when it has to be quick.
     pub quick_runs: u32,
+    /// The same in the lab.
+    pub lab_quick_runs: u32,
     /// What is run. *Shape:* names differ.
     pub cases: Vec<Case>,
     /// What is compared.
     pub rows: Vec<Row>,
+    /// Pictures, in the paper's form.
+    pub plots: Vec<Plot>,
+    /// Assumptions whose influence can be shown.
+    pub sweeps: Vec<Sweep>,
 }
 
 /// A scenario, under a name.
@@ -55,8 +75,23 @@ pub struct Experiment {
 pub struct Case {
     /// Its name within the experiment.
     pub name: String,
+    /// The scenario's file.
+    pub file: PathBuf,
+    /// What is set in it, as `ebb sim run --set` has it.
+    pub settings: Vec<String>,
     /// What is run.
     pub scenario: Scenario,
+    /// The same for the lab; none: the lab does not run it.
+    pub lab: Option<LabScenario>,
+}
+
+/// What of a case is run in the lab.
+#[derive(Clone, Debug)]
+pub struct LabScenario {
+    /// In full.
+    pub whole: Scenario,
+    /// When it has to be quick.
+    pub quick: Scenario,
 }
 
 /// One quantity in several cases.
@@ -88,19 +123,47 @@ pub struct PaperValue {
 }
 
 impl Experiment {
-    /// What has to be run for it, in the order of the cases, with the number of runs.
-    pub fn scenarios(&self, is_quick: bool) -> Vec<Scenario> {
-        let runs = self.planned_runs(is_quick);
-        let scenario = |case: &Case| Scenario {
-            name: self.id.clone(),
-            runs,
-            ..case.scenario.clone()
+    /// What has to be run for it, in the order of the cases, with the number of runs: none of
+    /// what the engine does not run.
+    pub fn scenarios(&self, plan: Plan) -> Vec<Scenario> {
+        let runs = self.planned_runs(plan);
+        let scenario = |case: &Case| {
+            let (scenario, runs) = match (plan.engine, &case.lab) {
+                (Engine::Lab, Some(lab)) if plan.is_quick => (&lab.quick, runs),
+                (Engine::Lab, Some(lab)) => (&lab.whole, runs),
+                (Engine::Lab, None) => (&case.scenario, 0),
+                (Engine::Sim | Engine::Analytic, _) => (&case.scenario, runs),
+            };
+            Scenario {
+                name: self.id.clone(),
+                runs,
+                ..scenario.clone()
+            }
         };
         self.cases.iter().map(scenario).collect()
     }
 
     /// Runs of each case.
-    pub fn planned_runs(&self, is_quick: bool) -> u32 {
-        if is_quick { self.quick_runs } else { self.runs }
+    pub fn planned_runs(&self, plan: Plan) -> u32 {
+        match (plan.is_quick, plan.engine) {
+            (false, _) => self.runs,
+            (true, Engine::Lab) => self.lab_quick_runs,
+            (true, Engine::Sim | Engine::Analytic) => self.quick_runs,
+        }
+    }
+}
+
+impl Case {
+    /// All that may be run for it.
+    pub(crate) fn scenarios(&self) -> impl Iterator<Item = &Scenario> {
+        let lab = self.lab.iter().flat_map(|lab| [&lab.whole, &lab.quick]);
+        [&self.scenario].into_iter().chain(lab)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn scenarios_mut(&mut self) -> impl Iterator<Item = &mut Scenario> {
+        let lab = self.lab.iter_mut();
+        let lab = lab.flat_map(|lab| [&mut lab.whole, &mut lab.quick]);
+        [&mut self.scenario].into_iter().chain(lab)
     }
 }

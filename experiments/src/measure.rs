@@ -139,8 +139,8 @@ impl Phase {
 
 impl Measure {
     /// The value in the dimension's own unit; none: it is not known, as the time of a
-    /// transfer that did not end. *Shape:* one outcome for each case.
-    pub fn take(&self, outcomes: &[&Outcome], case: usize) -> Option<f64> {
+    /// transfer that did not end. *Shape:* an outcome for each case; none: it was not run.
+    pub fn take(&self, outcomes: &[Option<&Outcome>], case: usize) -> Option<f64> {
         let case = self.case.unwrap_or(case);
         match &self.figure {
             Figure::Ratio { over, under } => {
@@ -151,7 +151,7 @@ impl Measure {
                 pkts_per_s,
                 threshold,
             } => Some((5.0 * pkts_per_s).sqrt() * (1.0 - threshold.sqrt())),
-            _ => self.take_from(outcomes.get(case)?),
+            _ => self.take_from(outcomes.get(case).copied().flatten()?),
         }
     }
 

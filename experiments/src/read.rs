@@ -3,19 +3,22 @@
 use std::path::Path;
 
 use ebb_link::Nanos;
-use ebb_scenario::reading::{FromValue, Section, Source, unknown_name};
+use ebb_scenario::reading::{Section, Source, unknown_name};
 use ebb_scenario::{Scenario, ScenarioError, Setting};
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
-use crate::read_measure::{Reader, check};
-use crate::unit::UNITS;
-use crate::{
-    Bound, Case, Dimension, Engine, Experiment, ExperimentError, Measure, PaperValue, Row,
-    Tolerance,
-};
+use crate::experiment::LabScenario;
+use crate::plot::{Plot, Source as PlotSource};
+use crate::read_plot::Known;
+use crate::read_row::read_row;
+use crate::{Case, Engine, Experiment, ExperimentError, Measure, Row};
 
 const MAX_RUNS: u32 = 10_000;
-const ENGINES: [(&str, Engine); 2] = [("sim", Engine::Sim), ("analytic", Engine::Analytic)];
+const ENGINES: [(&str, Engine); 3] = [
+    ("sim", Engine::Sim),
+    ("lab", Engine::Lab),
+    ("analytic", Engine::Analytic),
+];
 
 impl Experiment {
     /// Reads the file of an experiment; scenarios that it names stand beside it.
@@ -62,7 +65,7 @@ fn read_experiment(
     let title = root.required("title", "\"one flow alone\"");
     let did = root.required("did", "\"what the paper did\"");
     let assumed = root.get_or("assumed", Vec::new());
-    let engine = root.choice("engine", &ENGINES).unwrap_or(Engine::Sim);
+    let engines = read_engines(root);
     let runs = root.number_or("runs", (1, MAX_RUNS), 10);
     let quick_runs = root.number_or("quick_runs", (1, MAX_RUNS), runs.min(2));
     if quick_runs > runs {
@@ -71,11 +74,132 @@ fn read_experiment(
             format!("more than the {runs} runs of the whole"),
         );
     }
-    let scenario: Option<String> = root.get("scenario");
-    let settings = root.get_or("set", Vec::new());
+    let common = Common {
+        scenario: root.get("scenario"),
+        settings: root.get_or("set", Vec::new()),
+        lab: read_lab(root, &engines, quick_runs),
+    };
+    let mut cases = read_cases(root, &common)?;
+    if cases.is_empty() && !root.has("case") && engines != [Engine::Analytic] {
+        root.wrong_here("[[case]] is missing: what is to be run?");
+    }
+    let mut rows = Vec::new();
+    for section in root.sections("row") {
+        rows.extend(read_row(&section, &cases));
+    }
+    let known = Known::new(&cases, &rows, quick_runs);
+    let plots: Vec<Plot> = root
+        .sections("plot")
+        .iter()
+        .filter_map(|section| known.plot(section))
+        .collect();
+    prepare(&mut cases, &rows, &plots);
+    let known = Known::new(&cases, &rows, quick_runs);
+    let sweeps = root.sections("sweep");
+    let sweeps = sweeps.iter().filter_map(|section| known.sweep(section));
+    let sweeps = sweeps.collect();
+    root.finish();
+    Ok((|| {
+        Some(Experiment {
+            id: id.to_owned(),
+            file: root.source.file.into(),
+            title: title?,
+            did: did?,
+            assumed,
+            engines,
+            runs,
+            quick_runs,
+            lab_quick_runs: common.lab.map_or(quick_runs, |lab| lab.quick_runs),
+            cases,
+            rows,
+            plots,
+            sweeps,
+        })
+    })())
+}
+
+/// What holds for all cases.
+struct Common {
+    scenario: Option<String>,
+    settings: Vec<String>,
+    lab: Option<LabSettings>,
+}
+
+/// What is set in the lab, since no kernel has it otherwise.
+struct LabSettings {
+    settings: Vec<String>,
+    quick_settings: Vec<String>,
+    quick_runs: u32,
+}
+
+/// `engines = ["sim", "lab"]`, or `engine = "analytic"` for a single one.
+fn read_engines(root: &Section<'_, '_>) -> Vec<Engine> {
+    let single = root.choice("engine", &ENGINES);
+    let engines = read_engine_list(root);
+    match (single, engines) {
+        (Some(_), Some(_)) => {
+            root.wrong("engine", "there is `engines`, too; write only one of them");
+            vec![Engine::Sim]
+        }
+        (Some(single), None) => vec![single],
+        (None, Some(engines)) => engines,
+        (None, None) => vec![Engine::Sim],
+    }
+}
+
+fn read_engine_list(section: &Section<'_, '_>) -> Option<Vec<Engine>> {
+    let names: Vec<String> = section.get("engines")?;
+    let mut engines = Vec::new();
+    for name in &names {
+        match ENGINES.iter().find(|(known, _)| known == name) {
+            Some((_, engine)) => engines.push(*engine),
+            None => section.wrong(
+                "engines",
+                unknown_name(name, ENGINES.iter().map(|(known, _)| *known)),
+            ),
+        }
+    }
+    if names.is_empty() {
+        section.wrong(
+            "engines",
+            "at least one is needed; write engines = [\"sim\"]",
+        );
+    }
+    if engines.len() > 1 && engines.contains(&Engine::Analytic) {
+        section.wrong("engines", "a formula is not run by another engine, too");
+    }
+    (!engines.is_empty()).then_some(engines)
+}
+
+fn read_lab(root: &Section<'_, '_>, engines: &[Engine], quick_runs: u32) -> Option<LabSettings> {
+    let section = root.section("lab");
+    if !engines.contains(&Engine::Lab) {
+        if let Some(section) = section {
+            section.finish();
+            root.wrong("lab", "it needs engines = [\"sim\", \"lab\"]");
+        }
+        return None;
+    }
+    let Some(section) = section else {
+        return Some(LabSettings {
+            settings: Vec::new(),
+            quick_settings: Vec::new(),
+            quick_runs,
+        });
+    };
+    let settings = LabSettings {
+        settings: section.get_or("set", Vec::new()),
+        quick_settings: section.get_or("quick_set", Vec::new()),
+        quick_runs: section.number_or("quick_runs", (1, MAX_RUNS), quick_runs),
+    };
+    section.finish();
+    Some(settings)
+}
+
+fn read_cases(root: &Section<'_, '_>, common: &Common) -> Result<Vec<Case>, ExperimentError> {
     let mut cases: Vec<Case> = Vec::new();
     for section in root.sections("case") {
-        let case = read_case(&section, scenario.as_deref(), &settings)?;
+        let case = read_case(&section, common)?;
         if cases
             .iter()
             .any(|known| case.as_ref().is_some_and(|case| case.name == known.name))
@@ -84,40 +208,16 @@ fn read_experiment(
         }
         cases.extend(case);
     }
-    if cases.is_empty() && !root.has("case") && engine == Engine::Sim {
-        root.wrong_here("[[case]] is missing: what is to be run?");
-    }
-    let mut rows = Vec::new();
-    for section in root.sections("row") {
-        rows.extend(read_row(&section, &cases));
-    }
-    root.finish();
-    prepare(&mut cases, &rows);
-    Ok((|| {
-        Some(Experiment {
-            id: id.to_owned(),
-            title: title?,
-            did: did?,
-            assumed,
-            engine,
-            runs,
-            quick_runs,
-            cases,
-            rows,
-        })
-    })())
+    Ok(cases)
 }
 
 /// What is wrong with the values that are set is told at `set`, what is wrong in the
 /// scenario itself by its own file and line.
-fn read_case(
-    section: &Section<'_, '_>,
-    default: Option<&str>,
-    common: &[String],
-) -> Result<Option<Case>, ExperimentError> {
+fn read_case(section: &Section<'_, '_>, common: &Common) -> Result<Option<Case>, ExperimentError> {
     let name: Option<String> = section.required("name", "\"cubic\"");
-    let file = section.get("scenario").or(default.map(str::to_owned));
-    let own = section.get_or("set", Vec::new());
+    let file = section.get("scenario").or(common.scenario.clone());
+    let own: Vec<String> = section.get_or("set", Vec::new());
+    let engines = read_engine_list(section);
     section.finish();
     let Some(file) = file else {
         section
@@ -130,191 +230,65 @@ fn read_case(
         return Ok(None);
     }
     Scenario::read(&path)?;
-    let settings: Result<Vec<Setting>, _> =
-        common.iter().chain(&own).map(|text| text.parse()).collect();
-    let scenario = settings.and_then(|settings| Scenario::read_with(&path, &settings));
-    match (name, scenario) {
-        (Some(name), Ok(scenario)) => Ok(Some(Case { name, scenario })),
-        (_, Err(error)) => {
-            section.wrong("set", error.to_string());
-            Ok(None)
-        }
-        (None, _) => Ok(None),
-    }
-}
-
-fn read_row(section: &Section<'_, '_>, cases: &[Case]) -> Option<Row> {
-    let name = section.required("name", "\"goodput\"");
-    let measure = match section.section("measure") {
-        Some(measure) => Reader { cases }.read(&measure),
-        None if section.has("measure") => None,
-        None => {
-            section.wrong_here(
-                "`measure` is missing; write measure = { kind = \"goodput\", flows = \"mine\" }",
-            );
-            None
-        }
+    let settings: Vec<String> = common.settings.iter().chain(&own).cloned().collect();
+    let read = |more: &[&[String]]| {
+        let texts = settings.iter().chain(more.iter().copied().flatten());
+        let all: Result<Vec<Setting>, _> = texts.map(|text| text.parse()).collect();
+        let scenario = all.and_then(|all| Scenario::read_with(&path, &all));
+        scenario.map_err(|error| section.wrong("set", error.to_string()))
     };
-    let unit = section.choice("unit", &UNITS);
-    let tolerance = section.value("tolerance").map(|value| {
-        read_tolerance(value.get_ref()).unwrap_or_else(|message| {
-            section.wrong("tolerance", message);
-            Tolerance::default()
+    let is_in_lab = engines.is_none_or(|engines| engines.contains(&Engine::Lab));
+    let lab = common.lab.as_ref().filter(|_| is_in_lab);
+    Ok((|| {
+        let scenario = read(&[]).ok()?;
+        let lab = match lab {
+            None => None,
+            Some(lab) => Some(LabScenario {
+                whole: read(&[&lab.settings]).ok()?,
+                quick: read(&[&lab.settings, &lab.quick_settings]).ok()?,
+            }),
+        };
+        Some(Case {
+            name: name?,
+            file: path.clone(),
+            settings: settings.clone(),
+            scenario,
+            lab,
         })
-    });
-    let why = section.get("why");
-    let values = read_values(
-        section,
-        cases,
-        measure.as_ref().is_some_and(Measure::is_analytic),
-    );
-    section.finish();
-    let measure = measure?;
-    let dimension = measure.dimension();
-    let unit = unit.unwrap_or(dimension.unit());
-    if !unit.fits(dimension) {
-        let message = format!(
-            "this measure has no such unit; write \"{}\"",
-            dimension.unit().name()
-        );
-        section.wrong("unit", message);
-    }
-    if !check(section, &measure, &values, cases) {
-        return None;
-    }
-    let paper = values.into_iter().map(|(case, bound, value)| PaperValue {
-        case,
-        value,
-        bound,
-        tolerance: tolerance
-            .unwrap_or_else(|| default_tolerance(&measure, dimension, unit, cases.get(case))),
-    });
-    Some(Row {
-        name: name?,
-        paper: paper.collect(),
-        measure,
-        unit,
-        why,
-    })
+    })())
 }
 
-fn default_tolerance(
-    measure: &Measure,
-    dimension: Dimension,
-    unit: crate::Unit,
-    case: Option<&Case>,
-) -> Tolerance {
-    let scale = case.map_or(1.0, |case| measure.scale(&case.scenario));
-    let tolerance = Tolerance::default_of(dimension, scale);
-    Tolerance {
-        absolute: tolerance.absolute / unit.size(),
-        ..tolerance
-    }
-}
-
-/// `paper = 11.25` for a formula, else `[row.paper]` with a value for each case.
-fn read_values(
-    section: &Section<'_, '_>,
-    cases: &[Case],
-    is_analytic: bool,
-) -> Vec<(usize, Bound, f64)> {
-    if is_analytic {
-        let value = section.required("paper", "11.25");
-        let value = value.map(|value| (0, Bound::Exact, value));
-        return value.into_iter().collect();
-    }
-    if !section.has("paper") {
-        section.wrong_here("`paper` is missing; write paper = { CASE = 0.56 }");
-        return Vec::new();
-    }
-    let Some(paper) = section.section("paper") else {
-        return Vec::new();
-    };
-    let mut values = Vec::new();
-    for (name, value) in paper.entries() {
-        let case = cases.iter().position(|case| case.name == name);
-        match (case, read_paper_value(value.get_ref())) {
-            (Some(case), Ok((bound, value))) => values.push((case, bound, value)),
-            (None, _) => {
-                let names = cases.iter().map(|case| case.name.as_str());
-                let message = format!("`paper`: among the cases {}", unknown_name(name, names));
-                section.source.problem(value.span(), message);
-            }
-            (_, Err(message)) => {
-                section
-                    .source
-                    .problem(value.span(), format!("`paper`: `{name}`: {message}"));
-            }
-        }
-    }
-    if paper.entries().is_empty() {
-        section.wrong("paper", "a value is needed; write paper = { CASE = 0.56 }");
-    }
-    values
-}
-
-/// `0.56`, or `">= 0.5"` and `"<= 0.5"` where the paper has no more than that.
-fn read_paper_value(value: &DeValue<'_>) -> Result<(Bound, f64), String> {
-    let Some(text) = value.as_str() else {
-        return f64::from_value(value).map(|value| (Bound::Exact, value));
-    };
-    let bounds = [Bound::AtLeast, Bound::AtMost];
-    let bound = bounds.into_iter().find_map(|bound| {
-        let number = text.strip_prefix(bound.sign().trim_end())?.trim();
-        Some((bound, number.parse::<f64>().ok().filter(|x| x.is_finite())?))
-    });
-    bound.ok_or_else(|| "a number is needed, or a bound as \">= 0.5\" or \"<= 0.5\"".into())
-}
-
-/// `"20%"` of the value, `0.05` in its unit, or a list of both.
-fn read_tolerance(value: &DeValue<'_>) -> Result<Tolerance, String> {
-    const USAGE: &str =
-        "write \"20%\" (of the paper's value), 0.05 (in its unit), or a list of both";
-    let mut tolerance = Tolerance::default();
-    let single = [value];
-    let items: Vec<&DeValue<'_>> = match value.as_array() {
-        Some(items) => items.iter().map(toml::Spanned::get_ref).collect(),
-        None => single.to_vec(),
-    };
-    for item in items {
-        match item.as_str() {
-            Some(text) => {
-                let percent = text
-                    .strip_suffix('%')
-                    .and_then(|text| text.trim().parse::<f64>().ok());
-                let percent = percent.filter(|percent| *percent >= 0.0 && percent.is_finite());
-                tolerance.relative = percent.ok_or(USAGE)? / 100.0;
-            }
-            None => {
-                let absolute = f64::from_value(item).map_err(|_| USAGE)?;
-                tolerance.absolute = Some(absolute).filter(|value| *value >= 0.0).ok_or(USAGE)?;
-            }
-        }
-    }
-    Ok(tolerance)
-}
-
-/// Time series only where a measure needs them.
-fn prepare(cases: &mut [Case], rows: &[Row]) {
+/// Time series only where a measure or a picture needs them.
+fn prepare(cases: &mut [Case], rows: &[Row], plots: &[Plot]) {
     for (place, case) in cases.iter_mut().enumerate() {
-        let scenario = &mut case.scenario;
-        scenario.has_flow_series = false;
-        scenario.bin = scenario.duration;
-        let parts = rows.iter().flat_map(|row| {
+        let of_rows = rows.iter().flat_map(|row| {
             let is_used = row.paper.iter().any(|value| value.case == place);
-            row.measure
-                .parts()
-                .into_iter()
-                .filter(move |part| part.case.map_or(is_used, |case| case == place))
+            bins(&row.measure, place, is_used)
         });
-        for bin in parts.filter_map(Measure::bin) {
-            scenario.bin = match scenario.has_flow_series {
-                true => common(scenario.bin, bin),
-                false => bin,
+        let of_plots = plots.iter().flat_map(|plot| {
+            let of_line = move |source: &PlotSource| match source {
+                PlotSource::Series { case, .. } if *case == place => vec![plot.bin],
+                PlotSource::Measured { measure, cases, .. } => {
+                    bins(measure, place, cases.contains(&place))
+                }
+                PlotSource::Series { .. } | PlotSource::Cells { .. } => Vec::new(),
             };
-            scenario.has_flow_series = true;
+            let sources = plot.lines.iter().filter_map(|line| line.source.as_ref());
+            sources.flat_map(of_line).collect::<Vec<_>>()
+        });
+        let bin = of_rows.chain(of_plots).reduce(common);
+        for scenario in case.scenarios_mut() {
+            scenario.has_flow_series = bin.is_some();
+            scenario.bin = bin.unwrap_or(scenario.duration);
         }
     }
+}
+
+/// Those that a measure needs of this case.
+fn bins(measure: &Measure, place: usize, is_used: bool) -> Vec<Nanos> {
+    let parts = measure.parts().into_iter();
+    let parts = parts.filter(|part| part.case.map_or(is_used, |case| case == place));
+    parts.filter_map(Measure::bin).collect()
 }
 
 /// The greatest length that divides both.

@@ -190,7 +190,8 @@ pub(crate) fn check(
             None => values.iter().map(|(case, _, _)| *case).collect(),
         };
         for case in places.into_iter().filter_map(|place| cases.get(place)) {
-            if let Err(message) = part.check(&case.scenario) {
+            let check = |scenario| part.check(scenario);
+            if let Err(message) = case.scenarios().try_for_each(check) {
                 section.wrong("measure", format!("in case `{}` {message}", case.name));
                 is_right = false;
             }

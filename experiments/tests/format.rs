@@ -2,7 +2,7 @@
 //! Files of experiments: what is told of mistakes in them, and those of the repository.
 use std::path::Path;
 
-use ebb_experiments::{Bound, Catalogue, Experiment};
+use ebb_experiments::{Bound, Catalogue, Engine, Experiment, Plan};
 
 const SCENARIO: &str = "\
 duration = \"2s\"
@@ -61,7 +61,11 @@ fn a_file_without_mistakes_is_taken() {
     // 5 % of the 10 Mbit/s that the flow could have.
     let tolerance = experiment.rows[0].paper[0].tolerance;
     assert!((tolerance.around(5.0) - 0.5).abs() < 1e-9);
-    assert_eq!(experiment.scenarios(true)[0].runs, 2);
+    let plan = Plan {
+        engine: Engine::Sim,
+        is_quick: true,
+    };
+    assert_eq!(experiment.scenarios(plan)[0].runs, 2);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An experiment from its file to the stored comparison.
-use ebb_experiments::{Catalogue, Comparison, Engine, Experiment, RunStore, Verdict};
+use ebb_experiments::{Catalogue, Comparison, Engine, Experiment, Plan, Ran, RunStore, Verdict};
 use ebb_scenario::{Results, Scenario};
 use ebb_simulator::Options;
 
@@ -75,8 +75,17 @@ fn compare(experiment: &Experiment) -> Comparison {
             scenario,
         }
     };
-    let results: Vec<Results> = experiment.scenarios(false).into_iter().map(run).collect();
-    experiment.compare(&results, false)
+    let plan = Plan {
+        engine: Engine::Sim,
+        is_quick: false,
+    };
+    let results: Vec<Results> = experiment.scenarios(plan).into_iter().map(run).collect();
+    experiment.compare(&Ran {
+        plan,
+        results: &results,
+        simulated: None,
+        disturbed_runs: 0,
+    })
 }
 
 #[test]
@@ -105,9 +114,12 @@ fn an_experiment_is_run_judged_stored_and_read_again() {
 
     let out = folder.path().join("out");
     comparison.store(&out).unwrap();
-    let stored = Comparison::stored(&out, "paper/wave-table").unwrap();
+    let stored = Comparison::stored(&out, "paper/wave-table", Engine::Sim).unwrap();
     assert_eq!(stored.as_ref(), Some(&comparison));
-    assert_eq!(Comparison::stored(&out, "paper/other").unwrap(), None);
+    assert_eq!(
+        Comparison::stored(&out, "paper/other", Engine::Sim).unwrap(),
+        None
+    );
     let csv = std::fs::read_to_string(out.join("paper/wave-table.csv")).unwrap();
     let head = csv.lines().next().unwrap();
     for column in [

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Reading `[[plot]]` and `[[sweep]]`.
+use ebb_link::Nanos;
+use ebb_scenario::reading::{FromValue, Section, unknown_name};
+use ebb_scenario::{Scenario, Setting};
+use toml::de::DeValue;
+
+use crate::measure::is_of;
+use crate::plot::{Axis, Form, Line, Place, Plot, Quantity, Source};
+use crate::read_measure::{Reader, check};
+use crate::unit::UNITS;
+use crate::{Bound, Case, Row, Sweep, Unit};
+
+const FORMS: [(&str, Form); 3] = [
+    ("lines", Form::Lines),
+    ("bars", Form::Bars),
+    ("time", Form::Time),
+];
+const QUANTITIES: [(&str, Quantity); 6] = [
+    ("goodput", Quantity::Goodput),
+    ("cwnd", Quantity::Cwnd),
+    ("rwnd", Quantity::Rwnd),
+    ("rtt", Quantity::Rtt),
+    ("queue-delay", Quantity::QueueDelay),
+    ("queue", Quantity::Queue),
+];
+/// Bins of curves over time, unless given.
+const BINS: u64 = 180;
+/// Values of an assumption; more cannot be read in a line.
+const MAX_VALUES: usize = 8;
+
+/// What plots and sweeps may name.
+pub(crate) struct Known<'e> {
+    cases: &'e [Case],
+    rows: &'e [Row],
+    quick_runs: u32,
+}
+
+impl<'e> Known<'e> {
+    pub fn new(cases: &'e [Case], rows: &'e [Row], quick_runs: u32) -> Self {
+        Self {
+            cases,
+            rows,
+            quick_runs,
+        }
+    }
+
+    /// Reads a plot; none if it is wrong, which is noted.
+    pub fn plot(&self, section: &Section<'_, '_>) -> Option<Plot> {
+        let form = section.choice("form", &FORMS).unwrap_or(Form::Lines);
+        let y = axis(section, "y");
+        let x = match (form, section.has("x")) {
+            (Form::Lines, _) | (_, true) => axis(section, "x"),
+            (Form::Time, false) => Some(Axis {
+                label: "time".into(),
+                unit: "s".into(),
+                ..Axis::default()
+            }),
+            (Form::Bars, false) => Some(Axis::default()),
+        };
+        let bin: Option<Nanos> = section.get("bin");
+        let unit = y.as_ref().map_or("", |y| y.unit.as_str()).to_owned();
+        let mut lines = Vec::new();
+        for line in section.sections("line") {
+            lines.extend(self.line(&line, form, &unit));
+        }
+        if lines.is_empty() && !section.has("line") {
+            section.wrong_here("[[plot.line]] is missing: what is on it?");
+        }
+        let title = section.get_or("title", String::new());
+        section.finish();
+        let shortest = self.cases.iter().map(|case| case.scenario.duration.0).min();
+        let default = Nanos((shortest.unwrap_or(BINS) / BINS).max(1));
+        Some(Plot {
+            title,
+            form,
+            x: x?,
+            y: y?,
+            bin: bin.filter(|bin| bin.0 > 0).unwrap_or(default),
+            lines,
+        })
+    }
+
+    fn line(&self, section: &Section<'_, '_>, form: Form, unit: &str) -> Option<Line> {
+        let name = section.required("name", "\"TCP\"");
+        let source = match form {
+            Form::Time => Some(self.series(section, unit)),
+            _ if section.has("measure") => Some(self.measured(section, form)),
+            _ if section.has("row") || section.has("rows") => Some(self.cells(section, form)),
+            _ if section.has("paper") => None,
+            _ => {
+                section.wrong_here("`row` is missing; write row = \"goodput\"");
+                Some(None)
+            }
+        };
+        let paper = section.value("paper").map_or_else(Vec::new, |value| {
+            read_off(value.get_ref()).unwrap_or_else(|message| {
+                section.wrong("paper", message);
+                Vec::new()
+            })
+        });
+        section.finish();
+        Some(Line {
+            name: name?,
+            source: match source {
+                None => None,
+                Some(source) => Some(source?),
+            },
+            paper,
+        })
+    }
+
+    /// `row` or `rows`, and `cases` if not all of theirs.
+    fn cells(&self, section: &Section<'_, '_>, form: Form) -> Option<Source> {
+        let single = section.get::<String>("row").map(|row| vec![row]);
+        let names = single.or_else(|| section.get("rows"))?;
+        let cases = self.cases_of(section)?;
+        let mut cells = Vec::new();
+        for name in names {
+            let Some(place) = self.rows.iter().position(|row| row.name == name) else {
+                let rows = self.rows.iter().map(|row| row.name.as_str());
+                section.wrong(
+                    if section.has("row") { "row" } else { "rows" },
+                    unknown_name(&name, rows),
+                );
+                return None;
+            };
+            let own: Vec<usize> = self.rows[place].paper.iter().map(|it| it.case).collect();
+            let wanted = cases.clone().unwrap_or(own.clone());
+            let wanted = wanted.into_iter().filter(|case| own.contains(case));
+            cells.extend(wanted.map(|case| (place, case)));
+        }
+        let places: Vec<usize> = cells.iter().map(|(_, case)| *case).collect();
+        let at = self.at(section, form, &places)?;
+        Some(Source::Cells { cells, at })
+    }
+
+    fn measured(&self, section: &Section<'_, '_>, form: Form) -> Option<Source> {
+        let measure = Reader { cases: self.cases }.read(&section.section("measure")?)?;
+        let unit = section.choice("unit", &UNITS);
+        let unit = unit.unwrap_or(measure.dimension().unit());
+        if !unit.fits(measure.dimension()) {
+            let right = measure.dimension().unit().name();
+            section.wrong(
+                "unit",
+                format!("this measure has no such unit; write \"{right}\""),
+            );
+        }
+        let all: Vec<usize> = (0..self.cases.len()).collect();
+        let cases = self.cases_of(section)?.unwrap_or(all);
+        let values: Vec<_> = cases
+            .iter()
+            .map(|case| (*case, Bound::Exact, 0.0))
+            .collect();
+        if !check(section, &measure, &values, self.cases) {
+            return None;
+        }
+        let at = self.at(section, form, &cases)?;
+        Some(Source::Measured {
+            measure,
+            unit,
+            cases,
+            at,
+        })
+    }
+
+    /// The outer none: something is wrong; the inner: none are named.
+    fn cases_of(&self, section: &Section<'_, '_>) -> Option<Option<Vec<usize>>> {
+        let Some(names) = section.get::<Vec<String>>("cases") else {
+            return Some(None);
+        };
+        let mut places = Vec::new();
+        for name in names {
+            match self.cases.iter().position(|case| case.name == name) {
+                Some(place) => places.push(place),
+                None => {
+                    let cases = self.cases.iter().map(|case| case.name.as_str());
+                    section.wrong("cases", unknown_name(&name, cases));
+                    return None;
+                }
+            }
+        }
+        Some(Some(places))
+    }
+
+    /// `x` for lines, `labels` for bars: the names of cases unless given.
+    fn at(&self, section: &Section<'_, '_>, form: Form, cases: &[usize]) -> Option<Vec<Place>> {
+        let (key, places) = match form {
+            Form::Bars => {
+                let names = || cases.iter().map(|case| self.cases[*case].name.clone());
+                let labels: Option<Vec<String>> = section.get("labels");
+                let labels = labels.unwrap_or_else(|| names().collect());
+                ("labels", labels.into_iter().map(Place::Label).collect())
+            }
+            Form::Lines | Form::Time => {
+                if !section.has("x") {
+                    section.wrong_here("`x` is missing; write x = [1, 2, 5], one for each case");
+                    return None;
+                }
+                let value = section.value("x")?.get_ref();
+                let numbers = numbers(value).unwrap_or_else(|message| {
+                    section.wrong("x", message);
+                    Vec::new()
+                });
+                let places = numbers.into_iter().map(Place::Number);
+                ("x", places.collect::<Vec<_>>())
+            }
+        };
+        if places.len() == cases.len() {
+            return Some(places);
+        }
+        let names: Vec<&str> = cases
+            .iter()
+            .map(|case| self.cases[*case].name.as_str())
+            .collect();
+        section.wrong(
+            key,
+            format!(
+                "there are {} for {} values, which are those of: {}",
+                places.len(),
+                names.len(),
+                names.join(", ")
+            ),
+        );
+        None
+    }
+
+    fn series(&self, section: &Section<'_, '_>, unit: &str) -> Option<Source> {
+        let case = match section.get::<String>("case") {
+            None if self.cases.len() == 1 => Some(0),
+            None => {
+                section.wrong_here("`case` is missing: which of the cases?");
+                None
+            }
+            Some(name) => {
+                let place = self.cases.iter().position(|case| case.name == name);
+                if place.is_none() {
+                    let cases = self.cases.iter().map(|case| case.name.as_str());
+                    section.wrong("case", unknown_name(&name, cases));
+                }
+                place
+            }
+        };
+        if !section.has("series") {
+            section.wrong_here("`series` is missing; write series = \"goodput\"");
+        }
+        let quantity = section.choice("series", &QUANTITIES);
+        let is_of_link = matches!(quantity, Some(Quantity::QueueDelay | Quantity::Queue));
+        let of = match is_of_link {
+            true => Some(section.get_or("link", "bottleneck".to_owned())),
+            false => section.required("flow", "\"mine\""),
+        }?;
+        let (case, quantity) = (case?, quantity?);
+        let scenario = &self.cases[case].scenario;
+        let is_there = match is_of_link {
+            true => scenario
+                .links
+                .iter()
+                .any(|link| link.name == of && link.is_reported),
+            false => scenario.flows.iter().any(|flow| flow.name == of),
+        };
+        if !is_there {
+            let key = if is_of_link { "link" } else { "flow" };
+            let flows = scenario.flows.iter().map(|flow| flow.name.as_str());
+            let links = scenario.links.iter().map(|link| link.name.as_str());
+            let names: Vec<&str> = match is_of_link {
+                true => links.collect(),
+                false => flows.collect(),
+            };
+            section.wrong(key, unknown_name(&of, names.into_iter()));
+        }
+        let size = quantity.size(unit, scenario, &of);
+        if size.is_none() {
+            let units = quantity.units().join("\", \"");
+            section.wrong(
+                "series",
+                format!("the y axis has the unit \"{unit}\"; it can be \"{units}\" for this"),
+            );
+        }
+        Some(Source::Series {
+            case,
+            quantity,
+            of,
+            size: size?,
+        })
+    }
+
+    /// Reads a sweep; none if it is wrong, which is noted.
+    pub fn sweep(&self, section: &Section<'_, '_>) -> Option<Sweep> {
+        let assumption = section.required("assumption", "\"the queue has 100 packets\"");
+        let key: Option<String> = section.required("key", "\"bottleneck.queue\"");
+        if !section.has("values") {
+            section.wrong_here("`values` is missing; write values = [50, 100, 200]");
+        }
+        let values = section.value("values")?.get_ref();
+        let values = values_of(values).unwrap_or_else(|message| {
+            section.wrong("values", message);
+            Vec::new()
+        });
+        let rows = self.rows_of(section);
+        let cases = self.cases_of(section)?;
+        let cases = cases.unwrap_or((0..self.cases.len()).collect());
+        let runs = section.number_or("runs", (1, 1000), self.quick_runs);
+        section.finish();
+        let key = key?;
+        let mut scenarios = Vec::new();
+        for value in &values {
+            let setting = format!("{key}={value}");
+            match self.varied(&cases, &setting) {
+                Ok(varied) => scenarios.push(varied),
+                Err(message) => {
+                    section.wrong("values", message);
+                    return None;
+                }
+            }
+        }
+        Some(Sweep {
+            assumption: assumption?,
+            key,
+            values,
+            rows: rows?,
+            cases,
+            runs,
+            scenarios,
+        })
+    }
+
+    fn rows_of(&self, section: &Section<'_, '_>) -> Option<Vec<usize>> {
+        let Some(names) = section.get::<Vec<String>>("rows") else {
+            return Some((0..self.rows.len()).collect());
+        };
+        let mut places = Vec::new();
+        for name in names {
+            match self.rows.iter().position(|row| row.name == name) {
+                Some(place) => places.push(place),
+                None => {
+                    let rows = self.rows.iter().map(|row| row.name.as_str());
+                    section.wrong("rows", unknown_name(&name, rows));
+                    return None;
+                }
+            }
+        }
+        Some(places)
+    }
+
+    /// All cases, with this set in those.
+    fn varied(&self, cases: &[usize], setting: &str) -> Result<Vec<Scenario>, String> {
+        let of_case = |(place, case): (usize, &Case)| {
+            if !cases.contains(&place) {
+                return Ok(case.scenario.clone());
+            }
+            let texts = case.settings.iter().map(String::as_str).chain([setting]);
+            let settings: Result<Vec<Setting>, _> = texts.map(str::parse).collect();
+            let scenario = settings.and_then(|all| Scenario::read_with(&case.file, &all));
+            let scenario = scenario.map_err(|error| format!("in case `{}` {error}", case.name))?;
+            Ok(Scenario {
+                bin: case.scenario.bin.min(scenario.duration),
+                has_flow_series: case.scenario.has_flow_series,
+                ..scenario
+            })
+        };
+        self.cases.iter().enumerate().map(of_case).collect()
+    }
+}
+
+fn axis(section: &Section<'_, '_>, key: &'static str) -> Option<Axis> {
+    let Some(inner) = section.section(key) else {
+        if !section.has(key) {
+            section.wrong_here(format!(
+                "`{key}` is missing; write {key} = {{ label = \"period\", unit = \"s\" }}"
+            ));
+        }
+        return None;
+    };
+    let axis = Axis {
+        label: inner.required("label", "\"period\"").unwrap_or_default(),
+        unit: inner.get_or("unit", String::new()),
+        from: inner.get("from"),
+        to: inner.get("to"),
+        is_log: inner.get_or("log", false),
+    };
+    inner.finish();
+    if let (Some(from), Some(to)) = (axis.from, axis.to)
+        && from >= to
+    {
+        section.wrong(key, "`from` must be less than `to`");
+    }
+    if axis.is_log && (axis.from.is_some_and(|from| from <= 0.0)) {
+        section.wrong(key, "a logarithmic axis begins above 0");
+    }
+    Some(axis)
+}
+
+impl Quantity {
+    fn units(self) -> &'static [&'static str] {
+        match self {
+            Self::Goodput => &["Mbit/s", "kbit/s"],
+            Self::Cwnd | Self::Rwnd => &["packets", "kB", "bytes"],
+            Self::Rtt | Self::QueueDelay => &["ms", "s"],
+            Self::Queue => &["packets"],
+        }
+    }
+
+    /// How much of the series' own unit one on the axis is.
+    fn size(self, unit: &str, scenario: &Scenario, flow: &str) -> Option<f64> {
+        if !self.units().contains(&unit) {
+            return None;
+        }
+        let rate = [Unit::MbitPerS, Unit::KbitPerS];
+        let rate = rate.into_iter().find(|one| one.name() == unit);
+        let segment_bytes = || {
+            let flow = scenario.flows.iter().find(|it| is_of(&it.name, "", flow))?;
+            Some(f64::from(flow.tcp.mss_bytes))
+        };
+        match unit {
+            "kB" => Some(1e3),
+            "s" => Some(1e3),
+            "packets" if self != Self::Queue => segment_bytes(),
+            _ => Some(rate.map_or(1.0, Unit::size)),
+        }
+    }
+}
+
+const NUMBERS: &str = "numbers are needed, as [1, 2, 5]";
+
+fn numbers(value: &DeValue<'_>) -> Result<Vec<f64>, String> {
+    let items = value.as_array().ok_or(NUMBERS)?;
+    let number = |item: &toml::Spanned<DeValue<'_>>| f64::from_value(item.get_ref());
+    items.iter().map(number).collect()
+}
+
+/// `[[0.1, 50], [0.2, 60]]`.
+fn read_off(value: &DeValue<'_>) -> Result<Vec<(f64, f64)>, String> {
+    const USAGE: &str = "points are needed, as [[0.1, 50], [0.2, 60]]";
+    let points = value.as_array().ok_or(USAGE)?;
+    let point = |point: &toml::Spanned<DeValue<'_>>| {
+        let numbers = numbers(point.get_ref()).map_err(|_| USAGE)?;
+        let [x, y] = numbers[..] else {
+            return Err(USAGE.to_owned());
+        };
+        Ok((x, y))
+    };
+    points.iter().map(point).collect()
+}
+
+fn values_of(value: &DeValue<'_>) -> Result<Vec<String>, String> {
+    let usage = format!("2 to {MAX_VALUES} values are needed, as [50, 100] or [\"1s\", \"2s\"]");
+    let items = value.as_array().ok_or(usage.clone())?;
+    let text = |item: &toml::Spanned<DeValue<'_>>| match item.get_ref() {
+        DeValue::String(text) => Ok(text.to_string()),
+        DeValue::Boolean(flag) => Ok(flag.to_string()),
+        other => f64::from_value(other)
+            .map(|number| number.to_string())
+            .map_err(|_| usage.clone()),
+    };
+    let values: Vec<String> = items.iter().map(text).collect::<Result<_, _>>()?;
+    match (2..=MAX_VALUES).contains(&values.len()) {
+        true => Ok(values),
+        false => Err(usage),
+    }
+}

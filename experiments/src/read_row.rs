@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Reading `[[row]]`: a measure, and the paper's values.
+use ebb_scenario::reading::{FromValue, Section, unknown_name};
+use toml::de::DeValue;
+
+use crate::read_measure::{Reader, check};
+use crate::unit::UNITS;
+use crate::{Bound, Case, Dimension, Measure, PaperValue, Row, Tolerance};
+
+/// Reads a row; none if it is wrong, which is noted.
+pub(crate) fn read_row(section: &Section<'_, '_>, cases: &[Case]) -> Option<Row> {
+    let name = section.required("name", "\"goodput\"");
+    let measure = match section.section("measure") {
+        Some(measure) => Reader { cases }.read(&measure),
+        None if section.has("measure") => None,
+        None => {
+            section.wrong_here(
+                "`measure` is missing; write measure = { kind = \"goodput\", flows = \"mine\" }",
+            );
+            None
+        }
+    };
+    let unit = section.choice("unit", &UNITS);
+    let tolerance = section.value("tolerance").map(|value| {
+        read_tolerance(value.get_ref()).unwrap_or_else(|message| {
+            section.wrong("tolerance", message);
+            Tolerance::default()
+        })
+    });
+    let why = section.get("why");
+    let values = read_values(
+        section,
+        cases,
+        measure.as_ref().is_some_and(Measure::is_analytic),
+    );
+    section.finish();
+    let measure = measure?;
+    let dimension = measure.dimension();
+    let unit = unit.unwrap_or(dimension.unit());
+    if !unit.fits(dimension) {
+        let message = format!(
+            "this measure has no such unit; write \"{}\"",
+            dimension.unit().name()
+        );
+        section.wrong("unit", message);
+    }
+    if !check(section, &measure, &values, cases) {
+        return None;
+    }
+    let paper = values.into_iter().map(|(case, bound, value)| PaperValue {
+        case,
+        value,
+        bound,
+        tolerance: tolerance
+            .unwrap_or_else(|| default_tolerance(&measure, dimension, unit, cases.get(case))),
+    });
+    Some(Row {
+        name: name?,
+        paper: paper.collect(),
+        measure,
+        unit,
+        why,
+    })
+}
+
+fn default_tolerance(
+    measure: &Measure,
+    dimension: Dimension,
+    unit: crate::Unit,
+    case: Option<&Case>,
+) -> Tolerance {
+    let scale = case.map_or(1.0, |case| measure.scale(&case.scenario));
+    let tolerance = Tolerance::default_of(dimension, scale);
+    Tolerance {
+        absolute: tolerance.absolute / unit.size(),
+        ..tolerance
+    }
+}
+
+/// `paper = 11.25` for a formula, else `[row.paper]` with a value for each case.
+fn read_values(
+    section: &Section<'_, '_>,
+    cases: &[Case],
+    is_analytic: bool,
+) -> Vec<(usize, Bound, f64)> {
+    if is_analytic {
+        let value = section.required("paper", "11.25");
+        let value = value.map(|value| (0, Bound::Exact, value));
+        return value.into_iter().collect();
+    }
+    if !section.has("paper") {
+        section.wrong_here("`paper` is missing; write paper = { CASE = 0.56 }");
+        return Vec::new();
+    }
+    let Some(paper) = section.section("paper") else {
+        return Vec::new();
+    };
+    let mut values = Vec::new();
+    for (name, value) in paper.entries() {
+        let case = cases.iter().position(|case| case.name == name);
+        match (case, read_paper_value(value.get_ref())) {
+            (Some(case), Ok((bound, value))) => values.push((case, bound, value)),
+            (None, _) => {
+                let names = cases.iter().map(|case| case.name.as_str());
+                let message = format!("`paper`: among the cases {}", unknown_name(name, names));
+                section.source.problem(value.span(), message);
+            }
+            (_, Err(message)) => {
+                section
+                    .source
+                    .problem(value.span(), format!("`paper`: `{name}`: {message}"));
+            }
+        }
+    }
+    if paper.entries().is_empty() {
+        section.wrong("paper", "a value is needed; write paper = { CASE = 0.56 }");
+    }
+    values
+}
+
+/// `0.56`, or `">= 0.5"` and `"<= 0.5"` where the paper has no more than that.
+fn read_paper_value(value: &DeValue<'_>) -> Result<(Bound, f64), String> {
+    let Some(text) = value.as_str() else {
+        return f64::from_value(value).map(|value| (Bound::Exact, value));
+    };
+    let bounds = [Bound::AtLeast, Bound::AtMost];
+    let bound = bounds.into_iter().find_map(|bound| {
+        let number = text.strip_prefix(bound.sign().trim_end())?.trim();
+        Some((bound, number.parse::<f64>().ok().filter(|x| x.is_finite())?))
+    });
+    bound.ok_or_else(|| "a number is needed, or a bound as \">= 0.5\" or \"<= 0.5\"".into())
+}
+
+/// `"20%"` of the value, `0.05` in its unit, or a list of both.
+fn read_tolerance(value: &DeValue<'_>) -> Result<Tolerance, String> {
+    const USAGE: &str =
+        "write \"20%\" (of the paper's value), 0.05 (in its unit), or a list of both";
+    let mut tolerance = Tolerance::default();
+    let single = [value];
+    let items: Vec<&DeValue<'_>> = match value.as_array() {
+        Some(items) => items.iter().map(toml::Spanned::get_ref).collect(),
+        None => single.to_vec(),
+    };
+    for item in items {
+        match item.as_str() {
+            Some(text) => {
+                let percent = text
+                    .strip_suffix('%')
+                    .and_then(|text| text.trim().parse::<f64>().ok());
+                let percent = percent.filter(|percent| *percent >= 0.0 && percent.is_finite());
+                tolerance.relative = percent.ok_or(USAGE)? / 100.0;
+            }
+            None => {
+                let absolute = f64::from_value(item).map_err(|_| USAGE)?;
+                tolerance.absolute = Some(absolute).filter(|value| *value >= 0.0).ok_or(USAGE)?;
+            }
+        }
+    }
+    Ok(tolerance)
+}
