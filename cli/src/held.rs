@@ -16,7 +16,9 @@ pub struct Policies {
     pub download: Policy,
     /// For what is sent; none: it is not touched.
     pub upload: Option<Policy>,
-    /// Whether somebody asked for just that: then nothing is attached without it.
+    /// What is sent is not marked as Lower Effort.
+    pub keeps_code_point: bool,
+    /// Whether somebody asked for just that upload policy: then nothing is attached without it.
     pub needs_upload: bool,
 }
 
@@ -41,7 +43,7 @@ impl Held {
         selection: Selection,
         is_run: bool,
     ) -> Result<Self> {
-        let attach = |policy: &Policy| attach(cgroup, policy, &selection);
+        let attach = |policy: &Policy| attach(cgroup, policy, &selection, policies);
         let download = attach(&policies.download);
         let mut policies = policies.clone();
         let mut upload = policies.upload.as_ref().map(attach).transpose();
@@ -111,7 +113,8 @@ impl Held {
             (Some(policy), Some(upload)) => upload.set_policy(policy)?,
             (Some(_), None) if self.download.is_none() => bail!("it has been detached"),
             (Some(policy), None) => {
-                self.upload = Some(attach(&self.cgroup, policy, &self.selection)?);
+                let upload = attach(&self.cgroup, policy, &self.selection, &self.policies)?;
+                self.upload = Some(upload);
             }
         }
         self.policies.upload = chosen.policy().cloned();
@@ -153,9 +156,11 @@ fn attach(
     cgroup: &Cgroup,
     policy: &Policy,
     selection: &Selection,
+    policies: &Policies,
 ) -> ebb_kernel::Result<Attachment> {
     let options = AttachOptions {
         selection: selection.clone(),
+        keeps_code_point: policies.keeps_code_point,
         ..AttachOptions::default()
     };
     Attachment::attach(cgroup, policy, options)

@@ -30,6 +30,10 @@ pub struct Attach {
     /// How to yield when sending: a sender law (ledbat++ unless given), or none
     #[arg(long, value_name = "POLICY")]
     upload_policy: Option<UploadPolicy>,
+
+    /// Do not mark what is sent as Lower Effort (RFC 8622) while a law is on it
+    #[arg(long)]
+    keep_code_point: bool,
 }
 
 const LONG_ABOUT: &str = "\
@@ -81,6 +85,7 @@ impl Attach {
             download: self.policy.clone(),
             upload: upload.policy().cloned(),
             needs_upload: self.upload_policy.is_some(),
+            keeps_code_point: self.keep_code_point,
         };
         let start = keeper::start(duty, &policies)?.1;
         drop(lock);

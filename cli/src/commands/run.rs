@@ -35,6 +35,10 @@ pub struct Run {
     #[arg(long, value_name = "POLICY", default_value_t)]
     upload_policy: UploadPolicy,
 
+    /// Do not mark what is sent as Lower Effort (RFC 8622) while a law is on it
+    #[arg(long)]
+    keep_code_point: bool,
+
     /// How the policy reaches the connections
     #[arg(long, value_enum, default_value_t)]
     backend: Backend,
@@ -85,7 +89,8 @@ IPv6; connections within this machine are left alone. Processes that outlive the
 yielding until they end.
 
 What the command sends yields as well: every connection gets the law of --upload-policy as its \
-congestion control, also where the command chooses another, and its own back at the end.
+congestion control, also where the command chooses another, and its own back at the end; and it is marked \
+as Lower Effort, for networks that know the mark, unless the command chose a code point.
 
 The command has the terminal, standard input and output, and the signals that are sent to ebb. \
 It runs in a cgroup of its own: under systemd in a transient scope, elsewhere below the cgroup \
@@ -140,6 +145,7 @@ impl Run {
             download: self.policy.clone(),
             upload: self.upload_policy.policy().cloned(),
             needs_upload: self.upload_policy != UploadPolicy::default(),
+            keeps_code_point: self.keep_code_point,
         };
         match keeper::start(Duty::Run { command }, &policies)? {
             (line, line::Start::Ready(path)) => {
