@@ -99,3 +99,8 @@ impl ReceiverFlow {
         self.policy = policy;
     }
 }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }

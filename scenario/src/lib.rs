@@ -16,6 +16,7 @@ mod outcome;
 mod results;
 mod scenario;
 mod setting;
+mod sharing;
 mod tcp;
 mod traffic;
 
@@ -35,5 +36,6 @@ pub use outcome::{
 pub use results::Results;
 pub use scenario::{Interval, Link, LinkId, Node, NodeId, NodeKind, Scenario};
 pub use setting::Setting;
+pub use sharing::{Share, ShareChange, SharingGroup};
 pub use tcp::{Buffer, DelayedAcks, Pacing, Recovery, TcpOptions, TcpProfile, Timestamps};
 pub use traffic::{Call, Connections, Draw, Traffic, Video, Web};

@@ -2,7 +2,7 @@
 use ebb_link::{LinkSpec, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::Flow;
+use crate::{Flow, SharingGroup};
 
 /// A network with flows on it, for a while: what both engines run.
 ///
@@ -32,6 +32,9 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// Flows, each of them one connection or one application.
     pub flows: Vec<Flow>,
+    /// Groups of flows that share what a host receives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sharing: Vec<SharingGroup>,
 }
 
 impl Scenario {

@@ -10,8 +10,8 @@ use crate::ScenarioError;
 /// A key of a scenario file and the value that it is to have: `bottleneck.queue=500`,
 /// `flow.mine.receiver=vulture`, `flow.*.tcp.ecn=true`.
 ///
-/// Flows and links are named after `flow` and `link`, all of them by `*`. The value is
-/// TOML, or else text, so that text needs no quotes.
+/// Flows, links and groups are named after `flow`, `link` and `sharing`, all of them by
+/// `*`. The value is TOML, or else text, so that text needs no quotes.
 #[derive(Clone, Debug)]
 pub struct Setting {
     text: String,
@@ -62,14 +62,14 @@ impl Setting {
 
     fn apply(&self, root: &mut Table) -> Result<(), String> {
         match self.keys.as_slice() {
-            [list, name, rest @ ..] if list == "flow" || list == "link" => {
+            [list, name, rest @ ..] if NAMED.contains(&list.as_str()) => {
                 self.apply_to_named(root, list, name, rest)
             }
             keys => self.set(root, keys),
         }
     }
 
-    /// Sets a key of one table of `[[flow]]` or `[[link]]`, or of all.
+    /// Sets a key of one table of `[[flow]]`, `[[link]]` or `[[sharing]]`, or of all.
     fn apply_to_named(
         &self,
         root: &mut Table,
@@ -125,6 +125,9 @@ impl Setting {
         }
     }
 }
+
+/// Lists of tables that have names.
+const NAMED: [&str; 3] = ["flow", "link", "sharing"];
 
 fn inner<'t>(table: &'t mut dyn TableLike, key: &str) -> Option<&'t mut dyn TableLike> {
     table.get_mut(key)?.as_table_like_mut()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! TCP connections in the network: both ends, their timers, their segments.
 
+mod hold;
 mod news;
 
 use std::sync::Arc;

@@ -75,6 +75,14 @@ pub enum Error {
         /// Its name.
         flow: String,
     },
+    /// A group of flows that share cannot do so.
+    #[error("sharing '{group}': {problem}")]
+    Sharing {
+        /// Its name.
+        group: String,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
     /// Time stands still.
     #[error(
         "no progress at {at}: packets run around in no time; give at least one link on each \

@@ -22,6 +22,7 @@ mod random;
 mod run;
 mod schedule;
 mod segment;
+mod sharing;
 mod simulation;
 pub mod tcp;
 pub mod traffic;

@@ -16,6 +16,7 @@ use crate::outcome::Readings;
 use crate::parcel::Pool;
 use crate::random::Seeds;
 use crate::schedule::{Entity, MAX_PLACES, Schedule};
+use crate::sharing::Groups;
 use crate::simulation::Simulation;
 use crate::{Error, applications};
 
@@ -80,12 +81,18 @@ pub fn run_applications(
         observer,
     };
     let mut readings = Readings::new(scenario);
-    simulation.run_until(scenario.duration, |network| {
+    let mut groups = Groups::new(scenario, &mut simulation.network)?;
+    let mut read = |network: &mut Network| {
         readings.read(network);
         if let Some(progress) = &mut progress {
             progress(network.now);
         }
-    })?;
+    };
+    while let Some(at) = groups.next_period(scenario.duration) {
+        simulation.run_until(at, &mut read)?;
+        groups.control(&mut simulation.network)?;
+    }
+    simulation.run_until(scenario.duration, read)?;
     let cost = Cost {
         events: simulation.network.events,
     };

@@ -56,6 +56,10 @@ pub(super) fn shared_path(scenario: &Scenario) -> Result<SharedPath, EngineError
     let Some(first) = scenario.flows.first() else {
         return Err(refuse.because("it has no flow".into(), "write a [[flow]]"));
     };
+    if let Some(group) = scenario.sharing.first() {
+        let what = format!("its flows share bandwidth in the group `{}`", group.name);
+        return Err(refuse.because(what, "run it in the simulator"));
+    }
     let (forward, out) = combine(scenario, first, &first.path)?;
     let (reverse, back) = combine(scenario, first, &first.return_path)?;
     let path = SharedPath {

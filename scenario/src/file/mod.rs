@@ -7,6 +7,7 @@ mod network;
 mod queues;
 mod routes;
 pub(crate) mod section;
+mod sharing;
 mod tcp;
 mod traffic;
 pub(crate) mod value;
@@ -88,7 +89,8 @@ fn read_scenario(source: &Source<'_>, table: &DeTable<'_>) -> Option<Scenario> {
     let bin = read_bin(&root, known_duration);
     let intervals = read_intervals(&root, known_duration);
     let mut network = network::read(&root);
-    let flows = flows::read(&root, &mut network, known_duration);
+    let mut flows = flows::read(&root, &mut network, known_duration);
+    let sharing = sharing::read(&root, &mut flows, known_duration);
     let has_flow_series = root.get_or("flow_series", flows.len() <= MAX_FLOWS_WITH_SERIES);
     root.finish_with(explain_root);
     Some(Scenario {
@@ -103,6 +105,7 @@ fn read_scenario(source: &Source<'_>, table: &DeTable<'_>) -> Option<Scenario> {
         nodes: network.nodes,
         links: network.links,
         flows,
+        sharing,
     })
 }
 

@@ -236,6 +236,12 @@ impl<'a, 'i> Section<'a, 'i> {
         self.source.problem(span, self.about(key, message.as_ref()));
     }
 
+    /// Notes that this value is wrong, which stands below a key that people chose.
+    pub fn wrong_value(&self, key: &str, value: &Value<'_>, message: impl AsRef<str>) {
+        let message = self.about(key, message.as_ref());
+        self.source.problem(value.span(), message);
+    }
+
     /// Notes that the section as a whole is wrong.
     pub fn wrong_here(&self, message: impl AsRef<str>) {
         let message = match self.title.as_str() {

@@ -241,3 +241,33 @@ impl Receiver {
         self.law.as_ref().map(|law| law.flow.window_bytes())
     }
 }
+
+impl super::Connection {
+    /// Other parameters for the law of this end; nothing if it is under another law, or under
+    /// none.
+    pub fn set_receiver_policy(&mut self, policy: &Policy) {
+        if let Some(law) = &mut self.receiver.law
+            && law.flow.policy().law().number == policy.law().number
+            && law.flow.policy() != policy
+        {
+            law.flow.set_policy(policy.clone());
+        }
+    }
+
+    /// Whether the receiver law only watches.
+    pub fn is_observing(&self) -> bool {
+        self.is_observing
+    }
+}
+
+impl super::TcpConfig {
+    /// The policy of the receiving end.
+    pub(crate) fn receiver_policy(&self) -> Option<&Policy> {
+        self.receiver.as_ref()
+    }
+
+    /// Another policy for the receiving end of connections to come.
+    pub(crate) fn set_receiver_policy(&mut self, policy: &Policy) {
+        self.receiver = Some(policy.clone());
+    }
+}

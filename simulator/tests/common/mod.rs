@@ -31,6 +31,7 @@ impl Builder {
                 nodes: Vec::new(),
                 links: Vec::new(),
                 flows: Vec::new(),
+                sharing: Vec::new(),
             },
         }
     }
