@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::num::NonZeroU64;
+
 use crate::{Capacity, Nanos, Rate, TRACE_MTU_BYTES, Trace};
 
 /// When the bottleneck has sent a packet that it starts to send at a given time.
 pub(crate) enum Bottleneck {
     Unlimited,
     Rate(RateClock),
-    Trace(TraceClock),
+    Trace(Box<TraceClock>),
 }
 
 impl Bottleneck {
@@ -13,7 +15,7 @@ impl Bottleneck {
         match capacity {
             Capacity::Unlimited => Self::Unlimited,
             Capacity::Rate(rate) => Self::Rate(RateClock::new(*rate)),
-            Capacity::Trace(trace) => Self::Trace(TraceClock::new(trace.clone())),
+            Capacity::Trace(trace) => Self::Trace(Box::new(TraceClock::new(trace.clone()))),
         }
     }
 
@@ -32,40 +34,60 @@ impl Bottleneck {
 /// A constant rate: what is left below a nanosecond is carried into the next packet,
 /// so a busy link never drifts.
 pub(crate) struct RateClock {
-    bits_per_s: u64,
+    bits_per_s: NonZeroU64,
     /// The part of the last end below one nanosecond. *Units:* 1/bits_per_s ns.
+    remainder: u64,
+    /// How long the last packet's size takes alone: most packets are as long as the one
+    /// before them, and need no division.
+    last: Length,
+}
+
+/// The time that so many bytes take: whole nanoseconds, and what is left below one.
+#[derive(Clone, Copy, Default)]
+struct Length {
+    size_bytes: u32,
+    ns: u64,
     remainder: u64,
 }
 
 impl RateClock {
     fn new(rate: Rate) -> Self {
         Self {
-            bits_per_s: rate.bits_per_s(),
+            // A rate is above zero.
+            bits_per_s: NonZeroU64::new(rate.bits_per_s()).unwrap_or(NonZeroU64::MIN),
             remainder: 0,
+            last: Length::default(),
         }
     }
 
     #[inline]
     fn end_of(&mut self, start: Nanos, size_bytes: u32, is_continuing: bool) -> Nanos {
-        if !is_continuing {
-            self.remainder = 0;
+        if self.last.size_bytes != size_bytes {
+            self.last = self.length_of(size_bytes);
         }
-        let bit_ns = u128::from(size_bytes) * 8 * 1_000_000_000 + u128::from(self.remainder);
-        // Any real packet fits into 64 bits, which divide many times faster.
-        let nanoseconds = match u64::try_from(bit_ns) {
-            Ok(bit_ns) => {
-                self.remainder = bit_ns % self.bits_per_s;
-                bit_ns / self.bits_per_s
-            }
-            Err(_) => {
-                let bits_per_s = u128::from(self.bits_per_s);
-                // Fits: a rest is below the rate.
-                self.remainder = (bit_ns % bits_per_s) as u64;
-                // At 1 bit/s the largest packet (2^32 bytes) takes 2^65 ns: cut there.
-                u64::try_from(bit_ns / bits_per_s).unwrap_or(u64::MAX)
-            }
+        let Length { ns, remainder, .. } = self.last;
+        let carried = if is_continuing { self.remainder } else { 0 };
+        // Both rests are below the rate: together they are one whole nanosecond at most.
+        let missing = self.bits_per_s.get() - carried;
+        let is_whole = remainder >= missing;
+        self.remainder = if is_whole {
+            remainder - missing
+        } else {
+            remainder + carried
         };
-        start + Nanos(nanoseconds)
+        start + Nanos(ns.saturating_add(u64::from(is_whole)))
+    }
+
+    fn length_of(&self, size_bytes: u32) -> Length {
+        let bit_ns = u128::from(size_bytes) * 8 * 1_000_000_000;
+        let bits_per_s = u128::from(self.bits_per_s.get());
+        Length {
+            size_bytes,
+            // At 1 bit/s the largest packet (2^32 bytes) takes 2^65 ns: cut there.
+            ns: u64::try_from(bit_ns / bits_per_s).unwrap_or(u64::MAX),
+            // Fits: a rest is below the rate.
+            remainder: (bit_ns % bits_per_s) as u64,
+        }
     }
 }
 

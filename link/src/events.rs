@@ -30,6 +30,9 @@ pub struct Dropped<T> {
 }
 
 /// What happens to packets inside of a link: counted, and kept for who asked.
+///
+/// The counters of best effort come first, where most packets look for them.
+#[repr(C)]
 pub(crate) struct Events<T> {
     pub(crate) statistics: LinkStatistics,
     pub(crate) occupancy: Occupancy,

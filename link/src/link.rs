@@ -10,6 +10,7 @@ use crate::{
 ///
 /// Times given to one link must not go back; one that does is taken as the latest
 /// time that the link has seen.
+#[repr(C)]
 pub struct Link<T> {
     now: Nanos,
     path: Path<T>,
@@ -63,6 +64,7 @@ impl<T: Clone> Link<T> {
     ///
     /// *Errors:* hands the packet back when its queue is full, or does not take it to
     /// signal congestion.
+    #[inline]
     pub fn enqueue(&mut self, now: Nanos, packet: Packet<T>) -> Result<(), Rejected<T>> {
         self.advance(now);
         let counters = self.events.class_mut(packet.class);
@@ -132,7 +134,11 @@ impl<T: Clone> Link<T> {
     /// The oldest packet that was dropped from inside and not asked for yet.
     #[inline]
     pub fn next_dropped(&mut self) -> Option<Dropped<T>> {
-        self.events.next_dropped()
+        match self.path {
+            // It has nowhere to drop but at its entrance.
+            Path::Line(_) => None,
+            Path::General(_) => self.events.next_dropped(),
+        }
     }
 
     /// Packets that wait for the bottleneck, of both classes.
@@ -163,6 +169,7 @@ impl<T: Clone> Link<T> {
         }
     }
 
+    #[inline]
     fn advance(&mut self, now: Nanos) {
         self.now = self.now.max(now);
         match &mut self.path {

@@ -50,6 +50,8 @@ pub struct ClassStatistics {
     pub delivered_pkts: u64,
     /// Bytes of these packets.
     pub delivered_bytes: u64,
+    /// Waiting in the queue.
+    pub waiting: Waiting,
     /// Packets that the queue dropped, for lack of room or to signal congestion.
     pub dropped_pkts: u64,
     /// Those of them that the queue discipline dropped to signal congestion.
@@ -63,8 +65,6 @@ pub struct ClassStatistics {
     pub reordered_pkts: u64,
     /// Packets that the queue marked "congestion experienced".
     pub marked_pkts: u64,
-    /// Waiting in the queue.
-    pub waiting: Waiting,
 }
 
 impl AddAssign for ClassStatistics {

@@ -12,10 +12,10 @@ use ebb_scenario::Flow;
 use crate::Error;
 use crate::application::{ConnectOptions, ConnectionId, End};
 use crate::network::Network;
-use crate::parcel::Body;
 use crate::random::Stream;
 use crate::schedule::{Alarm, Entity, MAX_PLACES};
 use crate::segment::Segment;
+
 use crate::simulation::Simulation;
 use crate::tcp::{Connection, Identity, Role, State, TcpConfig};
 use news::Told;
@@ -230,15 +230,12 @@ impl Network {
         }
         let (flow, generation) = (endpoint.flow, endpoint.generation);
         let from = Endpoints::end_of(place);
-        for segment in out.drain(..) {
-            let body = Body::Segment {
-                // The other end's place.
-                endpoint: place ^ 1,
-                generation,
-                segment,
-            };
+        for segment in &out {
+            // To the other end's place.
+            let body = self.pool.pack_segment(place ^ 1, generation, segment);
             self.send(flow, from, segment.size_bytes, segment.ecn, body);
         }
+        out.clear();
         self.endpoints.out = out;
     }
 

@@ -203,6 +203,7 @@ impl Network {
 }
 
 impl Simulation<'_> {
+    #[inline(never)]
     pub(crate) fn wake_flow(&mut self, place: u32) {
         let now = self.network.now;
         let flow = &mut self.network.flows[place as usize];

@@ -106,7 +106,7 @@ impl<'a> Host<'a> {
             counters.sent_pkts += 1;
             counters.sent_bytes += datagram.payload_bytes();
         }
-        let body = Body::Datagram(datagram);
+        let body = self.network.pool.pack(Body::Datagram(datagram));
         let (flow, size_bytes) = (self.flow, datagram.packet_bytes);
         self.network
             .send(flow, from, size_bytes, Ecn::NotCapable, body);

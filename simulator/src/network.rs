@@ -38,11 +38,13 @@ pub(crate) struct Network {
 }
 
 /// A link, and what the network keeps about it.
+/// Begins with a line of the cache, and with what every packet needs.
+#[repr(C, align(64))]
 pub(crate) struct Port {
-    pub(crate) link: Link<Parcel>,
     pub(crate) alarm: Alarm,
     /// Present if the link is reported.
     pub(crate) meter: Option<Box<PortMeter>>,
+    pub(crate) link: Link<Parcel>,
 }
 
 /// What is measured at a link beyond its own statistics.
@@ -114,7 +116,15 @@ impl Port {
 
 impl Network {
     /// Puts a packet of a flow on its way.
-    pub(crate) fn send(&mut self, flow: u32, from: End, size_bytes: u32, ecn: Ecn, body: Body) {
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        flow: u32,
+        from: End,
+        size_bytes: u32,
+        ecn: Ecn,
+        body: Box<Body>,
+    ) {
         let state = &self.flows[flow as usize];
         let (hop, class) = (state.routes[from.index()], state.class);
         let packet = Packet {
@@ -122,10 +132,7 @@ impl Network {
             class,
             ecn,
             flow,
-            payload: Parcel {
-                hop,
-                body: self.pool.pack(body),
-            },
+            payload: Parcel { hop, body },
         };
         if self.observed.is_some() {
             self.observe(Point::Sent, &packet);
@@ -141,20 +148,14 @@ impl Network {
             self.lost.push(rejected.0);
         }
         port.meter_queue();
-        self.arm(place);
+        arm(port, place, &mut self.schedule, &mut self.lost);
     }
 
     /// Sees to it that a link is woken when it has something to deliver.
     #[inline]
     pub(crate) fn arm(&mut self, place: u32) {
         let port = &mut self.ports[place as usize];
-        while let Some(dropped) = port.link.next_dropped() {
-            self.lost.push(dropped.packet);
-        }
-        if let Some(deadline) = port.link.next_deadline() {
-            let entity = Entity::Link(place);
-            port.alarm.at(deadline, entity, &mut self.schedule);
-        }
+        arm(port, place, &mut self.schedule, &mut self.lost);
     }
 
     /// Chooses the next time at which meters are read.
@@ -191,5 +192,15 @@ impl Network {
             body,
         };
         self.observed.get_or_insert_default().push(record);
+    }
+}
+
+#[inline(always)]
+fn arm(port: &mut Port, place: u32, schedule: &mut Schedule, lost: &mut Vec<Packet<Parcel>>) {
+    while let Some(dropped) = port.link.next_dropped() {
+        lost.push(dropped.packet);
+    }
+    if let Some(deadline) = port.link.next_deadline() {
+        port.alarm.at(deadline, Entity::Link(place), schedule);
     }
 }

@@ -14,13 +14,14 @@ pub(crate) struct Parcel {
     pub(crate) body: Box<Body>,
 }
 
-/// What a packet carries.
+/// What a packet carries. Of a segment without SACK, all is in the first line of the cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
 pub(crate) enum Body {
     /// To a TCP endpoint, if the connection is still the same one.
     Segment {
-        endpoint: u32,
         generation: u64,
+        endpoint: u32,
         segment: Segment,
     },
     Datagram(Datagram),
@@ -55,6 +56,35 @@ impl Pool {
             }
             None => Box::new(body),
         }
+    }
+
+    /// A box with a segment in it: copies no more than there is.
+    #[inline]
+    pub(crate) fn pack_segment(
+        &mut self,
+        to_endpoint: u32,
+        connection: u64,
+        content: &Segment,
+    ) -> Box<Body> {
+        if let Some(mut used) = self.free.pop() {
+            if let Body::Segment {
+                endpoint,
+                generation,
+                segment,
+            } = &mut *used
+            {
+                *endpoint = to_endpoint;
+                *generation = connection;
+                segment.assign(content);
+                return used;
+            }
+            self.free.push(used);
+        }
+        self.pack(Body::Segment {
+            endpoint: to_endpoint,
+            generation: connection,
+            segment: *content,
+        })
     }
 
     /// A box that has arrived, or is lost.

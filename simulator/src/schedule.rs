@@ -61,6 +61,7 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     /// Wakes the entity at this time.
+    #[inline(never)]
     pub(crate) fn set(&mut self, at: Nanos, entity: Entity) {
         let order = u128::from(self.number) << ENTITY_BITS;
         self.number += 1;
@@ -128,6 +129,7 @@ impl Schedule {
     }
 
     /// Moves the last one, which is `key`, up to where it belongs.
+    #[inline(never)]
     fn sift_up(&mut self, key: u128) {
         let heap = self.heap.as_mut_slice();
         let mut place = heap.len() - 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A TCP segment as it travels: header fields and the length of the payload.
 
+use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
 use ebb_link::Ecn;
@@ -53,10 +54,12 @@ impl BitOrAssign for Flags {
 }
 
 /// Up to three ranges of SACK. *Shape:* first byte, first byte after; the latest first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
 pub struct SackBlocks {
-    blocks: [(u32, u32); Self::MAX],
     count: u8,
+    /// Beyond `count` they mean nothing.
+    blocks: [(u32, u32); Self::MAX],
 }
 
 impl SackBlocks {
@@ -79,6 +82,30 @@ impl SackBlocks {
     /// Whether there is none.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// Becomes the same as another one. Where that is empty, as it mostly is, the ranges'
+    /// memory is left alone.
+    #[inline]
+    pub(crate) fn assign(&mut self, other: &Self) {
+        self.count = other.count;
+        if other.count > 0 {
+            self.blocks = other.blocks;
+        }
+    }
+}
+
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for SackBlocks {}
+
+impl fmt::Debug for SackBlocks {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.as_slice()).finish()
     }
 }
 
@@ -103,7 +130,10 @@ pub struct SynOptions {
 }
 
 /// A segment on its way; of the payload only the length is known.
+///
+/// Most have no SACK: its ranges stand last, so that the rest shares a line of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Segment {
     /// First byte.
     pub seq: u32,
@@ -115,8 +145,6 @@ pub struct Segment {
     pub size_bytes: u32,
     /// Timestamps.
     pub timestamps: Option<TimestampOption>,
-    /// Selective acknowledgements.
-    pub sack: SackBlocks,
     /// The window field as it stands in the header, scaled.
     pub window: u16,
     /// Flags.
@@ -125,11 +153,28 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Options of a SYN.
     pub syn: SynOptions,
+    /// Selective acknowledgements.
+    pub sack: SackBlocks,
 }
 
 const _: () = assert!(size_of::<Segment>() <= 80);
 
 impl Segment {
+    /// Becomes the same as another one.
+    #[inline]
+    pub(crate) fn assign(&mut self, other: &Self) {
+        self.seq = other.seq;
+        self.ack = other.ack;
+        self.payload_bytes = other.payload_bytes;
+        self.size_bytes = other.size_bytes;
+        self.timestamps = other.timestamps;
+        self.window = other.window;
+        self.flags = other.flags;
+        self.ecn = other.ecn;
+        self.syn = other.syn;
+        self.sack.assign(&other.sack);
+    }
+
     /// First sequence number after the segment: SYN and FIN take one each.
     pub const fn end_seq(&self) -> u32 {
         let controls = self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32;

@@ -23,6 +23,7 @@ pub(crate) struct Simulation<'a> {
 impl Simulation<'_> {
     /// Runs until `end`, this instant included; `read` is called when meters are to be
     /// read.
+    #[inline(never)]
     pub(crate) fn run_until(
         &mut self,
         end: Nanos,
@@ -88,11 +89,13 @@ impl Simulation<'_> {
         let now = self.network.now;
         loop {
             let link = &mut self.network.ports[place as usize].link;
-            match link.poll(now) {
-                Some(delivery) => self.pass_on(place, delivery),
-                // What was due may have been lost on the wire just now.
-                None if link.next_deadline().is_some_and(|due| due <= now) => {}
-                None => break,
+            // What was due may have been lost on the wire just now: that is no end.
+            if let Some(delivery) = link.poll(now) {
+                self.pass_on(place, delivery);
+            }
+            let link = &self.network.ports[place as usize].link;
+            if link.next_deadline().is_none_or(|due| due > now) {
+                break;
             }
         }
         self.network.arm(place);
@@ -175,6 +178,7 @@ impl Simulation<'_> {
     }
 
     /// Brings links up to date for a reading: they work only when they are asked.
+    #[inline(never)]
     fn settle_links(&mut self) {
         for place in 0..self.network.ports.len() {
             if self.network.ports[place].meter.is_some() {

@@ -82,6 +82,7 @@ impl Connection {
     }
 
     /// A segment for a listening endpoint: only a SYN is of use.
+    #[inline(never)]
     pub(super) fn on_listening(&mut self, now: Nanos, segment: &Segment, out: Out<'_>) {
         if !segment.flags.has(Flags::SYN) || segment.flags.has(Flags::ACK) {
             return;

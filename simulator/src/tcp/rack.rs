@@ -196,6 +196,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     pub(super) fn mark_lost(&mut self, number: u64) {
         if self.board.mark_lost(number) {
             self.counters.lost_pkts += 1;

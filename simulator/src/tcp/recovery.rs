@@ -14,6 +14,7 @@ type IsDone = bool;
 
 impl Sender {
     /// Reacts to an acknowledgement that is not news in good order.
+    #[inline(never)]
     pub(super) fn react(&mut self, time: AckTime, progress: &mut Progress) {
         let has_advanced = self.una > progress.prior_una;
         let is_duplicate = !has_advanced
@@ -287,6 +288,7 @@ impl Sender {
     /// Proportional rate reduction (RFC 6937): as long as more is out than the threshold,
     /// what leaves is to what arrives as the threshold to the old window; below it what
     /// arrives leaves, and one more with each advance that shows no new loss.
+    #[inline(never)]
     pub(super) fn reduce(&mut self, delivered_pkts: u32, lost_pkts: u32, has_advanced: bool) {
         if delivered_pkts == 0 || !self.config.has_prr() {
             return;

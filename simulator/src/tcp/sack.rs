@@ -13,6 +13,7 @@ type Range = (u64, u64);
 
 impl Sender {
     /// Marks what the receiver has beyond the acknowledgement at `ack`.
+    #[inline(never)]
     pub(super) fn take_sack(
         &mut self,
         now: Nanos,
@@ -151,6 +152,7 @@ impl Sender {
 
     /// A segment arrived after others that were sent later: the path reorders by at least
     /// this much.
+    #[inline(never)]
     pub(super) fn note_reordering(&mut self, from: u64, highest_end: u64) {
         if from >= highest_end {
             return;

@@ -233,6 +233,7 @@ impl Connection {
 impl Sender {
     /// What became of a tail loss probe (RFC 8985 §7.4): if it repaired a loss, the window
     /// is reduced once.
+    #[inline(never)]
     pub(super) fn judge_probe(&mut self, now: Nanos, ack: u64, flags: FlagSet) {
         use super::ack::flag;
 

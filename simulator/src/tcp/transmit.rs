@@ -29,6 +29,7 @@ impl Connection {
     }
 
     /// Sends lost segments again, as far as the window goes.
+    #[inline(never)]
     pub(super) fn resend_lost(&mut self, now: Nanos, out: Out<'_>) {
         let mut has_resent_first = false;
         while let Some(number) = self.sender.board.next_lost() {
