@@ -98,9 +98,9 @@ impl ReceiverFlow {
         assert_eq!(policy.law().number, self.policy.law().number, "another law");
         self.policy = policy;
     }
-}
 
     /// The policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
+}
