@@ -13,6 +13,7 @@ mod place;
 mod process;
 mod runtime;
 mod scope;
+mod services;
 mod signals;
 mod target;
 mod uploads;

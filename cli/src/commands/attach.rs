@@ -4,21 +4,20 @@
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args};
 use ebb_algorithms::Policy;
-use ebb_kernel::cgroup::Cgroup;
 
 use crate::commands::run::require_root;
 use crate::held::Policies;
-use crate::keeper::{self, Duty};
+use crate::keeper;
 use crate::line::Start;
 use crate::output;
 use crate::runtime::{Request, Runtime};
-use crate::target::Chosen;
+use crate::target::{ARGUMENTS, Chosen};
 use crate::uploads::UploadPolicy;
 
-/// Make a running process, or everything in a cgroup, yield
+/// Make a running process, or everything in a unit, a container or a cgroup, yield
 #[derive(Debug, Args)]
 #[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
-#[command(group(ArgGroup::new("what").required(true).args(["pid", "cgroup"])))]
+#[command(group(ArgGroup::new("what").required(true).args(ARGUMENTS)))]
 pub struct Attach {
     #[command(flatten)]
     chosen: Chosen,
@@ -37,10 +36,11 @@ pub struct Attach {
 }
 
 const LONG_ABOUT: &str = "\
-Make a running process, or everything in a cgroup, yield.
+Make a running process, or everything in a unit, a container or a cgroup, yield.
 
 Acts on the connections that exist and on those to come, also in other network namespaces: of \
-the process and its descendants, or of every process in the cgroup and in those below it. \
+the process and its descendants, or of every process in the cgroup and in those below it (the \
+unit's, the container's). \
 Returns when the policy is active. A process in the background keeps it active until the \
 process, or the cgroup, has gone, or until `ebb detach`.
 
@@ -53,6 +53,8 @@ Examples:
   sudo ebb attach --pid $(pidof -s rsync)
   sudo ebb attach --pid 4242 --policy vulture
   sudo ebb attach --pid 4242 --upload-policy ledbat
+  sudo ebb attach --unit backup
+  sudo ebb attach --container registry-mirror
   sudo ebb attach --cgroup /sys/fs/cgroup/system.slice/backup.service
   sudo ebb status";
 
@@ -73,13 +75,7 @@ impl Attach {
                 self.policies(self.upload_policy.as_ref())
             ));
         }
-        let duty = match &self.chosen {
-            Chosen { pid: Some(pid), .. } => Duty::Process(*pid),
-            Chosen {
-                cgroup: Some(path), ..
-            } => Duty::Cgroup(Cgroup::at(path)?),
-            _ => bail!("name what to attach to: --pid PID or --cgroup PATH"),
-        };
+        let duty = self.chosen.duty()?;
         let upload = self.upload_policy.clone().unwrap_or_default();
         let policies = Policies {
             download: self.policy.clone(),

@@ -10,12 +10,12 @@ use ebb_kernel::cgroup::Cgroup;
 use crate::commands::run::require_root;
 use crate::output;
 use crate::runtime::{Record, Request, Runtime};
-use crate::target::Chosen;
+use crate::target::{ARGUMENTS, Chosen};
 
 /// Let a process or a cgroup have its full share again
 #[derive(Debug, Args)]
 #[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
-#[command(group(ArgGroup::new("what").required(true).args(["pid", "cgroup", "all"])))]
+#[command(group(ArgGroup::new("what").required(true).args(ARGUMENTS).arg("all")))]
 pub struct Detach {
     #[command(flatten)]
     chosen: Chosen,
@@ -53,8 +53,8 @@ impl Detach {
             return detach(&runtime, &record);
         }
         // A policy whose keeper left no trace here, of another runtime directory perhaps.
-        if let Some(path) = &self.chosen.cgroup
-            && ebb_kernel::detach_all(&Cgroup::at(path)?)? > 0
+        if let Some(cgroup) = self.chosen.cgroup()?
+            && ebb_kernel::detach_all(&cgroup)? > 0
         {
             return output::print(&format!("{}: detached\n", self.chosen));
         }
