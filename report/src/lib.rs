@@ -7,6 +7,7 @@
 //! - [`capture`]: packets as a pcapng file;
 //! - [`demo`]: the demo's table and figure;
 //! - [`outcome`]: tables and figure of a scenario;
+//! - [`pages`]: what papers report beside what we get, as HTML;
 //! - [`units`]: numbers with their units, written the same everywhere.
 
 pub mod capture;
@@ -14,6 +15,7 @@ pub mod demo;
 pub mod figure;
 pub mod image;
 pub mod outcome;
+pub mod pages;
 pub mod table;
 pub mod units;
 

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use ebb_experiments::{Catalogue, Comparison, Engine, Experiment, Influence, Plan, Ran, RunStore};
+use ebb_report::pages::{self, Entry};
 
 use super::run::require_root;
 use super::sim::run_all;
@@ -49,6 +50,10 @@ pub struct Reproduce {
     /// Runs in the lab at the same time, each on a link of its own
     #[arg(long, value_name = "NUMBER", default_value = "8")]
     parallel: NonZeroUsize,
+
+    /// Write pages that show it all in a browser to this directory, without a network
+    #[arg(long, value_name = "DIR", conflicts_with = "list")]
+    html: Option<PathBuf>,
 
     /// Directory for results, ID.json, ID.csv and ID.parquet, and for finished runs
     #[arg(short, long, value_name = "DIR", default_value = "ebb-reproduced")]
@@ -94,6 +99,7 @@ Examples:
   ebb reproduce vulture --quick              a paper, with fewer runs
   ebb reproduce tcp-lp/fig-11 --assumptions  how what was assumed matters
   sudo ebb reproduce vulture/fig-17 --quick --engine lab
+  ebb reproduce --stored --html pages        what came out last, for a browser
   ebb reproduce --json | jq '.[].cells[]'
 
 Exit status: 0 whatever the verdicts are; 1 when an experiment is wrong or Ebb failed; 2 wrong \
@@ -108,11 +114,13 @@ impl Reproduce {
             return self.print_list(&experiments);
         }
         if self.stored {
-            return self.print_stored(&experiments);
+            self.print_stored(&experiments)?;
+            return self.write_pages(&experiments);
         }
         let store = RunStore::open(&self.out, self.fresh)?;
         if self.assumptions {
-            return self.sweep_assumptions(&experiments, &store);
+            self.sweep_assumptions(&experiments, &store)?;
+            return self.write_pages(&experiments);
         }
         let mut comparisons = Vec::new();
         for experiment in &experiments {
@@ -125,7 +133,32 @@ impl Reproduce {
             }
             comparisons.push(comparison);
         }
-        self.print_end(&comparisons)
+        self.print_end(&comparisons)?;
+        self.write_pages(&experiments)
+    }
+
+    /// Pages of these experiments, with all that is stored of them.
+    fn write_pages(&self, experiments: &[Experiment]) -> Result<()> {
+        let Some(folder) = &self.html else {
+            return Ok(());
+        };
+        let mut entries = Vec::new();
+        for experiment in experiments {
+            let mut comparisons = Vec::new();
+            for engine in &experiment.engines {
+                comparisons.extend(Comparison::stored(&self.out, &experiment.id, *engine)?);
+            }
+            entries.push(Entry {
+                experiment,
+                comparisons,
+                influences: Influence::stored(&self.out, &experiment.id)?,
+            });
+        }
+        let index = pages::write(&entries, folder)?;
+        match self.json {
+            true => Ok(()),
+            false => output::print(&format!("Pages: {}\n", index.display())),
+        }
     }
 
     /// Those that the engine runs.

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The page of an experiment: values, pictures, assumptions, and how to run it.
+use std::fmt::Write;
+
+use ebb_experiments::{Cell, Comparison, Engine, Experiment, Influence, Unit, Verdict, number};
+
+use super::{Entry, chart, counts, escape, runs, verdict};
+use crate::Error;
+
+pub(super) fn page(entry: &Entry<'_>) -> Result<String, Error> {
+    let experiment = entry.experiment;
+    let mut body = format!(
+        "<p><a href=\"../index.html\">All experiments</a></p>\n<h1>{}: {}</h1>\n<p>{}</p>\n",
+        escape(&experiment.id),
+        escape(&experiment.title),
+        escape(experiment.did.trim())
+    );
+    if entry.comparisons.is_empty() {
+        body.push_str("<p><strong>Not run yet.</strong></p>\n");
+    }
+    for comparison in &entry.comparisons {
+        results(&mut body, comparison);
+    }
+    assumptions(&mut body, experiment, &entry.influences);
+    commands(&mut body, experiment);
+    files(&mut body, experiment)?;
+    let title = format!("{}: {}", experiment.id, experiment.title);
+    Ok(super::page(&title, &body))
+}
+
+fn results(body: &mut String, comparison: &Comparison) {
+    let engine = match comparison.engine {
+        Engine::Sim => "In the simulator",
+        Engine::Lab => "With real kernel TCP",
+        Engine::Analytic => "By a formula",
+    };
+    let _ = write!(
+        body,
+        "<h2>{engine}</h2>\n<p>{} <span class=\"faint\">({}; Ebb {})</span></p>\n",
+        counts(comparison.counts()),
+        runs(comparison),
+        escape(&comparison.version)
+    );
+    if let Some(apart) = comparison.goodput_apart {
+        let _ = write!(
+            body,
+            "<p>Of all goodput {:.1} % is elsewhere than in the simulator in the same scenario.</p>\n",
+            apart * 100.0
+        );
+    }
+    if comparison.disturbed_runs > 0 {
+        let _ = write!(
+            body,
+            "<p><strong>{} runs were disturbed by the machine, also when repeated: do not believe \
+             them.</strong></p>\n",
+            comparison.disturbed_runs
+        );
+    }
+    for picture in &comparison.pictures {
+        body.push_str(&chart::picture(picture));
+    }
+    if comparison.pictures.is_empty() {
+        for unit in units(&comparison.cells) {
+            body.push_str(&chart::cells(&comparison.cells, unit));
+        }
+    }
+    table(body, comparison);
+    reasons(body, &comparison.cells);
+}
+
+fn units(cells: &[Cell]) -> Vec<Unit> {
+    let mut units = Vec::new();
+    for cell in cells {
+        if !units.contains(&cell.unit) {
+            units.push(cell.unit);
+        }
+    }
+    units
+}
+
+fn table(body: &mut String, comparison: &Comparison) {
+    let is_lab = comparison.engine == Engine::Lab;
+    let lab_heads = match is_lab {
+        true => "<th class=\"n\">simulator</th><th class=\"n\">apart</th>",
+        false => "",
+    };
+    let _ = write!(
+        body,
+        "<table class=\"cells\"><thead><tr><th>what</th><th>case</th><th class=\"n\">paper</th>\
+         <th class=\"n\">ours</th><th class=\"n\">± (95 %)</th>{lab_heads}<th>verdict</th></tr>\
+         </thead><tbody>\n"
+    );
+    for cell in &comparison.cells {
+        let with_unit = |text: String| match cell.unit.symbol() {
+            "" => text,
+            symbol => format!("{text} {symbol}"),
+        };
+        let ours = cell.ours.map(|ours| with_unit(cell.number(ours)));
+        let half = cell.half_width_95.map(|half| cell.number(half));
+        let _ = write!(
+            body,
+            "<tr><td>{}</td><td data-l=\"case\">{}</td><td class=\"n\" data-l=\"paper\">{}</td>\
+             <td class=\"n\" data-l=\"ours\">{}</td><td class=\"n\" data-l=\"± (95 %)\">{}</td>",
+            escape(&cell.row),
+            escape(&cell.case),
+            escape(&with_unit(format!("{}{}", cell.bound.sign(), cell.paper))),
+            escape(&ours.unwrap_or("none".into())),
+            escape(&half.unwrap_or_default()),
+        );
+        if is_lab {
+            let simulated = cell.simulated.map(|value| with_unit(cell.number(value)));
+            let apart = cell.apart().map(|part| format!("{:+.1} %", part * 100.0));
+            let _ = write!(
+                body,
+                "<td class=\"n\" data-l=\"simulator\">{}</td><td class=\"n\" data-l=\"apart\">{}</td>",
+                escape(&simulated.unwrap_or("none".into())),
+                apart.unwrap_or_default()
+            );
+        }
+        let _ = writeln!(
+            body,
+            "<td data-l=\"verdict\">{}</td></tr>",
+            verdict(cell.verdict)
+        );
+    }
+    body.push_str("</tbody></table>\n");
+}
+
+/// Why rows differ, each once.
+fn reasons(body: &mut String, cells: &[Cell]) {
+    let mut items = String::new();
+    let mut told: Vec<&str> = Vec::new();
+    for cell in cells {
+        let is_silent = cell.verdict == Verdict::Green
+            || cell.verdict == Verdict::Yellow && cell.why.is_none()
+            || told.contains(&cell.row.as_str());
+        if !is_silent {
+            let why = cell.why.as_deref().unwrap_or("not looked for yet");
+            let _ = writeln!(
+                items,
+                "<li><strong>{}</strong>: {}</li>",
+                escape(&cell.row),
+                escape(why)
+            );
+            told.push(&cell.row);
+        }
+    }
+    if !items.is_empty() {
+        let _ = write!(body, "<h3>Why ours differs</h3>\n<ul>\n{items}</ul>\n");
+    }
+}
+
+fn assumptions(body: &mut String, experiment: &Experiment, influences: &[Influence]) {
+    if experiment.assumed.is_empty() && influences.is_empty() {
+        return;
+    }
+    body.push_str("<h2>What was assumed</h2>\n<ul>\n");
+    for assumption in &experiment.assumed {
+        let _ = writeln!(body, "<li>{}</li>", escape(assumption));
+    }
+    body.push_str("</ul>\n");
+    for influence in influences {
+        let mut heads = String::new();
+        for value in &influence.values {
+            let _ = write!(heads, "<th class=\"n\">{}</th>", escape(value));
+        }
+        let _ = write!(
+            body,
+            "<h3>How it matters: {}</h3>\n<p class=\"faint\">Columns are values of <code>{}</code>; \
+             mean of {} runs.</p>\n<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>\
+             <th>what</th><th>case</th><th class=\"n\">paper</th>{heads}</tr></thead><tbody>\n",
+            escape(&influence.assumption),
+            escape(&influence.key),
+            influence.runs
+        );
+        for line in &influence.lines {
+            let name = match line.unit.symbol() {
+                "" => line.row.clone(),
+                symbol => format!("{}, {symbol}", line.row),
+            };
+            let _ = write!(
+                body,
+                "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td>",
+                escape(&name),
+                escape(&line.case),
+                line.paper
+            );
+            for ours in &line.ours {
+                let ours = ours.map_or("none".into(), |ours| number(ours, line.paper));
+                let _ = write!(body, "<td class=\"n\">{ours}</td>");
+            }
+            body.push_str("</tr>\n");
+        }
+        body.push_str("</tbody></table></div>\n");
+    }
+}
+
+fn commands(body: &mut String, experiment: &Experiment) {
+    let id = escape(&experiment.id);
+    let _ = write!(
+        body,
+        "<h2>How to run it</h2>\n<pre tabindex=\"0\">ebb reproduce {id}\n"
+    );
+    if experiment.engines.contains(&Engine::Lab) {
+        let _ = writeln!(body, "sudo ebb reproduce {id} --engine lab");
+    }
+    if !experiment.sweeps.is_empty() {
+        let _ = writeln!(body, "ebb reproduce {id} --assumptions");
+    }
+    body.push_str("</pre>\n");
+    if experiment.cases.is_empty() {
+        return;
+    }
+    body.push_str("<details><summary>One case alone</summary>\n<pre tabindex=\"0\">");
+    for case in &experiment.cases {
+        let _ = write!(
+            body,
+            "# {}\nebb sim run {}",
+            escape(&case.name),
+            escape(&case.file.display().to_string())
+        );
+        for setting in &case.settings {
+            let _ = write!(body, " \\\n    --set '{}'", escape(setting));
+        }
+        body.push('\n');
+    }
+    body.push_str("</pre></details>\n");
+}
+
+/// The experiment's file and the scenarios that it names.
+fn files(body: &mut String, experiment: &Experiment) -> Result<(), Error> {
+    let mut paths = vec![&experiment.file];
+    for case in &experiment.cases {
+        if !paths.contains(&&case.file) {
+            paths.push(&case.file);
+        }
+    }
+    body.push_str("<h2>Files</h2>\n");
+    for path in paths {
+        let text = std::fs::read_to_string(path).map_err(|source| Error::File {
+            path: path.clone(),
+            source,
+        })?;
+        let _ = write!(
+            body,
+            "<details><summary>{}</summary>\n<pre tabindex=\"0\">{}</pre></details>\n",
+            escape(&path.display().to_string()),
+            escape(&text)
+        );
+    }
+    Ok(())
+}
