@@ -17,6 +17,7 @@ fn main() {
     let mut build = cc::Build::new();
     build
         .file("native.c")
+        .file("insight.c")
         .std("c11")
         .extra_warnings(true)
         .warnings_into_errors(true);

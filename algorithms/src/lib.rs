@@ -8,6 +8,7 @@
 mod contract;
 mod defaults;
 mod flow;
+mod insight;
 mod native;
 mod policy;
 mod registry;
@@ -16,6 +17,7 @@ mod sender_flow;
 
 pub use contract::{Ack, Segment, Start};
 pub use flow::ReceiverFlow;
+pub use insight::{Doing, Insight};
 pub use policy::{Policy, PolicyError, nearest};
 pub use registry::{LawInfo, ParamInfo, Side, law, laws, laws_of};
 pub use sender::{Phase, SenderAck, SenderEvent, SenderStart, SenderWindow};
