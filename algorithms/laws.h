@@ -11,6 +11,7 @@
 #include "ebb.h"
 #include "rate.h"
 #include "rledbat.h"
+#include "sampled.h"
 #include "vulture.h"
 
 #define EBB_RECEIVER_LAWS(X)                                                             \
@@ -22,6 +23,11 @@
 	  "rLEDBAT (after its implementations): LEDBAT++ by the advertised window")      \
 	X(4, rate, EBB_RATE_PARAMS,                                                      \
 	  "rate (BWSS, 2003): holds a flow at a rate by window and ACK delay")
+
+/* Those for hosts that see no packets, only counters; the kernel's programs lack them. */
+#define EBB_COUNTER_RECEIVER_LAWS(X)      \
+	X(5, sampled, EBB_SAMPLED_PARAMS, \
+	  "Ebb's own for the user backend: sees the kernel's counters in place of packets")
 
 /* Those whose state has ack_delay_us as well: X(number, name). */
 #define EBB_ACK_DELAY_LAWS(X) X(4, rate)

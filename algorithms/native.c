@@ -30,6 +30,7 @@
 		return ((const struct ebb_##name##_state *)state)->rwnd_bytes;                  \
 	}
 EBB_RECEIVER_LAWS(EBB_NATIVE_LAW)
+EBB_COUNTER_RECEIVER_LAWS(EBB_NATIVE_LAW)
 
 #define EBB_NATIVE_ENTRY(number, name, PARAMS, summary)            \
 	{number,                                                   \
@@ -43,7 +44,8 @@ EBB_RECEIVER_LAWS(EBB_NATIVE_LAW)
 	 name##_on_ack,                                            \
 	 name##_rwnd_bytes},
 
-const struct ebb_native_law ebb_native_laws[] = {EBB_RECEIVER_LAWS(EBB_NATIVE_ENTRY)};
+const struct ebb_native_law ebb_native_laws[] = {
+	EBB_RECEIVER_LAWS(EBB_NATIVE_ENTRY) EBB_COUNTER_RECEIVER_LAWS(EBB_NATIVE_ENTRY)};
 const u32 ebb_native_law_count = sizeof(ebb_native_laws) / sizeof(ebb_native_laws[0]);
 
 #define EBB_NATIVE_ACK_DELAY(number, name) \
@@ -79,6 +81,7 @@ u32 ebb_native_ack_delay_us(u32 number, const void *state)
 	EBB_NATIVE_SENDER_HOOK(law, on_undo, ebb_sender_event)                               \
 	EBB_NATIVE_SENDER_HOOK(law, on_idle, ebb_sender_event)
 EBB_SENDER_LAWS(EBB_NATIVE_SENDER_LAW)
+EBB_COUNTER_SENDER_LAWS(EBB_NATIVE_SENDER_LAW)
 
 #define EBB_NATIVE_SENDER_ENTRY(number, law, name, PARAMS, flags, summary) \
 	{number,                                                           \
@@ -96,7 +99,7 @@ EBB_SENDER_LAWS(EBB_NATIVE_SENDER_LAW)
 	 law##_on_idle},
 
 const struct ebb_native_sender_law ebb_native_sender_laws[] = {
-	EBB_SENDER_LAWS(EBB_NATIVE_SENDER_ENTRY)};
+	EBB_SENDER_LAWS(EBB_NATIVE_SENDER_ENTRY) EBB_COUNTER_SENDER_LAWS(EBB_NATIVE_SENDER_ENTRY)};
 const u32 ebb_native_sender_law_count =
 	sizeof(ebb_native_sender_laws) / sizeof(ebb_native_sender_laws[0]);
 

@@ -16,6 +16,7 @@
 #include "cubic_plus.h"
 #include "ledbat.h"
 #include "ledbat_pp.h"
+#include "paced.h"
 #include "reno.h"
 #include "reno_plus.h"
 #include "tcp_lp.h"
@@ -43,5 +44,10 @@
 	  "LEDBAT (RFC 6817): steers its own queueing delay to a target")             \
 	X(110, ledbat_pp, "ledbat++", EBB_LEDBAT_PP_PARAMS, 0,                        \
 	  "LEDBAT++ (after its implementations): 60 ms, and slowdowns to see the empty path")
+
+/* Those for hosts that see no acknowledgements, only counters, and set a pace alone. */
+#define EBB_COUNTER_SENDER_LAWS(X)                  \
+	X(111, paced, "paced", EBB_PACED_PARAMS, 0, \
+	  "Ebb's own for the user backend: sees the kernel's counters, sets the pace")
 
 #endif /* EBB_SENDER_LAWS_H */

@@ -8,7 +8,6 @@
 mod contract;
 mod defaults;
 mod flow;
-mod insight;
 mod native;
 mod policy;
 mod registry;
@@ -17,9 +16,8 @@ mod sender_flow;
 
 pub use contract::{Ack, Segment, Start};
 pub use flow::ReceiverFlow;
-pub use insight::{Doing, Insight};
 pub use policy::{Policy, PolicyError, nearest};
-pub use registry::{LawInfo, ParamInfo, Side, law, laws, laws_of};
+pub use registry::{LawInfo, ParamInfo, Side, counter_laws, law, laws, laws_of};
 pub use sender::{Phase, SenderAck, SenderEvent, SenderStart, SenderWindow};
 pub use sender_flow::SenderFlow;
 

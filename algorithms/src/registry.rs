@@ -59,6 +59,11 @@ impl LawInfo {
         self.has_sender_flag(1)
     }
 
+    /// The law judges what the kernel counts, not packets: it is for the user backend.
+    pub fn is_for_counters(&self) -> bool {
+        COUNTER_LAWS.contains(&self.name)
+    }
+
     /// The law reads congestion marks: its connections negotiate ECN.
     pub fn needs_ecn(&self) -> bool {
         self.has_sender_flag(2)
@@ -88,13 +93,29 @@ pub struct ParamInfo {
     pub max: u32,
 }
 
-/// All laws, those of the receiving end first; the first one is the default.
+/// The laws that judge packets, those of the receiving end first; the first one is the default.
 pub fn laws() -> &'static [LawInfo] {
+    let all = all_laws();
+    &all[..all.len() - COUNTER_LAWS.len()]
+}
+
+/// The laws of the user backend, which judge counters: of the receiving end, of the sending end.
+pub fn counter_laws() -> &'static [LawInfo] {
+    let all = all_laws();
+    &all[all.len() - COUNTER_LAWS.len()..]
+}
+
+/// They are no part of the kernel's programs.
+const COUNTER_LAWS: [&str; 2] = ["sampled", "paced"];
+
+fn all_laws() -> &'static [LawInfo] {
     static LAWS: OnceLock<Vec<LawInfo>> = OnceLock::new();
     LAWS.get_or_init(|| {
         let receivers = native_laws().iter().map(describe);
         let senders = native_sender_laws().iter().map(describe_sender);
-        receivers.chain(senders).collect()
+        let mut laws: Vec<_> = receivers.chain(senders).collect();
+        laws.sort_by_key(LawInfo::is_for_counters);
+        laws
     })
 }
 
@@ -105,7 +126,7 @@ pub fn laws_of(side: Side) -> impl Iterator<Item = &'static LawInfo> {
 
 /// The law of a name.
 pub fn law(name: &str) -> Option<&'static LawInfo> {
-    laws().iter().find(|law| law.name == name)
+    all_laws().iter().find(|law| law.name == name)
 }
 
 fn describe(native: &'static NativeLaw) -> LawInfo {

@@ -118,6 +118,10 @@ impl Attachment {
     /// [`Error::NoProcess`]; [`Error::InnerPidNamespace`]; [`Error::NotPermitted`];
     /// [`Error::MissingFeature`] and [`Error::Load`] if the kernel cannot do it.
     pub fn attach(cgroup: &Cgroup, policy: &Policy, options: AttachOptions) -> Result<Self> {
+        if policy.law().is_for_counters() {
+            let law = policy.law().name;
+            return Err(Error::NotForKernel { law });
+        }
         crate::features::require()?;
         let is_marked_only = matches!(options.selection, Selection::Processes(_));
         if is_marked_only && !processes::is_first_pid_namespace() {

@@ -68,6 +68,12 @@ pub enum Error {
          attach to their whole cgroup, or from the machine itself"
     )]
     InnerPidNamespace,
+    /// The law is for a host that sees no packets.
+    #[error("the law '{law}' is for the user backend alone: ebb run --backend user")]
+    NotForKernel {
+        /// The law.
+        law: &'static str,
+    },
     /// A living Ebb acts on the same connections already.
     #[error(
         "cgroup {cgroup} is under law '{law}' already, by process {owner_pid}; \
