@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One connection: what is seen of it, what its laws are told, what is set.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use ebb_algorithms::{Policy, ReceiverFlow, Segment, Start};
+
+use crate::info::TcpInfo;
+use crate::socket::{CopiedSocket, NO_CLAMP_BYTES};
+use crate::timing::until_next_look;
+use crate::upload::Upload;
+
+/// Nothing is known of the path yet: look soon.
+const UNKNOWN_RTT_US: u32 = 100_000;
+/// A segment's payload on nearly every path, until it is known.
+const USUAL_MSS_BYTES: u32 = 1_448;
+
+/// What a look led to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// Payload that has arrived since the last.
+    pub(crate) received_bytes: u64,
+    /// Payload that was acknowledged since the last.
+    pub(crate) sent_bytes: u64,
+    /// Limits that were set.
+    pub(crate) settings: u64,
+    /// Nothing can move any more.
+    pub(crate) has_ended: bool,
+}
+
+/// A connection under laws.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) cookie: u64,
+    download: Option<ReceiverFlow>,
+    upload: Option<Upload>,
+    last: TcpInfo,
+    clamp_bytes: u32,
+    idle_looks: u32,
+    pub(crate) due: Instant,
+}
+
+impl Connection {
+    /// Takes a connection over as it is now.
+    pub(crate) fn new(
+        cookie: u64,
+        info: TcpInfo,
+        policies: (Option<&Policy>, Option<&Policy>),
+        now: (Instant, u64),
+    ) -> Self {
+        let (download, upload) = policies;
+        let start = Start {
+            now_us: now.1,
+            mss_bytes: mss_bytes(&info),
+            rcv_nxt: info.bytes_received as u32,
+            has_timestamps: u32::from(info.has_timestamps()),
+            tsval: 0,
+        };
+        Self {
+            cookie,
+            download: download.map(|policy| ReceiverFlow::new(policy.clone(), &start)),
+            upload: upload.map(|policy| Upload::new(policy.clone(), &info, now.1)),
+            last: info,
+            clamp_bytes: NO_CLAMP_BYTES,
+            idle_looks: 0,
+            due: now.0,
+        }
+    }
+
+    /// Whether it moved lately.
+    pub(crate) fn is_moving(&self) -> bool {
+        self.idle_looks < 4
+    }
+
+    /// Looks at it, asks the laws, sets what they want.
+    ///
+    /// *Errors:* the copy is no TCP socket.
+    pub(crate) fn look(
+        &mut self,
+        socket: &CopiedSocket,
+        now: (Instant, u64),
+        moving: usize,
+    ) -> io::Result<Look> {
+        let info = socket.info()?;
+        let mut look = Look {
+            received_bytes: info.bytes_received.saturating_sub(self.last.bytes_received),
+            sent_bytes: info.bytes_acked.saturating_sub(self.last.bytes_acked),
+            settings: 0,
+            has_ended: !info.receives() && !info.sends(),
+        };
+        if info.receives() {
+            look.settings += self.govern_download(socket, &info, now.1)?;
+        }
+        if info.sends()
+            && let Some(upload) = &mut self.upload
+        {
+            look.settings += upload.look(socket, &self.last, &info, now.1)?;
+        }
+        let has_moved = look.received_bytes > 0 || look.sent_bytes > 0;
+        self.idle_looks = if has_moved {
+            0
+        } else {
+            self.idle_looks.saturating_add(1)
+        };
+        self.due = now.0 + self.until_next(&info, moving);
+        self.last = info;
+        Ok(look)
+    }
+
+    fn until_next(&self, info: &TcpInfo, moving: usize) -> Duration {
+        let rtt_us = match (info.rcv_rtt_us, info.rtt_us) {
+            (0, 0) => UNKNOWN_RTT_US,
+            (0, rtt_us) | (rtt_us, 0) => rtt_us,
+            (rcv_rtt_us, rtt_us) => rcv_rtt_us.min(rtt_us),
+        };
+        until_next_look(rtt_us, moving, self.idle_looks)
+    }
+
+    fn govern_download(
+        &mut self,
+        socket: &CopiedSocket,
+        info: &TcpInfo,
+        now_us: u64,
+    ) -> io::Result<u64> {
+        let Some(flow) = &mut self.download else {
+            return Ok(0);
+        };
+        if let Some(segment) = arrived(&self.last, info, now_us) {
+            flow.on_segment(&segment);
+        }
+        // The kernel raises the clamp by itself as a transfer becomes faster.
+        let is_raised = info.rcv_ssthresh > self.clamp_bytes;
+        let clamp_bytes = flow.window_bytes().clamp(1, NO_CLAMP_BYTES);
+        if clamp_bytes == self.clamp_bytes && !is_raised {
+            return Ok(0);
+        }
+        self.clamp_bytes = clamp_bytes;
+        socket.set_window_clamp(clamp_bytes)?;
+        Ok(1)
+    }
+
+    /// Lifts every limit.
+    ///
+    /// *Errors:* the copy is no TCP socket.
+    pub(crate) fn release(&mut self, socket: &CopiedSocket) -> io::Result<()> {
+        if self.clamp_bytes != NO_CLAMP_BYTES {
+            self.clamp_bytes = NO_CLAMP_BYTES;
+            socket.set_window_clamp(NO_CLAMP_BYTES)?;
+        }
+        self.upload
+            .as_mut()
+            .map_or(Ok(()), |upload| upload.release(socket))
+    }
+}
+
+fn mss_bytes(info: &TcpInfo) -> u32 {
+    // Before the first segments the kernel has a guess of 536, or what the peer announced.
+    if info.data_segs_in == 0 {
+        return info.advmss.clamp(536, USUAL_MSS_BYTES.max(info.snd_mss));
+    }
+    info.rcv_mss.max(64)
+}
+
+/// What arrived between two looks, as one aggregate of segments; none: nothing did.
+///
+/// Without holes the bytes are those that came in order. With holes these stand still, and
+/// what came is so many full segments, the first of them beyond a missing one.
+fn arrived(last: &TcpInfo, info: &TcpInfo, now_us: u64) -> Option<Segment> {
+    let segments = info.data_segs_in.wrapping_sub(last.data_segs_in);
+    let in_order_bytes = info.bytes_received.saturating_sub(last.bytes_received);
+    if segments == 0 && in_order_bytes == 0 {
+        return None;
+    }
+    let mss_bytes = mss_bytes(info);
+    let has_hole = info.rcv_ooopack != last.rcv_ooopack;
+    let wire_bytes = u64::from(segments.max(1)) * u64::from(mss_bytes);
+    // A hole that was filled brings at once what had come long before.
+    let payload_bytes = if has_hole || in_order_bytes > 2 * wire_bytes {
+        wire_bytes
+    } else {
+        in_order_bytes
+    };
+    let rcv_nxt = info.bytes_received as u32;
+    let payload_bytes = u32::try_from(payload_bytes).unwrap_or(u32::MAX >> 2);
+    let seq = rcv_nxt.wrapping_sub(payload_bytes);
+    // Older kernels do not tell the window (tcpi_rcv_wnd, 6.2): its bound is close.
+    let window_bytes = if info.rcv_wnd > 0 {
+        info.rcv_wnd
+    } else {
+        info.rcv_ssthresh
+    };
+    Some(Segment {
+        now_us,
+        seq,
+        payload_bytes,
+        segments: segments.max(1),
+        rcv_nxt: if has_hole {
+            seq.wrapping_sub(mss_bytes)
+        } else {
+            seq
+        },
+        right_edge_seq: rcv_nxt.wrapping_add(window_bytes),
+        mss_bytes,
+        kernel_rtt_us: if info.rcv_rtt_us > 0 {
+            info.rcv_rtt_us
+        } else {
+            info.rtt_us
+        },
+        has_timestamps: u8::from(info.has_timestamps()),
+        ..Segment::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(bytes_received: u64, data_segs_in: u32) -> TcpInfo {
+        TcpInfo {
+            state: crate::info::ESTABLISHED,
+            options: 1,
+            rcv_mss: 1_448,
+            advmss: 1_448,
+            bytes_received,
+            data_segs_in,
+            rcv_rtt_us: 101_000,
+            rcv_wnd: 28_960,
+            ..TcpInfo::default()
+        }
+    }
+
+    #[test]
+    fn bytes_in_order_are_told_as_one_aggregate() {
+        let segment = arrived(&info(14_480, 10), &info(20_272, 14), 7).unwrap();
+        assert_eq!((segment.seq, segment.payload_bytes), (14_480, 5_792));
+        assert_eq!((segment.segments, segment.rcv_nxt), (4, 14_480));
+        assert_eq!(segment.right_edge_seq, 20_272 + 28_960);
+        assert_eq!(segment.kernel_rtt_us, 101_000);
+        assert_eq!(arrived(&info(5, 1), &info(5, 1), 7), None);
+    }
+
+    #[test]
+    fn segments_beyond_a_hole_are_told_as_such() {
+        let mut now = info(14_480, 13);
+        now.rcv_ooopack = 3;
+        let segment = arrived(&info(14_480, 10), &now, 7).unwrap();
+        assert_eq!(segment.payload_bytes, 3 * 1_448);
+        // The law takes a segment that begins behind what is expected for a sign of loss.
+        assert_eq!(segment.rcv_nxt, segment.seq.wrapping_sub(1_448));
+    }
+
+    #[test]
+    fn a_hole_that_was_filled_is_no_burst() {
+        let segment = arrived(&info(14_480, 40), &info(72_400, 41), 7).unwrap();
+        assert_eq!(segment.payload_bytes, 1_448);
+    }
+}

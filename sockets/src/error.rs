@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Why something did not work, and what to do about it.
+
+use std::io;
+
+/// Answer of everything here that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What can go wrong; each message ends with what would be right.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The kernel does not let one process copy a descriptor of another.
+    #[error("sockets of the command cannot be reached: {why}; {remedy} (pidfd_getfd: {source})")]
+    CopyingRefused {
+        /// What refuses.
+        why: &'static str,
+        /// What to do.
+        remedy: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The process that is to be followed is not there.
+    #[error("process {pid}: {source}; see 'ps' for the processes that run")]
+    NoProcess {
+        /// Its number.
+        pid: u32,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A system call that always works did not.
+    #[error("{what}: {source}; 'ebb doctor' shows what this machine offers")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}

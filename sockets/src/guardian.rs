@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is done when a governor has died: it cannot lift its limits any more.
+
+use std::collections::HashSet;
+
+use crate::process::{Process, descendants_of};
+use crate::socket::{CopiedSocket, Kind, NO_CLAMP_BYTES, NO_PACE};
+
+/// Lifts the limits of every TCP connection that descendants of this process have; answers
+/// how many there were. Needs nothing that a governor knew: whatever it left is lifted.
+pub fn lift_limits_of_descendants() -> usize {
+    let mut seen = HashSet::new();
+    for pid in descendants_of(std::process::id()) {
+        let Ok(mut process) = Process::open(pid) else {
+            continue;
+        };
+        if process.look_for_sockets().is_err() {
+            continue;
+        }
+        for (descriptor, inode) in std::mem::take(&mut process.sockets) {
+            if seen.contains(&inode) {
+                continue;
+            }
+            if let Ok(socket) = CopiedSocket::from_process(process.handle(), descriptor)
+                && lift(&socket)
+            {
+                seen.insert(inode);
+            }
+        }
+    }
+    seen.len()
+}
+
+fn lift(socket: &CopiedSocket) -> bool {
+    if socket.kind() != Kind::Tcp || socket.is_loopback() {
+        return false;
+    }
+    // Before it is established a clamp would be taken for the program's own wish.
+    let is_open = socket
+        .info()
+        .is_ok_and(|info| info.receives() || info.sends());
+    // A socket that is closed meanwhile needs nothing lifted.
+    if is_open {
+        let _ = socket.set_window_clamp(NO_CLAMP_BYTES);
+        let _ = socket.set_max_pace(NO_PACE);
+        let _ = socket.set_unsent_limit(0);
+    }
+    is_open
+}

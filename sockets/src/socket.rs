@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A copy of another process's socket, held for a moment: what it is, and its options.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+use crate::copying::copy;
+use crate::info::TcpInfo;
+
+/// The largest window that TCP knows: a clamp that limits nothing.
+pub(crate) const NO_CLAMP_BYTES: u32 = 1 << 30;
+/// A pace that limits nothing.
+pub(crate) const NO_PACE: u64 = u64::MAX;
+
+const SO_NETNS_COOKIE: i32 = 71;
+
+/// What kind of socket it is, as far as a governor cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// TCP over IPv4 or IPv6.
+    Tcp,
+    /// Multipath TCP.
+    Multipath,
+    /// UDP.
+    Udp,
+    /// Anything else.
+    Other,
+}
+
+/// A copy of a socket; the connection lives as long as any copy does, so hold it briefly.
+#[derive(Debug)]
+pub struct CopiedSocket(OwnedFd);
+
+impl CopiedSocket {
+    /// Copies a descriptor of a process.
+    ///
+    /// *Errors:* the process or the descriptor has gone, or it is not to be had.
+    pub fn from_process(process: BorrowedFd<'_>, descriptor: RawFd) -> io::Result<Self> {
+        copy(process, descriptor).map(Self)
+    }
+
+    /// What kind it is.
+    pub fn kind(&self) -> Kind {
+        let domain = self.number(libc::SOL_SOCKET, libc::SO_DOMAIN).unwrap_or(-1);
+        let protocol = self.number(libc::SOL_SOCKET, libc::SO_PROTOCOL);
+        match (domain, protocol) {
+            (libc::AF_INET | libc::AF_INET6, Ok(libc::IPPROTO_TCP)) => Kind::Tcp,
+            (libc::AF_INET | libc::AF_INET6, Ok(libc::IPPROTO_MPTCP)) => Kind::Multipath,
+            (libc::AF_INET | libc::AF_INET6, Ok(libc::IPPROTO_UDP)) => Kind::Udp,
+            _ => Kind::Other,
+        }
+    }
+
+    /// What the kernel knows of the connection.
+    ///
+    /// *Errors:* it is no TCP socket.
+    pub fn info(&self) -> io::Result<TcpInfo> {
+        TcpInfo::read(self.0.as_fd())
+    }
+
+    /// A number that no other socket has had since the machine started.
+    ///
+    /// *Errors:* it is no socket.
+    pub fn cookie(&self) -> io::Result<u64> {
+        self.read(libc::SOL_SOCKET, libc::SO_COOKIE)
+    }
+
+    /// The network namespace that it lives in, as a number of the same kind.
+    ///
+    /// *Errors:* the kernel is older than 5.14.
+    pub fn namespace(&self) -> io::Result<u64> {
+        self.read(libc::SOL_SOCKET, SO_NETNS_COOKIE)
+    }
+
+    /// Own and peer's address and port, once it is connected.
+    pub fn ends(&self) -> Option<((IpAddr, u16), (IpAddr, u16))> {
+        let own = address(self.0.as_raw_fd(), libc::getsockname)?;
+        let peer = address(self.0.as_raw_fd(), libc::getpeername)?;
+        Some((own, peer))
+    }
+
+    /// Both ends are on this machine.
+    pub fn is_loopback(&self) -> bool {
+        self.ends()
+            .is_some_and(|((own, _), (peer, _))| peer.is_loopback() || own == peer)
+    }
+
+    /// The greatest window that may be advertised.
+    ///
+    /// *Errors:* it is no TCP socket.
+    pub fn window_clamp(&self) -> io::Result<u32> {
+        self.read(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP)
+    }
+
+    /// Bounds the window that may be advertised.
+    ///
+    /// *Errors:* it is no TCP socket.
+    pub fn set_window_clamp(&self, bytes: u32) -> io::Result<()> {
+        self.write(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes)
+    }
+
+    /// The greatest pace. *Units:* bytes per second; all ones: no limit.
+    ///
+    /// *Errors:* it is no socket.
+    pub fn max_pace(&self) -> io::Result<u64> {
+        self.read(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE)
+    }
+
+    /// Bounds the pace of what is sent. *Units:* bytes per second.
+    ///
+    /// *Errors:* it is no socket.
+    pub fn set_max_pace(&self, bytes_per_s: u64) -> io::Result<()> {
+        self.write(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_s)
+    }
+
+    /// How much may wait unsent; 0: the system's setting.
+    ///
+    /// *Errors:* it is no TCP socket.
+    pub fn unsent_limit(&self) -> io::Result<u32> {
+        self.read(libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT)
+    }
+
+    /// Bounds how much may wait unsent before writing has to wait.
+    ///
+    /// *Errors:* it is no TCP socket.
+    pub fn set_unsent_limit(&self, bytes: u32) -> io::Result<()> {
+        self.write(libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &bytes)
+    }
+
+    fn number(&self, level: i32, option: i32) -> io::Result<i32> {
+        self.read(level, option)
+    }
+
+    fn read<T: Copy + Default>(&self, level: i32, option: i32) -> io::Result<T> {
+        let mut value = T::default();
+        let mut length = size_of::<T>() as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` bytes into the integer.
+        let result = unsafe {
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                level,
+                option,
+                (&raw mut value).cast(),
+                &raw mut length,
+            )
+        };
+        if result == 0 {
+            Ok(value)
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+
+    fn write<T: Copy>(&self, level: i32, option: i32, value: &T) -> io::Result<()> {
+        // SAFETY: the kernel reads the integer, whose size is said.
+        let result = unsafe {
+            libc::setsockopt(
+                self.0.as_raw_fd(),
+                level,
+                option,
+                (&raw const *value).cast(),
+                size_of::<T>() as libc::socklen_t,
+            )
+        };
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+}
+
+type AddressCall =
+    unsafe extern "C" fn(i32, *mut libc::sockaddr, *mut libc::socklen_t) -> libc::c_int;
+
+fn address(socket: RawFd, call: AddressCall) -> Option<(IpAddr, u16)> {
+    let mut storage = MaybeUninit::<libc::sockaddr_storage>::zeroed();
+    let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+    // SAFETY: the storage is as long as is said, and zeroes are a valid address.
+    let storage = unsafe {
+        if call(socket, storage.as_mut_ptr().cast(), &raw mut length) != 0 {
+            return None;
+        }
+        storage.assume_init()
+    };
+    let start = &raw const storage;
+    match i32::from(storage.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the family says that it is one.
+            let inet = unsafe { start.cast::<libc::sockaddr_in>().read() };
+            let ip = std::net::Ipv4Addr::from(u32::from_be(inet.sin_addr.s_addr));
+            Some((ip.into(), u16::from_be(inet.sin_port)))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: the family says that it is one.
+            let inet = unsafe { start.cast::<libc::sockaddr_in6>().read() };
+            let ip = std::net::Ipv6Addr::from(inet.sin6_addr.s6_addr);
+            let ip = ip.to_ipv4_mapped().map_or(ip.into(), IpAddr::from);
+            Some((ip, u16::from_be(inet.sin6_port)))
+        }
+        _ => None,
+    }
+}
