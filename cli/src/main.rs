@@ -18,6 +18,7 @@ mod signals;
 mod target;
 mod uploads;
 mod user;
+mod user_run;
 
 use std::process::ExitCode;
 

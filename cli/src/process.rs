@@ -33,6 +33,8 @@ pub struct Start<'a> {
     pub account: Option<&'a Account>,
     /// The signal mask that it is to start with, if not ours.
     pub mask: Option<SigSet>,
+    /// The process group that it is to be in, if not ours.
+    pub process_group: Option<Pid>,
 }
 
 /// A command that cannot be started.
@@ -70,6 +72,9 @@ impl Start<'_> {
     fn into_command(self) -> Command {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]);
+        if let Some(group) = self.process_group {
+            command.process_group(group.as_raw());
+        }
         if let Some(account) = self.account {
             account.set_environment(&mut command);
         }
@@ -105,6 +110,16 @@ impl From<io::Error> for NotStarted {
 }
 
 impl Child {
+    /// A command that somebody else started, and that became ours when they died.
+    pub fn adopted(pid: Pid) -> Self {
+        Self { pid }
+    }
+
+    /// Its number.
+    pub fn pid(self) -> Pid {
+        self.pid
+    }
+
     /// Waits until the command has ended; answers its status as a shell would give it.
     ///
     /// Signals are passed on, but those that `is_ours` says a process of the command's own sent;

@@ -19,6 +19,7 @@ use crate::scope;
 use crate::signals::Signals;
 use crate::uploads::UploadPolicy;
 use crate::user::Account;
+use crate::user_run::{self, Outcome, UserRun, UserSummary};
 
 /// The exit status of `ebb run` when Ebb itself fails, as with `env` and `timeout`.
 pub const EBB_FAILED: u8 = 125;
@@ -27,9 +28,10 @@ pub const EBB_FAILED: u8 = 125;
 #[derive(Debug, Args)]
 #[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
 pub struct Run {
-    /// How to yield: a law, or law:key=value,… (see `ebb policies`)
-    #[arg(short, long, value_name = "POLICY", default_value_t, value_parser = Policy::receiver)]
-    policy: Policy,
+    /// How to yield: a law, or law:key=value,… (see `ebb policies`); without it `ebb`, with the
+    /// user backend `sampled`
+    #[arg(short, long, value_name = "POLICY", value_parser = Policy::receiver)]
+    policy: Option<Policy>,
 
     /// How to yield when sending: a sender law, or none: nothing that is sent is touched
     #[arg(long, value_name = "POLICY", default_value_t)]
@@ -66,9 +68,13 @@ pub struct Run {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Backend {
-    /// eBPF programs in the kernel; needs root
+    /// The kernel backend as root, else the user backend
     #[default]
+    Auto,
+    /// eBPF programs in the kernel; needs root
     Kernel,
+    /// From outside, by the sockets of one's own processes; needs no privilege
+    User,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -113,7 +119,8 @@ impl Run {
     /// Runs the command; answers its exit status.
     pub fn execute(self) -> Result<u8> {
         let account = self.user.as_deref().map(Account::find).transpose()?;
-        match self.start_keeper() {
+        match self.start() {
+            Ok(Prepared::Unprivileged) => self.run_unprivileged(account.as_ref()),
             Ok(Prepared::Yielding(line, cgroup)) => self.run(account.as_ref(), line, &cgroup),
             Ok(Prepared::Already(cause)) => {
                 tracing::info!("{cause}");
@@ -130,6 +137,67 @@ impl Run {
         }
     }
 
+    fn start(&self) -> Result<Prepared> {
+        let is_root = nix::unistd::geteuid().is_root();
+        match self.backend {
+            Backend::Kernel => self.start_keeper(),
+            Backend::Auto if is_root => self.start_keeper().or_else(|kernel| {
+                tracing::info!("the kernel backend cannot be used: {kernel:#}");
+                self.start_unprivileged()
+                    .map_err(|user| kernel.context(format!("nor can the user backend: {user:#}")))
+            }),
+            Backend::Auto | Backend::User => self.start_unprivileged(),
+        }
+    }
+
+    fn start_unprivileged(&self) -> Result<Prepared> {
+        for policy in self.policy.iter().chain(self.chosen_upload()) {
+            let name = policy.law().name;
+            anyhow::ensure!(
+                USER_LAWS.contains(&name),
+                "the law '{name}' judges every packet, which only the kernel backend sees (as \
+                 root); the user backend has the laws {}",
+                USER_LAWS.join(" and ")
+            );
+        }
+        user_run::check(&self.words)?;
+        Ok(Prepared::Unprivileged)
+    }
+
+    /// The law for what is sent, if one was asked for by name.
+    fn chosen_upload(&self) -> Option<&Policy> {
+        let is_default = self.upload_policy == UploadPolicy::default();
+        self.upload_policy.policy().filter(|_| !is_default)
+    }
+
+    fn run_unprivileged(&self, account: Option<&Account>) -> Result<u8> {
+        let [download, upload] = USER_LAWS.map(|name| name.parse::<Policy>());
+        let is_untouched = self.upload_policy == UploadPolicy::Untouched;
+        let run = UserRun {
+            words: &self.words,
+            account,
+            download: self.policy.clone().map_or(download, Ok)?,
+            upload: match self.chosen_upload() {
+                Some(policy) => Some(policy.clone()),
+                None if is_untouched => None,
+                None => Some(upload?),
+            },
+        };
+        let began = Instant::now();
+        match run.execute()? {
+            Outcome::NotStarted { status, errno } => {
+                let cause = std::io::Error::from_raw_os_error(errno);
+                Ok(self.not_started(&NotStarted { status, cause }))
+            }
+            Outcome::Ended { status, summary } => {
+                if let (true, Some(summary)) = (self.summary, summary) {
+                    complain(&describe_user(&run, &summary, began.elapsed()));
+                }
+                Ok(status)
+            }
+        }
+    }
+
     fn start_keeper(&self) -> Result<Prepared> {
         require_root("run")?;
         if !self.in_scope && scope::is_available() {
@@ -140,9 +208,8 @@ impl Run {
             .iter()
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        let Backend::Kernel = self.backend;
         let policies = Policies {
-            download: self.policy.clone(),
+            download: self.policy.clone().unwrap_or_default(),
             upload: self.upload_policy.policy().cloned(),
             needs_upload: self.upload_policy != UploadPolicy::default(),
             keeps_code_point: self.keep_code_point,
@@ -166,6 +233,7 @@ impl Run {
             cgroup_procs,
             account,
             mask,
+            process_group: None,
         };
         let child = match start.spawn() {
             Ok(child) => child,
@@ -198,6 +266,7 @@ impl Run {
             cgroup_procs: None,
             account,
             mask: None,
+            process_group: None,
         };
         Ok(self.not_started(&start.exec()))
     }
@@ -230,7 +299,11 @@ impl Run {
 enum Prepared {
     Yielding(StarterEnd, Cgroup),
     Already(String),
+    Unprivileged,
 }
+
+/// The laws of the user backend: for what arrives, for what is sent.
+const USER_LAWS: [&str; 2] = ["sampled", "paced"];
 
 /// Says what to do before the first system call fails for want of it.
 pub fn require_root(command: &str) -> Result<()> {
@@ -247,6 +320,46 @@ pub fn require_root(command: &str) -> Result<()> {
 
 fn path_to_cgroup(path: &Path) -> Result<Cgroup> {
     Cgroup::at(path).with_context(|| format!("cgroup {}", path.display()))
+}
+
+fn describe_user(run: &UserRun<'_>, summary: &UserSummary, elapsed: Duration) -> String {
+    let counters = &summary.counters;
+    let megabits_per_s =
+        counters.received_bytes as f64 * 8.0 / 1e6 / elapsed.as_secs_f64().max(1e-3);
+    let mut text = format!(
+        "{:.1} MB arrived in {:.1} s ({megabits_per_s:.2} Mbit/s) over {} connection{}, \
+         policy {}",
+        counters.received_bytes as f64 / 1e6,
+        elapsed.as_secs_f64(),
+        counters.connections,
+        output::plural(counters.connections),
+        run.download,
+    );
+    if let Some(upload) = &run.upload {
+        let megabytes = counters.sent_bytes as f64 / 1e6;
+        text += &format!("; {megabytes:.1} MB sent, policy {upload}");
+    }
+    let alone = [
+        (counters.loopback, "within this machine"),
+        (counters.multipath, "over multipath TCP"),
+    ];
+    for (count, what) in alone.into_iter().filter(|(count, _)| *count > 0) {
+        text += &format!("; {count} {what} left alone");
+    }
+    if counters.udp > 0 {
+        let ending = output::plural(counters.udp);
+        text += &format!("; {} UDP socket{ending} not controlled", counters.udp);
+    }
+    if !counters.out_of_reach.is_empty() {
+        text += &format!("; out of reach: {}", counters.out_of_reach.join(", "));
+    }
+    if summary.processes_left > 0 {
+        text += &format!(
+            "; {} of its processes live on and keep yielding",
+            summary.processes_left
+        );
+    }
+    text + "; user backend"
 }
 
 fn describe(summary: &Summary, elapsed: Duration) -> String {
@@ -282,5 +395,5 @@ fn describe(summary: &Summary, elapsed: Duration) -> String {
             summary.processes_left
         );
     }
-    text
+    text + "; kernel backend"
 }

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb run` with the user backend: three processes, of which any two may be killed.
+//!
+//! ```text
+//! ebb run ── ebb-guardian ── ebb-governor ── the command and all its descendants
+//! ```
+//! The governor starts the command and looks after its sockets. It is an ancestor of whatever
+//! the command starts (a subreaper: daemons stay its descendants), because the kernel may let
+//! ancestors alone copy descriptors. The guardian does nothing until the governor dies or
+//! falls silent; then it lifts the limits and waits for the command in its place. `ebb run`
+//! itself has the terminal and the signals, as with the kernel backend. The command is in its
+//! process group.
+
+mod governor;
+mod guardian;
+mod words;
+
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use ebb_algorithms::Policy;
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
+
+use crate::output::complain;
+use crate::signals::{self, Arrived, Signals};
+use crate::user::Account;
+
+pub use words::UserSummary;
+use words::{Listener, Word};
+
+/// A command for the user backend.
+#[derive(Debug)]
+pub struct UserRun<'a> {
+    /// Program and arguments.
+    pub words: &'a [OsString],
+    /// Whom it is to run as, if not as we do.
+    pub account: Option<&'a Account>,
+    /// The law for what arrives.
+    pub download: Policy,
+    /// The law for what is sent, if it is to yield.
+    pub upload: Option<Policy>,
+}
+
+/// What became of a command.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It ran; the summary is missing if the policy ended before it did.
+    Ended {
+        /// As a shell would give it.
+        status: u8,
+        /// What came of it.
+        summary: Option<UserSummary>,
+    },
+    /// It could not be started.
+    NotStarted {
+        /// The exit status that shells give to this.
+        status: u8,
+        /// What the system said.
+        errno: i32,
+    },
+}
+
+/// Says why the user backend cannot act on a command, before it is started.
+pub fn check(words: &[OsString]) -> Result<()> {
+    if let Some(file) = ebb_sockets::changes_privileges(&words[0]) {
+        bail!(
+            "{} runs with other privileges than yours (setuid, setgid or capabilities), so that \
+             its connections are out of reach without root: put 'sudo' in front of ebb, or run \
+             a program without them",
+            file.display()
+        );
+    }
+    Ok(ebb_sockets::probe()?)
+}
+
+impl UserRun<'_> {
+    /// Runs the command. Call it while there is a single thread.
+    pub fn execute(&self) -> Result<Outcome> {
+        let signals = Signals::receive()?;
+        let (listener, speaker) = words::lay()?;
+        // Should both others be killed, the command becomes ours.
+        nix::sys::prctl::set_child_subreaper(true).context("PR_SET_CHILD_SUBREAPER")?;
+        let group = nix::unistd::getpgrp();
+        // SAFETY: there is a single thread.
+        let guardian = match unsafe { nix::unistd::fork() }.context("fork")? {
+            nix::unistd::ForkResult::Parent { child } => child,
+            nix::unistd::ForkResult::Child => {
+                drop(listener);
+                let mask = signals.original_mask();
+                drop(signals);
+                std::process::exit(guardian::live(self, &speaker, group, mask));
+            }
+        };
+        drop(speaker);
+        Front {
+            listener,
+            signals,
+            guardian,
+            command: None,
+        }
+        .attend()
+    }
+}
+
+/// What is left of `ebb run` while the command runs.
+struct Front {
+    listener: Listener,
+    signals: Signals,
+    guardian: Pid,
+    command: Option<Pid>,
+}
+
+/// The guardian reaps the command if the governor cannot; it is given this long.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+impl Front {
+    fn attend(mut self) -> Result<Outcome> {
+        loop {
+            while let Some(arrived) = self.signals.next()? {
+                self.pass_on(arrived);
+            }
+            loop {
+                match self.listener.next()? {
+                    words::Heard::Nothing => break,
+                    words::Heard::Gone => return self.wait_alone(),
+                    words::Heard::Word(word) => {
+                        if let Some(outcome) = self.hear(word)? {
+                            return Ok(outcome);
+                        }
+                    }
+                }
+            }
+            signals::wait_readable(&[self.signals.as_fd(), self.listener.as_fd()], None)?;
+        }
+    }
+
+    fn hear(&mut self, word: Word) -> Result<Option<Outcome>> {
+        match word {
+            Word::Started { pid } => self.command = Some(Pid::from_raw(pid)),
+            Word::NotStarted { status, errno } => {
+                return Ok(Some(Outcome::NotStarted { status, errno }));
+            }
+            Word::Failed { cause } => bail!(cause),
+            Word::Notice { text } => complain(&text),
+            Word::Stopped { signal } => signals::stop_like(Signal::try_from(signal)?)?,
+            Word::Ended { status, summary } => {
+                self.listener.say_done();
+                return Ok(Some(Outcome::Ended { status, summary }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn pass_on(&self, arrived: Arrived) {
+        let guardian = self.guardian.as_raw().cast_unsigned();
+        let is_ours = |pid: Pid| {
+            ebb_sockets::descendants_of(guardian).contains(&pid.as_raw().cast_unsigned())
+        };
+        if let Some(command) = self.command
+            && arrived.is_to_be_passed_on(is_ours)
+        {
+            // It may have ended just now; its status tells that in a moment.
+            let _ = signal::kill(command, arrived.signal);
+        }
+    }
+
+    /// Both others were killed: the command is our child now.
+    fn wait_alone(self) -> Result<Outcome> {
+        ebb_sockets::lift_limits_of_descendants();
+        let Some(command) = self.command else {
+            bail!("the governor died before it had started the command");
+        };
+        complain("the policy ended before the command did: ebb's other processes were killed");
+        let child = crate::process::Child::adopted(command);
+        let within = std::time::Instant::now() + PATIENCE;
+        loop {
+            match child.wait(&self.signals, |_| false) {
+                Ok(status) => {
+                    return Ok(Outcome::Ended {
+                        status,
+                        summary: None,
+                    });
+                }
+                // It is handed over a moment after the others' end.
+                Err(_) if std::time::Instant::now() < within => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
