@@ -26,6 +26,7 @@ demo: build ## a download steps aside: everything emulated on this machine, 90 s
 	$(AS_ROOT) $(EBB) demo
 
 test: setup ## lints and every test (those that need root are skipped unless you are)
+	-@EBB_PACKAGES_FILE=scripts/packages-test.txt scripts/setup
 	@scripts/lint
 	@scripts/test
 

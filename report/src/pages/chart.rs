@@ -11,7 +11,7 @@ use super::scale::{Scale, label};
 const WIDTH: f64 = 400.0;
 const HEIGHT: f64 = 280.0;
 const LEFT: f64 = 46.0;
-const RIGHT: f64 = 10.0;
+const RIGHT: f64 = 16.0;
 const TOP: f64 = 10.0;
 /// Below the frame: values and the name of the axis.
 const BOTTOM: f64 = 40.0;
@@ -205,7 +205,7 @@ fn mark(number: usize, x: f64, y: f64, paper: &str) -> String {
         }
         1 => format!("M{:.1} {:.1}h7v7h-7z", x - 3.5, y - 3.5),
         2 => format!("M{x:.1} {:.1}l4.5 8h-9z", y - 5.0),
-        3 => format!("M{x:.1} {:.1}l5 5l-5 5l-5-5z", y - 5.0),
+        3 => format!("M{x:.1} {:.1}l6.5 6.5l-6.5 6.5l-6.5-6.5z", y - 6.5),
         _ => format!("M{:.1} {:.1}l8 8m0-8l-8 8", x - 4.0, y - 4.0),
     };
     format!("<path class=\"m{paper}\" d=\"{path}\"/>")
@@ -390,7 +390,7 @@ pub(super) fn cells(all: &[Cell], unit: Unit) -> String {
     let is_log = most > 100.0 * least && values.iter().all(|value| *value > 0.0);
     let scale = Scale::new(&values, None, None, is_log);
     let height = TOP + STRIP * cells.len() as f64 + 20.0;
-    let place = |value: f64| 10.0 + scale.place(value) * (WIDTH - 20.0);
+    let place = |value: f64| 16.0 + scale.place(value) * (WIDTH - 32.0);
     let mut svg = open(height, "the paper's values and ours on one axis");
     for tick in scale.ticks() {
         let _ = write!(

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The pages of experiments, in a real browser: wide and narrow, dark and light.
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ebb_experiments::{Engine, Experiment, Plan, Ran};
+use ebb_report::pages::{self, Entry};
+use ebb_scenario::{Results, Scenario};
+use ebb_simulator::Options;
+
+const SCENARIO: &str = "\
+duration = \"4s\"
+[bottleneck]
+rate = \"5mbit\"
+rtt = \"20ms\"
+queue = 20
+[[flow]]
+name = \"mine\"
+start_spread = \"100ms\"
+";
+
+const EXPERIMENT: &str = "\
+title = \"a <title> that is \\\"quoted\\\" & longer than a telephone is wide, on purpose\"
+did = \"nothing: it is a test\"
+assumed = [\"a_word_without_any_place_to_break_it_that_is_as_long_as_two_lines_of_a_telephone_are\"]
+runs = 3
+scenario = \"scenario.toml\"
+
+[[case]]
+name = \"shallow\"
+
+[[case]]
+name = \"deep, with a name that fits into no column\"
+set = [\"bottleneck.queue=80\"]
+
+[[row]]
+name = \"use\"
+measure = { kind = \"utilisation\" }
+paper = { \"shallow\" = 0.97, \"deep, with a name that fits into no column\" = 0.97 }
+
+[[row]]
+name = \"queueing\"
+measure = { kind = \"queue-mean\" }
+unit = \"ms\"
+why = \"the paper's values are made up\"
+paper = { \"shallow\" = 1.0, \"deep, with a name that fits into no column\" = 2.0 }
+
+[[sweep]]
+assumption = \"the queue is deep\"
+key = \"bottleneck.queue\"
+values = [5, 10, 20, 40, 80]
+runs = 1
+
+[[plot]]
+title = \"waiting against depth\"
+x = { label = \"depth\", unit = \"packets\", log = true }
+y = { label = \"waiting\", unit = \"ms\" }
+[[plot.line]]
+name = \"CUBIC\"
+row = \"queueing\"
+x = [20, 80]
+
+[[plot]]
+form = \"bars\"
+y = { label = \"use\", to = 1 }
+[[plot.line]]
+name = \"CUBIC\"
+row = \"use\"
+
+[[plot]]
+form = \"time\"
+y = { label = \"goodput\", unit = \"Mbit/s\" }
+bin = \"100ms\"
+[[plot.line]]
+name = \"mine\"
+case = \"shallow\"
+series = \"goodput\"
+flow = \"mine\"
+paper = [[0.5, 4], [3, 5]]
+";
+
+fn simulate(scenarios: Vec<Scenario>) -> Vec<Results> {
+    let results = |scenario: Scenario| {
+        let one = |run| {
+            let options = Options {
+                run,
+                ..Options::default()
+            };
+            ebb_simulator::run(&scenario, options).unwrap()
+        };
+        Results {
+            runs: (0..scenario.runs).map(one).collect(),
+            scenario,
+        }
+    };
+    scenarios.into_iter().map(results).collect()
+}
+
+/// Pages of one experiment that was run, and of one that was not.
+fn written(folder: &Path) -> [PathBuf; 2] {
+    std::fs::write(folder.join("scenario.toml"), SCENARIO).unwrap();
+    let file = folder.join("experiment.toml");
+    std::fs::write(&file, EXPERIMENT).unwrap();
+    let experiment = Experiment::read("paper/table-1", &file).unwrap();
+    let other = Experiment::read("paper/table-2", &file).unwrap();
+    let plan = Plan {
+        engine: Engine::Sim,
+        is_quick: false,
+    };
+    let comparison = experiment.compare(&Ran {
+        plan,
+        results: &simulate(experiment.scenarios(plan)),
+        simulated: None,
+        disturbed_runs: 0,
+    });
+    let sweep = &experiment.sweeps[0];
+    let influence = sweep.influence(&experiment, &simulate(sweep.scenarios(&experiment)));
+    let entries = [
+        Entry {
+            experiment: &experiment,
+            comparisons: vec![comparison],
+            influences: vec![influence],
+        },
+        Entry {
+            experiment: &other,
+            comparisons: Vec::new(),
+            influences: Vec::new(),
+        },
+    ];
+    let pages = folder.join("pages");
+    let index = pages::write(&entries, &pages).unwrap();
+    [index, pages.join("paper/table-1.html")]
+}
+
+#[test]
+fn pages_have_values_pictures_files_and_commands_and_ask_for_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let [index, page] = written(folder.path()).map(|path| std::fs::read_to_string(path).unwrap());
+    assert!(index.contains("href=\"paper/table-1.html\"") && index.contains("not run"));
+    for part in [
+        "&lt;title&gt; that is &quot;quoted&quot; &amp; longer",
+        "the paper's values are made up",
+        "ebb reproduce paper/table-1",
+        "--set 'bottleneck.queue=80'",
+        "rtt = &quot;20ms&quot;",
+        "How it matters: the queue is deep",
+        "● 2 green",
+    ] {
+        assert!(page.contains(part), "no `{part}`");
+    }
+    // Three pictures, of which each has values of ours and of the paper.
+    assert_eq!(page.matches("<figure>").count(), 3);
+    for text in [&index, &page] {
+        for way_out in [
+            "<script", "http:", "https:", "<link", "@import", "url(", "<img",
+        ] {
+            assert!(!text.contains(way_out), "the page has {way_out}");
+        }
+    }
+}
+
+/// The browser, if there is one.
+fn browser() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let found = std::env::split_paths(&path)
+        .flat_map(|folder| names.map(|name| folder.join(name)))
+        .find(|file| file.is_file());
+    if found.is_none() {
+        eprintln!("SKIPPED: there is no chromium (scripts/packages.txt)");
+    }
+    found
+}
+
+/// Runs the browser with a profile of its own; answers what it printed.
+fn browse(browser: &Path, folder: &Path, arguments: &[&str]) -> String {
+    let mut child = Command::new(browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+        ])
+        .args(["--allow-file-access-from-files", "--disable-dev-shm-usage"])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.join("profile").display()
+        ))
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // A browser that hangs is stopped: nothing else would stop it.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            panic!("the browser did not end with {arguments:?}");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{arguments:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn url(path: &Path) -> String {
+    format!("file://{}", path.display())
+}
+
+/// How wide the pages' contents are in a window of this width, by the browser's own count.
+fn widths_px(browser: &Path, folder: &Path, pages: &[PathBuf], width_px: u32) -> Vec<u32> {
+    // In a frame, since a window cannot be as narrow as a telephone.
+    let frames: String = pages
+        .iter()
+        .map(|page| {
+            format!(
+                "<iframe src=\"{}\" width={width_px} height=800 style=\"border:0\"></iframe>",
+                url(page)
+            )
+        })
+        .collect();
+    let script = "onload = () => { for (const frame of document.querySelectorAll('iframe')) {\
+         const page = frame.contentDocument;\
+         for (const part of page.querySelectorAll('details')) part.open = true;\
+         document.body.append('width=' + page.documentElement.scrollWidth + ';'); } }";
+    let harness = folder.join("harness.html");
+    let text = format!("<!DOCTYPE html><body>{frames}<script>{script}</script></body>");
+    std::fs::write(&harness, text).unwrap();
+    let dom = browse(browser, folder, &["--dump-dom", &url(&harness)]);
+    let body = dom.split("</script>").last().unwrap_or("");
+    let widths = body.split("width=").skip(1);
+    widths
+        .map(|text| text.split(';').next().unwrap().parse().unwrap())
+        .collect()
+}
+
+/// The picture of a page: its width and its pixels as grey from 0 to 255.
+fn screenshot(browser: &Path, folder: &Path, page: &Path, is_dark: bool) -> (u32, Vec<u8>) {
+    let file = folder.join("shot.png");
+    let into = format!("--screenshot={}", file.display());
+    // 0 is dark and 1 light in Blink's enumeration.
+    let scheme = format!(
+        "--blink-settings=preferredColorScheme={}",
+        if is_dark { 0 } else { 1 }
+    );
+    let arguments = [&into, "--window-size=1000,1400", &scheme, &url(page)];
+    browse(browser, folder, &arguments);
+    let decoder = png::Decoder::new(std::io::BufReader::new(std::fs::File::open(&file).unwrap()));
+    let mut reader = decoder.read_info().unwrap();
+    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut bytes).unwrap();
+    let channels = info.color_type.samples();
+    let grey = |pixel: &[u8]| {
+        let sum: u32 = pixel[..3].iter().map(|part| u32::from(*part)).sum();
+        (sum / 3) as u8
+    };
+    (info.width, bytes.chunks(channels).map(grey).collect())
+}
+
+#[test]
+fn nothing_is_wider_than_a_telephone_or_a_desk() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let pages = written(folder.path());
+    for width_px in [360, 1000] {
+        let widths = widths_px(&browser, folder.path(), &pages, width_px);
+        assert_eq!(widths, [width_px, width_px]);
+    }
+}
+
+#[test]
+fn pages_are_seen_dark_and_light_and_not_blank() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [_, page] = written(folder.path());
+    for is_dark in [false, true] {
+        let (width, pixels) = screenshot(&browser, folder.path(), &page, is_dark);
+        assert_eq!(width, 1000);
+        let background = pixels[0];
+        assert_eq!(background < 64, is_dark, "the corner is {background}");
+        assert_eq!(background > 192, !is_dark, "the corner is {background}");
+        // Letters and curves: enough to read, far from the background.
+        let ink = pixels.iter().filter(|grey| grey.abs_diff(background) > 100);
+        let share = ink.count() as f64 / pixels.len() as f64;
+        assert!((0.01..0.3).contains(&share), "{share} of the page is ink");
+    }
+}
