@@ -28,6 +28,8 @@
  *    leaves up to a sixth of the link unused where the queue is shorter than the paper's
  *    2.5 BDP. Set to 0, it is the paper's.
  * 7. No growth while the application does not fill the window [RFC7661 §4.1].
+ * 8. An indication that comes with the end of an inference phase is a first one; it halves
+ *    the window in use, and nothing comes back of what was before.
  *
  * Domain: windows below 2^30 segments, RTT below 35 minutes. Small segments need a host
  * that can send them: the simulator can, struct_ops cannot. State: 176 bytes.

@@ -158,14 +158,14 @@ fn a_loss_halves_at_most_once_per_round_trip_and_leaves_two_segments() {
 }
 
 #[test]
-fn a_congestion_time_out_leaves_one_segment_and_the_next_acknowledgement_two() {
+fn difference_3_the_hosts_time_out_leaves_one_segment_and_the_next_acknowledgement_two() {
     let mut hand = with_base(PLAIN, 40);
     assert_eq!(hand.time_out(), 1);
     assert_eq!(hand.ack(1, 500.0), 2);
 }
 
 #[test]
-fn the_window_exceeds_what_is_in_flight_by_one_segment_at_most() {
+fn difference_5_the_window_exceeds_the_flight_by_one_segment_unless_it_is_the_limit() {
     let mut hand = with_base(PLAIN, 40);
     let ack = SenderAck {
         now_us: hand.now_us,
@@ -189,7 +189,7 @@ fn the_window_exceeds_what_is_in_flight_by_one_segment_at_most() {
 }
 
 #[test]
-fn slow_start_ends_at_three_quarters_of_the_target() {
+fn difference_4_slow_start_ends_at_three_quarters_of_the_target() {
     let mut hand = Hand::new("ledbat", 2);
     assert_eq!(hand.cwnd(), 2);
     assert_eq!(hand.ack(2, 50.0), 4);
@@ -200,6 +200,52 @@ fn slow_start_ends_at_three_quarters_of_the_target() {
     let mut hand = Hand::new(PLAIN, 2);
     hand.window.cwnd_pkts = 8;
     assert_eq!(hand.ack(8, 50.0), 9, "none: one segment per window");
+}
+
+#[test]
+fn difference_1_a_queue_on_the_way_back_does_not_enter() {
+    let least_cwnd = |has_timestamps: bool| {
+        let mut hand = with_base(PLAIN, 20);
+        hand.template.has_timestamps = u8::from(has_timestamps);
+        let deliver = |hand: &mut Hand, rtt_ms: u64, back_ms: u64| {
+            hand.wait_ms(20);
+            // The peer's clock, in ms, when it sent the acknowledgement.
+            hand.template.tsval = (77_000_000 + hand.now_us / 1000 - back_ms) as u32;
+            hand.window.cwnd_pkts = 20;
+            hand.ack(1, rtt_ms as f64)
+        };
+        for _ in 0..150 {
+            deliver(&mut hand, 50, 25);
+        }
+        (0..40).map(|_| deliver(&mut hand, 250, 225)).min().unwrap()
+    };
+    assert_eq!(least_cwnd(true), 20);
+    assert_eq!(least_cwnd(false), 19);
+}
+
+#[test]
+fn difference_2_parts_of_a_segment_are_kept_and_an_acknowledgement_counts_for_4096() {
+    // 8192 acknowledged at once count as 4096: half a segment, and the second time less.
+    let mut hand = with_base(PLAIN, 8192);
+    let windows: Vec<u32> = (0..3).map(|_| hand.ack(8192, 50.0)).collect();
+    assert_eq!(windows, [8192, 8192, 8193]);
+    // 1/2000 of a segment each are 32 of 65536: 2048 times.
+    let mut hand = with_base(PLAIN, 2000);
+    let (count, cwnd) = acks_until_change(&mut hand, 50.0);
+    assert_eq!(cwnd, 2001);
+    assert_eq!(count, 2048);
+}
+
+#[test]
+fn difference_6_what_the_host_does_to_the_window_is_followed() {
+    let mut hand = with_base(PLAIN, 40);
+    hand.window.cwnd_pkts = 10;
+    hand.flow.on_idle(&hand.event());
+    assert_eq!(hand.flow.window().cwnd_pkts, 10);
+    let mut hand = with_base(PLAIN, 40);
+    assert_eq!(hand.lose(), 20);
+    hand.flow.on_undo(&hand.event());
+    assert_eq!(hand.flow.window().cwnd_pkts, 40);
 }
 
 #[test]

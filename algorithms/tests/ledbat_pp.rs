@@ -177,6 +177,38 @@ fn a_slowdown_holds_two_segments_for_two_round_trips_whatever_the_host_does() {
 }
 
 #[test]
+fn difference_1_each_acknowledgement_takes_its_share_of_a_decrease_in_parts_of_a_segment() {
+    // C (q / T - 1) = 0.25 of each acknowledged segment; 100 - 1 = 99 after four of them,
+    // but for what the window grows meanwhile: two in a hundred.
+    let mut hand = steady(100, 100.0);
+    let windows: Vec<u32> = (0..9).map(|_| hand.ack(1, 175.0)).collect();
+    assert_eq!(windows, [99, 99, 99, 99, 98, 98, 98, 98, 97]);
+}
+
+#[test]
+fn difference_2_a_low_delay_counts_while_it_is_not_older_than_a_round_trip() {
+    // The round trip is 50 ms.
+    for (wait_ms, cwnd) in [(10, 100), (51, 99)] {
+        let mut hand = steady(100, 100.0);
+        hand.ack(0, 100.0);
+        hand.wait_ms(wait_ms);
+        assert_eq!(hand.ack(1, 400.0), cwnd, "{wait_ms} ms");
+    }
+}
+
+#[test]
+fn difference_3_no_growth_while_the_application_leaves_the_window_unused() {
+    for (policy, cwnd_pkts) in [("ledbat++", 2), (STEADY, 50)] {
+        let mut hand = Hand::new(policy, cwnd_pkts);
+        hand.template.is_cwnd_limited = 0;
+        hand.window.cwnd_pkts = cwnd_pkts;
+        assert_eq!(hand.ack(100, 120.0), cwnd_pkts, "{policy}");
+        hand.window.ssthresh_pkts = 2;
+        assert_eq!(hand.ack(200, 120.0), cwnd_pkts, "{policy}");
+    }
+}
+
+#[test]
 fn difference_4_a_loss_at_the_beginning_of_a_slowdown_halves_what_to_come_back_to() {
     let mut hand = Hand::new("ledbat++", 2);
     for _ in 0..8 {

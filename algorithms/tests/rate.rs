@@ -95,7 +95,7 @@ fn begins_with_the_window_that_the_target_needs() {
 }
 
 #[test]
-fn does_nothing_within_the_slack() {
+fn difference_2_nothing_is_done_within_the_slack() {
     for kbit in [920, 1000, 1090] {
         let mut hand = Hand::new("rate");
         assert_eq!(hand.arrive(kbit, 5000), 10, "{kbit} kbit/s");
@@ -168,7 +168,7 @@ fn step_3_shortens_the_delay_before_it_widens_the_window() {
 }
 
 #[test]
-fn step_5_narrows_the_window_when_it_is_too_large_by_more_than_the_hysteresis() {
+fn difference_4_step_5_narrows_the_window_resets_the_delay_and_clears_d() {
     let mut hand = Hand::new("rate");
     hand.until_change(800);
     hand.until_change(1200);
@@ -244,7 +244,7 @@ fn past_rates_count_three_tenths_until_the_next_adjustment() {
 }
 
 #[test]
-fn frequent_losses_stretch_the_period_to_two_fifths_of_their_interval() {
+fn difference_7_frequent_losses_shorten_the_period_to_a_round_trip_at_the_least() {
     // A hole every 450 ms, below RTT w / 2 = 500 ms: phi = 180 ms in place of 200. Every
     // 100 ms and more rarely than a round trip: phi is a round trip.
     let wait_ms = |hole_every_ms: u64| {
@@ -293,4 +293,37 @@ fn observing_does_not_limit_and_begins_anew_then() {
     assert_eq!(hand.flow.window_bytes(), 0x7fff_ffff);
     hand.now_us += 1000;
     assert_eq!(hand.arrive(1000, 1), 10);
+}
+
+#[test]
+fn difference_9_before_the_rtt_is_known_the_window_is_that_of_a_new_connection() {
+    for (start_pkts, policy) in [(10, "rate"), (3, "rate:start_pkts=3")] {
+        let policy = format!(
+            "{policy}{}target_kbit_per_s=5000",
+            [":", ","][policy.len() / 10]
+        );
+        let mut hand = Hand::new(&policy);
+        // Echoes of 0 tell nothing.
+        let segment = Segment {
+            payload_bytes: MSS,
+            segments: 1,
+            mss_bytes: MSS,
+            local_tick_us: 1000,
+            has_timestamps: 1,
+            ..Segment::default()
+        };
+        for count in 0..50u32 {
+            hand.flow.on_segment(&Segment {
+                now_us: hand.now_us + u64::from(count) * 10_000,
+                seq: count * MSS,
+                rcv_nxt: count * MSS,
+                local_ts: 7000 + count * 10,
+                ..segment
+            });
+            assert_eq!(hand.window(), start_pkts, "{policy}");
+        }
+        hand.now_us += 500_000;
+        hand.next_byte = 50 * MSS;
+        assert_eq!(hand.arrive(5000, 1), 50, "{policy}");
+    }
 }

@@ -170,7 +170,7 @@ fn a_congestion_mark_counts_as_a_loss() {
 }
 
 #[test]
-fn what_the_sender_does_not_use_is_not_granted() {
+fn difference_4_what_the_sender_does_not_use_is_not_granted() {
     let mut hand = Hand::new("rledbat:slowdown_interval=0");
     // Four segments in each round trip of 60 ms, for 20 s.
     for _ in 0..1300 {
@@ -181,7 +181,7 @@ fn what_the_sender_does_not_use_is_not_granted() {
 }
 
 #[test]
-fn observing_does_not_limit_and_acts_from_what_arrived() {
+fn difference_5_observing_does_not_limit_and_acts_from_what_arrived() {
     let mut hand = Hand::new("rledbat");
     hand.template.is_observing = 1;
     for _ in 0..200 {
@@ -192,6 +192,35 @@ fn observing_does_not_limit_and_acts_from_what_arrived() {
     // 20 segments in 60 ms.
     let window = hand.next(3, 60);
     assert!((19 * MSS..=22 * MSS).contains(&window), "{window}");
+}
+
+#[test]
+fn difference_1_a_decrease_is_told_at_once_for_the_host_to_spread() {
+    let mut hand = Hand::new("rledbat:slowdown_interval=0");
+    hand.run(1000, 60);
+    let before = hand.window();
+    hand.now_us += 1000;
+    let after = hand.segment(hand.next_byte - 5 * MSS, hand.tsval + 60, 60);
+    // One segment arrived, but much more than its bytes is taken.
+    assert!(before - after > 3 * MSS, "{before} -> {after}");
+}
+
+#[test]
+fn difference_2_a_round_trip_begins_with_the_echos_tick() {
+    let policy = "rledbat:slowdown_interval=0,target_us=1000,exit_x1024=1,current_filter=1";
+    // The base is 60 ms, arrivals are at whole milliseconds; then one is 900 us later, with
+    // an echo that is as old, or one tick older and 100 us later: queues of 0.9 and 1.1 ms.
+    let after = |late_us: u64, echo_ms: u32| {
+        let mut hand = Hand::new(policy);
+        hand.run(2000, 60);
+        hand.segment(hand.next_byte - 5 * MSS, hand.tsval + 60, 60);
+        hand.run(2000, 60);
+        let before = hand.window();
+        hand.now_us += late_us;
+        i64::from(hand.next(2, echo_ms)) - i64::from(before)
+    };
+    assert!(after(900, 60) >= 0, "{}", after(900, 60));
+    assert!(after(100, 61) < 0, "{}", after(100, 61));
 }
 
 #[test]

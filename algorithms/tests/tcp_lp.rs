@@ -257,6 +257,25 @@ fn difference_7_no_growth_while_the_application_leaves_the_window_unused() {
 }
 
 #[test]
+fn difference_8_an_indication_at_the_end_of_the_inference_phase_halves_the_window_in_use() {
+    let mut hand = after_first_loss("tcp-lp");
+    assert_eq!(indicate(&mut hand), 20);
+    for _ in 0..45 {
+        hand.ack(1, 100.0);
+    }
+    // Smoothed to 114 ms, below the threshold of 115.04.
+    for _ in 0..60 {
+        assert_eq!(hand.ack(1, 114.0), 20);
+    }
+    hand.wait_ms(301);
+    // 32 would come back; the delay of the same acknowledgement says otherwise.
+    assert_eq!(hand.ack(1, 190.0), 10);
+    // And it was a first one: half of 20, not a single segment; 20 * 0.8 come back.
+    hand.wait_ms(301);
+    assert_eq!(hand.ack(1, 100.0), 16);
+}
+
+#[test]
 fn segments_are_small_below_five() {
     for (cwnd_pkts, bytes) in [(1, 64), (4, 64), (5, 0), (40, 0)] {
         let hand = Hand::new("tcp-lp", cwnd_pkts);
@@ -302,8 +321,30 @@ fn marks_tell_the_ecn_variant_what_delays_tell_the_other() {
 }
 
 #[test]
-fn the_ecn_variant_answers_one_mark_per_round_trip() {
+fn ecn_difference_1_one_mark_is_answered_per_round_trip_by_the_threshold() {
     let mut hand = Hand::new("tcp-lp-ecn", 40);
     assert_eq!(hand.mark(), 20);
+    assert_eq!(hand.window.ssthresh_pkts, 20);
     assert_eq!(hand.mark(), 20);
+}
+
+#[test]
+fn ecn_difference_2_an_inference_phase_without_a_second_mark_gives_back_four_fifths() {
+    for (policy, back) in [("tcp-lp-ecn", 32), ("tcp-lp-ecn:resume_x1024=0", 20)] {
+        let mut hand = Hand::new(policy, 40);
+        hand.mark();
+        hand.wait_ms(299);
+        assert_eq!(hand.ack(1, 100.0), 20, "{policy}");
+        hand.wait_ms(2);
+        assert_eq!(hand.ack(1, 100.0), back, "{policy}");
+    }
+}
+
+#[test]
+fn ecn_difference_3_no_growth_while_the_application_leaves_the_window_unused() {
+    let mut hand = Hand::new("tcp-lp-ecn", 10);
+    hand.template.is_cwnd_limited = 0;
+    assert_eq!(hand.ack(10, 100.0), 10);
+    hand.template.is_cwnd_limited = 1;
+    assert_eq!(hand.ack(10, 100.0), 20);
 }

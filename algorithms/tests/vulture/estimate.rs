@@ -70,7 +70,7 @@ fn acknowledgements_that_trigger_less_lower_the_estimate() {
 }
 
 #[test]
-fn acknowledgements_of_one_jiffy_count_together() {
+fn difference_6_acknowledgements_of_one_jiffy_count_together() {
     let mut connection = observing();
     connection.ack(0, 0);
     first_flight(&mut connection, 6);
@@ -87,7 +87,7 @@ fn acknowledgements_of_one_jiffy_count_together() {
 }
 
 #[test]
-fn a_segment_longer_than_its_acknowledgement_counts_the_rest() {
+fn difference_7_a_segment_longer_than_its_acknowledgement_counts_the_rest() {
     let mut connection = observing();
     connection.ack(0, 0);
     first_flight(&mut connection, 1);
@@ -97,7 +97,7 @@ fn a_segment_longer_than_its_acknowledgement_counts_the_rest() {
 }
 
 #[test]
-fn more_acknowledgements_than_the_ring_holds_are_not_lost() {
+fn difference_6_more_acknowledgements_than_the_ring_holds_are_not_lost() {
     let mut connection = observing();
     connection.ack(0, 0);
     first_flight(&mut connection, 100);
@@ -110,6 +110,22 @@ fn more_acknowledgements_than_the_ring_holds_are_not_lost() {
         connection.segment(1100, arrived_us, ORIGIN_TS + 50 + ack * 10);
     }
     assert_eq!(connection.estimate(), 100 * MSS);
+}
+
+#[test]
+fn difference_8_the_estimate_stays_at_zero_and_a_segment_discards_8_groups() {
+    let mut connection = observing();
+    connection.ack(0, 0);
+    first_flight(&mut connection, 2);
+    for ack in 1..=10 {
+        connection.ack(50_000 + u64::from(ack) * 10_000, ack * MSS);
+    }
+    // Echoes what comes after all ten: 2 - 8 segments are none, and this one is new.
+    connection.segment(1100, 1_200_000, ORIGIN_TS + 1000);
+    assert_eq!(connection.estimate(), MSS);
+    // The ninth is there still: this one is what it has triggered.
+    connection.segment(1100, 1_201_000, ORIGIN_TS + 50 + 90);
+    assert_eq!(connection.estimate(), MSS);
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn old_partners_can_be_refused() {
 }
 
 #[test]
-fn variations_are_counted_by_sign() {
+fn difference_2_variations_are_counted_by_sign_as_they_are_found() {
     let mut connection = Connection::new(as_printed("no_piv_rule=2"));
     let variations = [2, 0, -1, -1, 3];
     for head in 0..5 {

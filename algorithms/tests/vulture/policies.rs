@@ -41,7 +41,7 @@ fn halve_takes_what_is_acknowledged_down_to_half() {
 }
 
 #[test]
-fn halve_without_stop_ends_at_the_least_window() {
+fn difference_9_halve_without_stop_ends_at_the_least_window() {
     let mut connection = decided("halve_stop=1,min_window_mss=3", &GROWING);
     assert_eq!(connection.ack(100_000, 6 * MSS), 4 * MSS);
     assert_eq!(connection.ack(101_000, 20 * MSS), 3 * MSS);
