@@ -29,6 +29,14 @@ pub enum ExperimentError {
         /// What there is.
         hint: String,
     },
+    /// No scenario of the matrix has this name.
+    #[error("there is no scenario `{name}`; {hint}")]
+    UnknownScenario {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        hint: String,
+    },
     /// The file of an experiment, or a scenario of it, is wrong.
     #[error(transparent)]
     Wrong(#[from] ScenarioError),

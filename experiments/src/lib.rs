@@ -5,7 +5,8 @@
 //! - [`Catalogue`]: the experiments of a folder, `<paper>/<experiment>.toml`;
 //! - [`Experiment`]: scenarios to run, measures to take, the paper's values;
 //! - [`Comparison`]: these beside ours, with a [`Verdict`] for each;
-//! - [`RunStore`]: finished runs, so that nothing is run twice.
+//! - [`RunStore`]: finished runs, so that nothing is run twice;
+//! - [`score`]: how far every law is from strict priority.
 #![forbid(unsafe_code)]
 
 mod catalogue;
@@ -19,6 +20,7 @@ mod read;
 mod read_measure;
 mod read_plot;
 mod read_row;
+pub mod score;
 mod store;
 mod sweep;
 mod unit;

@@ -18,10 +18,13 @@ pub(crate) const OVERSAMPLING: u32 = 4;
 pub(crate) const FONT_FAMILY: &str = "DejaVu Sans, Verdana, sans-serif";
 
 /// A label's place relative to its point.
-#[derive(Clone, Copy)]
-pub(crate) enum Anchor {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// It begins there.
     Left,
+    /// Its middle is there.
     Centre,
+    /// It ends there.
     Right,
 }
 

@@ -252,6 +252,20 @@ impl Plot {
                 canvas.line(&[self.point(x, 0.0), tip], *colour, 2.0)?;
                 canvas.dot(tip, 3.5, *colour)
             }),
+            Mark::Dot { at, colour } => canvas.dot(self.point(at.0, at.1), 4.5, *colour),
+            Mark::Label {
+                at,
+                anchor,
+                text,
+                colour,
+            } => {
+                let ink = Ink {
+                    size_px: 12.0,
+                    colour: *colour,
+                    is_bold: false,
+                };
+                canvas.text(self.point(at.0, at.1), *anchor, ink, text)
+            }
             Mark::Level { y } => {
                 canvas.dashes(self.point(0.0, *y), self.point(self.x_max, *y), FAINT)
             }

@@ -5,6 +5,7 @@
 //! that whatever differs between columns is seen without reading a number.
 
 use crate::Error;
+pub use crate::canvas::Anchor;
 
 /// A colour as red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,24 @@ pub enum Mark {
         /// The points.
         points: Vec<(f64, f64)>,
         /// Colour of dots and stems.
+        colour: Colour,
+    },
+    /// A dot.
+    Dot {
+        /// Where.
+        at: (f64, f64),
+        /// Its colour.
+        colour: Colour,
+    },
+    /// A word or two.
+    Label {
+        /// Where it begins or ends.
+        at: (f64, f64),
+        /// Which of the two is there.
+        anchor: Anchor,
+        /// What it says.
+        text: String,
+        /// Its colour.
         colour: Colour,
     },
     /// A dashed line over the whole width.

@@ -7,6 +7,7 @@
 //! - [`capture`]: packets as a pcapng file;
 //! - [`demo`]: the demo's table and figure;
 //! - [`outcome`]: tables and figure of a scenario;
+//! - [`score`]: how far laws are from strict priority;
 //! - [`pages`]: what papers report beside what we get, as HTML;
 //! - [`units`]: numbers with their units, written the same everywhere.
 
@@ -16,6 +17,7 @@ pub mod figure;
 pub mod image;
 pub mod outcome;
 pub mod pages;
+pub mod score;
 pub mod table;
 pub mod units;
 

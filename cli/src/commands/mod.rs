@@ -11,6 +11,7 @@ pub mod man;
 pub mod policies;
 pub mod reproduce;
 pub mod run;
+pub mod score;
 pub mod sim;
 pub mod status;
 
@@ -31,6 +32,7 @@ pub enum Command {
     Lab(lab::Lab),
     Sim(sim::Sim),
     Reproduce(reproduce::Reproduce),
+    Score(score::ScoreCommand),
     Man(man::Man),
 }
 
@@ -48,6 +50,7 @@ impl Command {
             Self::Lab(command) => command.execute(),
             Self::Sim(command) => command.execute().map(|()| 0),
             Self::Reproduce(command) => command.execute().map(|()| 0),
+            Self::Score(command) => command.execute().map(|()| 0),
             Self::Demo(command) => command.execute().map(|()| 0),
             Self::Man(command) => command.execute().map(|()| 0),
         }

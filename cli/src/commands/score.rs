@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb score`: how far every law is from strict priority.
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use ebb_algorithms::{Policy, laws};
+use ebb_experiments::RunStore;
+use ebb_experiments::score::{
+    Distances, Matrix, Reference, Score, ScoreScenario, scores_to_csv, scores_to_json,
+};
+use ebb_report::{image, score};
+use ebb_scenario::{Results, Scenario};
+
+use super::sim::run_all;
+use crate::output;
+
+/// Hold every law against strict priority, in one set of scenarios
+#[derive(Debug, Args)]
+#[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+pub struct ScoreCommand {
+    /// Law, with parameters if need be, like ebb or ledbat:target_us=25000; all laws if none
+    /// is given
+    #[arg(long = "law", value_name = "POLICY")]
+    laws: Vec<Policy>,
+
+    /// Scenario of the matrix; all of them if none is given
+    #[arg(long = "scenario", value_name = "NAME")]
+    scenarios: Vec<String>,
+
+    /// Only the scenarios that stand for their kind, one run of each
+    #[arg(long)]
+    quick: bool,
+
+    /// Runs of each cell; 3 if not given, 1 with --quick
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    runs: Option<u32>,
+
+    /// List the scenarios
+    #[arg(long)]
+    list: bool,
+
+    /// Run again what is known from before, when this program ran the same scenario
+    #[arg(long, conflicts_with = "list")]
+    fresh: bool,
+
+    /// Directory for score.json, score.csv, score.svg and score.png, and for finished runs
+    #[arg(short, long, value_name = "DIR", default_value = "ebb-score")]
+    out: PathBuf,
+
+    /// Directory of the scenarios, with matrix.toml
+    #[arg(long, value_name = "DIR", default_value = "experiments/score")]
+    matrix: PathBuf,
+
+    /// Runs at the same time; one on each core if not given
+    #[arg(long, value_name = "NUMBER")]
+    jobs: Option<NonZeroUsize>,
+
+    /// Print the scores as JSON in place of the table
+    #[arg(long)]
+    json: bool,
+}
+
+const LONG_ABOUT: &str = "\
+Hold every law against strict priority, in one set of scenarios.
+
+The ideal is a bottleneck with two priorities: others as if the law's flows were not there, these \
+all that is left. Each scenario runs three times: with the law, with such a queue, and without \
+the law's flows. A score is how far the first is from the other two: goodput that others lose, \
+delay that they gain, the part of the spare that is used, time to yield, time to take what became \
+free, and Jain's index between flows of the law. The scenarios are files; docs/score.md describes \
+them.";
+
+const AFTER_HELP: &str = "\
+Examples:
+  ebb score --quick                           a table, a line for each law
+  ebb score --law ebb                         one law, a line for each scenario
+  ebb score --scenario on-off-3s              one scenario, a line for each law
+  ebb score --law ebb --scenario on-off-3s    one cell, and the command that runs it
+  ebb score --law ledbat:target_us=25000      a law with other parameters
+
+Exit status: 0 whatever the scores are; 1 when a scenario is wrong or Ebb failed; 2 wrong usage.";
+
+/// Runs of a cell, so that chance does not decide.
+const RUNS: u32 = 3;
+
+impl ScoreCommand {
+    /// Does it.
+    pub fn execute(self) -> Result<()> {
+        let matrix = Matrix::open(&self.matrix)?;
+        let scenarios = matrix.select(&self.scenarios, self.quick)?;
+        if self.list {
+            return output::print(&score::list(&scenarios).to_string());
+        }
+        let laws = self.laws();
+        let scores = self.scores(&scenarios, &laws)?;
+        let written = write(&scores, &self.out)?;
+        if self.json {
+            return output::print(&scores_to_json(&scores));
+        }
+        let text = match scores.as_slice() {
+            [only] => {
+                let table = score::cell(only, scenarios[0]);
+                // A line for the shell: it must not be wrapped.
+                format!("{table}Run it: {}\n", only.command)
+            }
+            _ if laws.len() == 1 => score::of_law(&scores).to_string(),
+            _ if scenarios.len() == 1 => score::of_scenario(&scores, scenarios[0]).to_string(),
+            _ => score::summary(&scores).to_string(),
+        };
+        output::print(&format!("{text}{written}"))
+    }
+
+    fn laws(&self) -> Vec<Policy> {
+        match self.laws.is_empty() {
+            true => laws().iter().map(Policy::with_defaults).collect(),
+            false => self.laws.clone(),
+        }
+    }
+
+    fn runs(&self) -> u32 {
+        self.runs.unwrap_or(if self.quick { 1 } else { RUNS })
+    }
+
+    /// Law by law, scenario by scenario.
+    fn scores(&self, scenarios: &[&ScoreScenario], laws: &[Policy]) -> Result<Vec<Score>> {
+        let store = RunStore::open(&self.out, self.fresh)?;
+        let runs = self.runs();
+        let planned: Vec<Planned<'_>> = scenarios
+            .iter()
+            .map(|scenario| Planned::of(scenario, laws, runs))
+            .collect();
+        let all: Vec<Scenario> = planned.iter().flat_map(Planned::scenarios).collect();
+        let mut results = run_all(&all, self.jobs, None, Some(&store))
+            .context("ebb score")?
+            .into_iter();
+        let by_scenario: Vec<Vec<Score>> = planned
+            .iter()
+            .map(|planned| planned.scores(&mut results, laws, runs))
+            .collect();
+        let of_law = |law: usize| {
+            by_scenario
+                .iter()
+                .map(move |scores: &Vec<Score>| scores[law].clone())
+        };
+        Ok((0..laws.len()).flat_map(of_law).collect())
+    }
+}
+
+/// What is run for a scenario.
+struct Planned<'s> {
+    scenario: &'s ScoreScenario,
+    ideal: Scenario,
+    undisturbed: Option<Scenario>,
+    with_laws: Vec<Scenario>,
+}
+
+impl<'s> Planned<'s> {
+    fn of(scenario: &'s ScoreScenario, laws: &[Policy], runs: u32) -> Self {
+        Self {
+            scenario,
+            ideal: scenario.ideal(runs),
+            undisturbed: scenario.undisturbed(runs),
+            with_laws: laws
+                .iter()
+                .map(|law| scenario.with_law(law, runs))
+                .collect(),
+        }
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        let references = [Some(&self.ideal), self.undisturbed.as_ref()];
+        let references = references.into_iter().flatten();
+        references.chain(&self.with_laws).cloned().collect()
+    }
+
+    /// Takes the results of [`Self::scenarios`].
+    fn scores(
+        &self,
+        results: &mut impl Iterator<Item = Results>,
+        laws: &[Policy],
+        runs: u32,
+    ) -> Vec<Score> {
+        let mut next = || {
+            results
+                .next()
+                .map(|results| results.runs)
+                .unwrap_or_default()
+        };
+        let ideal = next();
+        let undisturbed = self.undisturbed.as_ref().map(|_| next());
+        let score = |law: &Policy| {
+            let distances: Vec<Distances> = next()
+                .iter()
+                .enumerate()
+                .map(|(run, outcome)| {
+                    let undisturbed = undisturbed.as_ref().map(|runs| &runs[run]);
+                    let reference = Reference {
+                        ideal: &ideal[run],
+                        undisturbed,
+                    };
+                    Distances::of(self.scenario, outcome, reference)
+                })
+                .collect();
+            Score {
+                law: law.to_string(),
+                side: law.law().side().to_string(),
+                scenario: self.scenario.name.clone(),
+                runs,
+                distances: Distances::mean(distances.iter()),
+                command: self.scenario.command(law),
+            }
+        };
+        laws.iter().map(score).collect()
+    }
+}
+
+/// Writes the files; answers what to tell of them.
+fn write(scores: &[Score], folder: &Path) -> Result<String> {
+    let file = |ending| folder.join(format!("score.{ending}"));
+    let store = |path: &Path, text: String| {
+        std::fs::write(path, text).with_context(|| path.display().to_string())
+    };
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    store(&file("json"), scores_to_json(scores))?;
+    store(&file("csv"), scores_to_csv(scores)?)?;
+    let mut told = format!("Scores: {}\n", file("csv").display());
+    if let Some(figure) = score::figure(scores) {
+        let [_, png] = image::write(&figure, folder, "score")?;
+        told += &format!("Picture: {}\n", png.display());
+    }
+    Ok(told)
+}

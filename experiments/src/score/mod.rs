@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How far every law is from strict priority, in one set of scenarios: docs/score.md.
+//!
+//! - [`Matrix`]: the scenarios, from `experiments/score/matrix.toml`;
+//! - [`ScoreScenario`]: one of them, with what is run for it: the law, the ideal, and others
+//!   left to themselves;
+//! - [`Score`]: what came out for a law, with [`Distances`] from the ideal.
+
+mod distances;
+mod events;
+mod matrix;
+mod read;
+mod table;
+
+pub use distances::{Distances, Reference};
+pub use matrix::{Matrix, ScoreScenario};
+pub use table::{Score, scores_to_csv, scores_to_json, summaries};

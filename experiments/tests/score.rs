@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Scores: the matrix of the repository, mistakes in one, and what strict priority itself gets.
+use std::path::Path;
+
+use ebb_algorithms::Policy;
+use ebb_experiments::score::{Distances, Matrix, Reference, ScoreScenario};
+use ebb_scenario::{Outcome, Scenario, Setting};
+use ebb_simulator::{Options, run};
+
+const SCENARIO: &str = "\
+duration = \"24s\"
+[bottleneck]
+rate = \"10mbit\"
+rtt = \"30ms\"
+queue = 40
+[[flow]]
+name = \"other\"
+start = \"8s\"
+stop = \"16s\"
+[[flow]]
+name = \"mine\"
+class = \"lbe\"
+";
+
+const MATRIX: &str = "\
+[[scenario]]
+name = \"one\"
+title = \"others come and go\"
+file = \"one.toml\"
+set = [\"bottleneck.queue=50\"]
+busy = [\"8s\", \"16s\"]
+";
+
+fn matrix(text: &str) -> Result<Matrix, String> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("one.toml"), SCENARIO).unwrap();
+    Matrix::parse("matrix.toml", text, folder.path()).map_err(|error| error.to_string())
+}
+
+fn one() -> ScoreScenario {
+    matrix(MATRIX).unwrap().scenarios.remove(0)
+}
+
+fn outcome(scenario: &Scenario) -> Outcome {
+    run(scenario, Options::default()).unwrap()
+}
+
+/// The distances of what this scenario gives.
+fn distances(of: &Scenario) -> Distances {
+    let scenario = one();
+    let [ideal, undisturbed] =
+        [scenario.ideal(1), scenario.undisturbed(1).unwrap()].map(|scenario| outcome(&scenario));
+    let reference = Reference {
+        ideal: &ideal,
+        undisturbed: Some(&undisturbed),
+    };
+    Distances::of(&scenario, &outcome(of), reference)
+}
+
+#[test]
+fn strict_priority_is_at_no_distance_from_itself() {
+    let distances = distances(&one().ideal(1));
+    assert!(
+        distances.goodput_taken.unwrap().abs() < 0.02,
+        "{distances:?}"
+    );
+    assert!(
+        distances.delay_added_p95_ms.unwrap().abs() < 3.0,
+        "{distances:?}"
+    );
+    assert!(distances.spare_used.unwrap() > 0.98, "{distances:?}");
+    assert_eq!(distances.time_to_yield_s, Some(0.0));
+    assert_eq!(distances.time_to_reap_s, Some(0.0));
+}
+
+#[test]
+fn what_does_not_yield_takes_and_never_yields_and_what_yields_does_not() {
+    let greedy = distances(&one().with_law(&"cubic".parse().unwrap(), 1));
+    assert!(greedy.goodput_taken.unwrap() > 0.2, "{greedy:?}");
+    assert!(greedy.time_to_yield_s.unwrap() > 4.0, "{greedy:?}");
+    let yielding = distances(&one().with_law(&"ebb".parse().unwrap(), 1));
+    assert!(yielding.goodput_taken.unwrap() < 0.1, "{yielding:?}");
+    assert!(yielding.time_to_yield_s.unwrap() < 1.0, "{yielding:?}");
+    assert!(yielding.spare_used.unwrap() > 0.85, "{yielding:?}");
+}
+
+#[test]
+fn a_law_is_set_at_the_end_where_it_acts() {
+    let scenario = one();
+    let at = |law: &str| {
+        let law: Policy = law.parse().unwrap();
+        let flows = scenario.with_law(&law, 1).flows;
+        let flow = flows.into_iter().find(|flow| flow.name == "mine").unwrap();
+        (flow.sender, flow.receiver, scenario.command(&law))
+    };
+    let (sender, receiver, command) = at("ebb");
+    assert_eq!(
+        (sender.as_str(), receiver.as_deref()),
+        ("cubic", Some("ebb"))
+    );
+    assert!(
+        command.ends_with("--set bottleneck.queue=50 --set flow.mine.receiver=ebb"),
+        "{command}"
+    );
+    let (sender, receiver, command) = at("ledbat:target_us=25000");
+    assert_eq!(
+        (sender.as_str(), receiver),
+        ("ledbat:target_us=25000", None)
+    );
+    assert!(
+        command.ends_with("--set flow.mine.sender=ledbat:target_us=25000"),
+        "{command}"
+    );
+}
+
+#[test]
+fn every_scenario_of_the_repository_can_be_read_and_every_law_has_a_command() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("score");
+    let matrix = Matrix::open(&folder).unwrap();
+    assert!(matrix.scenarios.len() > 40);
+    assert!(matrix.select(&[], true).unwrap().len() > 10);
+    for scenario in &matrix.scenarios {
+        // What the command sets is what is run.
+        let parsed: Vec<Setting> = scenario
+            .settings
+            .iter()
+            .map(|one| one.parse().unwrap())
+            .collect();
+        let read = Scenario::read_with(&scenario.file, &parsed).unwrap();
+        assert_eq!(read.flows, scenario.scenario.flows, "{}", scenario.name);
+        assert_eq!(read.links, scenario.scenario.links, "{}", scenario.name);
+    }
+}
+
+#[test]
+fn mistakes_are_told_with_line_key_and_what_would_be_right() {
+    let cases = [
+        ("title = \"others come and go\"\n", "", "matrix.toml:1:"),
+        ("one.toml", "two.toml", "there is no file"),
+        (
+            "bottleneck.queue=50",
+            "bottleneck.qeue=50",
+            "did you mean `queue`?",
+        ),
+        (
+            "\"16s\"]",
+            "\"48s\"]",
+            "ends after the run, which takes 24s",
+        ),
+        (
+            "\"16s\"]",
+            "\"8s\"]",
+            "the second time must come after the first",
+        ),
+        ("[\"8s\", \"16s\"]", "[\"8s\"]", "two times are needed"),
+        ("busy =", "buys =", "did you mean `busy`?"),
+    ];
+    for (right, wrong, told) in cases {
+        let error = matrix(&MATRIX.replacen(right, wrong, 1)).unwrap_err();
+        assert!(error.contains(told), "{wrong:?} is answered with:\n{error}");
+    }
+    let error = matrix(MATRIX)
+        .unwrap()
+        .select(&["onee".into()], false)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no scenario `onee`; did you mean `one`?"
+    );
+}
