@@ -37,11 +37,11 @@ impl Sender {
     }
 
     /// The application writes the next chunk: a third of a send buffer that holds twice
-    /// the window in memory, which is a little more than a window of payload.
+    /// the window in memory, which is a sixteenth more than a window of payload.
     #[inline]
     pub(super) fn renew_chunk(&mut self) {
         if self.nxt >= self.chunk.end {
-            let window_pkts = self.cwnd_pkts + self.cwnd_pkts / 16 + 1;
+            let window_pkts = self.cwnd_pkts + (self.cwnd_pkts / 16).max(1);
             let chunk_pkts = window_pkts.max(self.config.options.initial_window_pkts);
             self.chunk.start = self.nxt;
             self.chunk.end = self.nxt + u64::from(chunk_pkts) * u64::from(self.segment_bytes);
