@@ -61,6 +61,33 @@ u32 ebb_native_ack_delay_us(u32 number, const void *state)
 	return 0;
 }
 
+/* What a connection under `vulture` takes the sender's congestion window for. */
+u32 ebb_native_vulture_estimate_bytes(const void *state)
+{
+	return ((const struct ebb_vulture_state *)state)->estimate.bytes;
+}
+
+/* Vulture's variations by themselves, for whoever only wants to look at them. */
+const u32 ebb_native_pairs_bytes = sizeof(struct ebb_vulture_pairs);
+
+void ebb_native_pairs_on_segment(void *pairs, u64 now_us, u32 tsval, const void *params)
+{
+	struct ebb_vulture_packet times;
+
+	if (ebb_vulture_pairs_clock(pairs, now_us, tsval, params, &times))
+		ebb_vulture_pairs_take(pairs, now_us, times.sent, times.arrived, params);
+}
+
+void ebb_native_pairs_end_round(void *pairs, struct ebb_native_variations *variations)
+{
+	struct ebb_vulture_counts *counts = &((struct ebb_vulture_pairs *)pairs)->counts;
+
+	variations->sum_jiffies = counts->sum_jiffies;
+	variations->all = counts->all;
+	variations->positive = counts->positive;
+	ebb_vulture_counts_clear(counts);
+}
+
 #define EBB_NATIVE_SENDER_HOOK(law, hook, input)                                            \
 	static void law##_##hook(void *state, const struct input *what, const void *params) \
 	{                                                                                   \

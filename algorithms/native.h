@@ -54,5 +54,17 @@ extern const struct ebb_native_sender_law ebb_native_sender_laws[];
 extern const u32 ebb_native_sender_law_count;
 
 u32 ebb_native_ack_delay_us(u32 number, const void *state);
+u32 ebb_native_vulture_estimate_bytes(const void *state);
+
+/* What a round trip's packet interval variations amount to. */
+struct ebb_native_variations {
+	s64 sum_jiffies;
+	u32 all;
+	u32 positive;
+};
+
+extern const u32 ebb_native_pairs_bytes;
+void ebb_native_pairs_on_segment(void *pairs, u64 now_us, u32 tsval, const void *params);
+void ebb_native_pairs_end_round(void *pairs, struct ebb_native_variations *variations);
 
 #endif /* EBB_NATIVE_H */

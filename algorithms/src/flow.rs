@@ -2,9 +2,12 @@
 //! One connection under a receiver law, run natively.
 
 use crate::contract::{Ack, Segment, Start};
-use crate::native::{NativeLaw, native_ack_delay_us};
+use crate::native::{NativeLaw, ebb_native_vulture_estimate_bytes, native_ack_delay_us};
 use crate::policy::Policy;
 use crate::registry::{Native, Side};
+
+/// The law that pairs packets and estimates the sender's window.
+pub(crate) const VULTURE: &str = "vulture";
 
 /// The state of a law for one connection.
 ///
@@ -80,6 +83,13 @@ impl ReceiverFlow {
     pub fn ack_delay_us(&self) -> u32 {
         // SAFETY: the state is of the law of this number.
         unsafe { native_ack_delay_us(self.native.number, self.state.as_ptr().cast()) }
+    }
+
+    /// What `vulture` takes the sender's congestion window for, in bytes; none for other laws.
+    pub fn estimate_bytes(&self) -> Option<u32> {
+        // SAFETY: the state is of this law.
+        (self.policy.law().name == VULTURE)
+            .then(|| unsafe { ebb_native_vulture_estimate_bytes(self.state.as_ptr().cast()) })
     }
 
     /// The law's state, byte by byte, for comparison with other hosts.

@@ -13,13 +13,16 @@ mod policy;
 mod registry;
 mod sender;
 mod sender_flow;
+mod variations;
 
 pub use contract::{Ack, Segment, Start};
 pub use flow::ReceiverFlow;
+pub use native::Variations;
 pub use policy::{Policy, PolicyError, nearest};
 pub use registry::{LawInfo, ParamInfo, Side, counter_laws, law, laws, laws_of};
 pub use sender::{Phase, SenderAck, SenderEvent, SenderStart, SenderWindow};
 pub use sender_flow::SenderFlow;
+pub use variations::PacketPairs;
 
 /// The most parameters that a law may have.
 pub const MAX_PARAMS: usize = 48;

@@ -67,7 +67,28 @@ unsafe impl Sync for NativeLaw {}
 // SAFETY: as above.
 unsafe impl Sync for NativeSenderLaw {}
 
+/// What a round trip's packet interval variations amount to.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Variations {
+    /// Their sum. *Units:* jiffies of the policy.
+    pub sum_jiffies: i64,
+    /// How many there were.
+    pub all: u32,
+    /// How many of them were positive.
+    pub positive: u32,
+}
+
 unsafe extern "C" {
+    pub(crate) fn ebb_native_pairs_on_segment(
+        pairs: *mut c_void,
+        now_us: u64,
+        tsval: u32,
+        params: *const c_void,
+    );
+    pub(crate) fn ebb_native_pairs_end_round(pairs: *mut c_void, variations: *mut Variations);
+    pub(crate) static ebb_native_pairs_bytes: u32;
+    pub(crate) fn ebb_native_vulture_estimate_bytes(state: *const c_void) -> u32;
     fn ebb_native_ack_delay_us(number: u32, state: *const c_void) -> u32;
     static ebb_native_laws: NativeLaw;
     static ebb_native_law_count: u32;

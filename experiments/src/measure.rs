@@ -28,6 +28,17 @@ pub enum Figure {
         of: Option<f64>,
         /// Only at these times of each period.
         phase: Option<Phase>,
+        /// Only while others send, or while they are silent.
+        beside: Option<Beside>,
+    },
+    /// Goodput of flows as a share of theirs and that of others.
+    Share {
+        /// Whose.
+        flows: String,
+        /// Who else.
+        others: String,
+        /// Only while others send, or while they are silent.
+        beside: Option<Beside>,
     },
     /// Goodput of flows as a share of what others leave of a rate.
     SpareShare {
@@ -95,6 +106,42 @@ pub enum Figure {
         /// Whose.
         flows: String,
     },
+    /// From an instant until flows have had a goodput for the first time.
+    TimeTo {
+        /// Whose.
+        flows: String,
+        /// Which goodput together. *Units:* bit/s.
+        rate: f64,
+        /// From when on, since the start of the run.
+        from: Nanos,
+        /// Over how long it is measured.
+        bin: Nanos,
+    },
+    /// A window of a flow over time.
+    Window {
+        /// Whose.
+        flows: String,
+        /// Which.
+        window: Window,
+        /// What of it.
+        part: Part,
+        /// How often it is looked at.
+        bin: Nanos,
+    },
+    /// The packet interval variations of Vulture, by round trips, at flows that it watches.
+    Variations {
+        /// Whose.
+        flows: String,
+        /// What of them.
+        part: VariationPart,
+    },
+    /// One less another.
+    Difference {
+        /// The one.
+        of: Box<Measure>,
+        /// The other.
+        less: Box<Measure>,
+    },
     /// One by another.
     Ratio {
         /// The one.
@@ -110,6 +157,52 @@ pub enum Figure {
         /// δ.
         threshold: f64,
     },
+}
+
+/// Which of the windows that bound a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// The congestion window.
+    Congestion,
+    /// What the receiver has advertised.
+    Advertised,
+    /// What the receiver law takes the congestion window for.
+    Estimate,
+}
+
+/// What of a window over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Its mean.
+    Mean,
+    /// Its greatest value.
+    Max,
+    /// Its least value.
+    Min,
+    /// The first value of the interval.
+    First,
+    /// The last value of the interval.
+    Last,
+}
+
+/// What of the packet interval variations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VariationPart {
+    /// The greatest share of positive ones in a round trip.
+    MaxPositiveShare,
+    /// The greatest sum of a round trip's. *Units:* the law's jiffies.
+    MaxSum,
+}
+
+/// While somebody sends, or is silent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// Who.
+    pub flows: String,
+    /// Whether they send: something of theirs arrives in the bin.
+    pub is_active: bool,
+    /// How finely it is looked at.
+    pub bin: Nanos,
 }
 
 /// Times of a period, counted from the start of the run.
@@ -147,6 +240,10 @@ impl Measure {
                 let under = under.take(outcomes, case).filter(|value| *value != 0.0)?;
                 over.take(outcomes, case).map(|over| over / under)
             }
+            Figure::Difference { of, less } => {
+                let less = less.take(outcomes, case)?;
+                of.take(outcomes, case).map(|of| of - less)
+            }
             Figure::InferenceBound {
                 pkts_per_s,
                 threshold,
@@ -165,15 +262,34 @@ impl Measure {
             Figure::Goodput {
                 flows,
                 of,
-                phase: None,
-            } => Some(view.goodput(flows) / of.unwrap_or(1.0)),
-            Figure::Goodput {
+                phase,
+                beside,
+            } => {
+                let rate = match (phase, beside) {
+                    (Some(phase), _) => view.goodput_in(flows, *phase)?,
+                    (None, Some(beside)) => view.goodput_beside(flows, beside)?,
+                    (None, None) => view.goodput(flows),
+                };
+                Some(rate / of.unwrap_or(1.0))
+            }
+            Figure::Share {
                 flows,
-                of,
-                phase: Some(phase),
-            } => view
-                .goodput_in(flows, *phase)
-                .map(|rate| rate / of.unwrap_or(1.0)),
+                others,
+                beside,
+            } => view.share(flows, others, beside.as_ref()),
+            Figure::TimeTo {
+                flows,
+                rate,
+                from,
+                bin,
+            } => view.time_to_s(flows, *rate, *from, *bin),
+            Figure::Window {
+                flows,
+                window,
+                part,
+                ..
+            } => view.window_bytes(flows, *window, *part),
+            Figure::Variations { flows, part } => view.variations(flows, *part),
             Figure::SpareShare {
                 flows,
                 others,
@@ -196,7 +312,9 @@ impl Measure {
             Figure::Completion { flows } => view.completion_s(flows),
             Figure::ObjectTime { flows, size_bytes } => view.object_s(flows, *size_bytes),
             Figure::PageTime { flows } => view.page_s(flows),
-            Figure::Ratio { .. } | Figure::InferenceBound { .. } => None,
+            Figure::Difference { .. } | Figure::Ratio { .. } | Figure::InferenceBound { .. } => {
+                None
+            }
         }
     }
 
@@ -206,10 +324,19 @@ impl Measure {
             Figure::Goodput { of: None, .. } => Dimension::Rate,
             Figure::Goodput { .. }
             | Figure::SpareShare { .. }
+            | Figure::Share { .. }
+            | Figure::Variations {
+                part: VariationPart::MaxPositiveShare,
+                ..
+            }
             | Figure::Utilisation { .. }
             | Figure::Jain { .. } => Dimension::Share,
             Figure::DropShare { .. } | Figure::LossShare { .. } => Dimension::Loss,
-            Figure::Drops { .. } | Figure::InferenceBound { .. } => Dimension::Count,
+            Figure::Drops { .. }
+            | Figure::Variations { .. }
+            | Figure::Window { .. }
+            | Figure::InferenceBound { .. } => Dimension::Count,
+            Figure::Difference { of, .. } => of.dimension(),
             Figure::Ratio { .. } => Dimension::Ratio,
             _ => Dimension::Time,
         }
@@ -218,7 +345,11 @@ impl Measure {
     /// Bins that it needs, if it needs any.
     pub fn bin(&self) -> Option<Nanos> {
         match &self.figure {
-            Figure::Goodput { phase, .. } => phase.map(Phase::bin),
+            Figure::Goodput { phase, beside, .. } => phase
+                .map(Phase::bin)
+                .or(beside.as_ref().map(|beside| beside.bin)),
+            Figure::Share { beside, .. } => beside.as_ref().map(|beside| beside.bin),
+            Figure::TimeTo { bin, .. } | Figure::Window { bin, .. } => Some(*bin),
             _ => None,
         }
     }
@@ -227,6 +358,7 @@ impl Measure {
     pub fn parts(&self) -> Vec<&Self> {
         match &self.figure {
             Figure::Ratio { over, under } => [over.parts(), under.parts()].concat(),
+            Figure::Difference { of, less } => [of.parts(), less.parts()].concat(),
             _ => vec![self],
         }
     }
@@ -260,18 +392,18 @@ pub(crate) fn is_of(name: &str, group: &str, wanted: &str) -> bool {
 }
 
 /// An interval of a run.
-struct View<'o> {
-    outcome: &'o Outcome,
-    place: usize,
+pub(crate) struct View<'o> {
+    pub(crate) outcome: &'o Outcome,
+    pub(crate) place: usize,
 }
 
 impl View<'_> {
-    fn flows<'v>(&'v self, flows: &'v str) -> impl Iterator<Item = &'v FlowOutcome> {
+    pub(crate) fn flows<'v>(&'v self, flows: &'v str) -> impl Iterator<Item = &'v FlowOutcome> {
         let is_meant = move |flow: &&FlowOutcome| is_of(&flow.name, &flow.group, flows);
         self.outcome.flows.iter().filter(is_meant)
     }
 
-    fn measures<'v>(&'v self, flows: &'v str) -> impl Iterator<Item = &'v FlowMeasure> {
+    pub(crate) fn measures<'v>(&'v self, flows: &'v str) -> impl Iterator<Item = &'v FlowMeasure> {
         self.flows(flows).map(|flow| &flow.measures[self.place])
     }
 
@@ -281,40 +413,8 @@ impl View<'_> {
             .collect()
     }
 
-    fn goodput(&self, flows: &str) -> f64 {
+    pub(crate) fn goodput(&self, flows: &str) -> f64 {
         self.goodputs(flows).iter().sum()
-    }
-
-    /// Only bins in the phase and, as a whole, in the interval.
-    fn goodput_in(&self, flows: &str, phase: Phase) -> Option<f64> {
-        let interval = &self.outcome.intervals[self.place];
-        let bin_s = self.outcome.series.bin_s;
-        let is_in = |bin: usize| {
-            let (from_s, to_s) = (bin as f64 * bin_s, (bin + 1) as f64 * bin_s);
-            // The middle is safe from rounding: bins begin and end where the phase does.
-            let middle_s = (from_s + to_s) / 2.0 % phase.period.as_secs_f64();
-            from_s >= interval.from_s - 1e-9
-                && to_s <= interval.to_s + 1e-9
-                && (phase.from.as_secs_f64()..phase.to.as_secs_f64()).contains(&middle_s)
-        };
-        let mut total = None;
-        for series in &self.outcome.series.flows {
-            let flow = self
-                .outcome
-                .flows
-                .iter()
-                .find(|flow| flow.name == series.name)?;
-            if !is_of(&flow.name, &flow.group, flows) {
-                continue;
-            }
-            let bins = series.goodput_bits_per_s.iter().enumerate();
-            let values: Vec<f64> = bins
-                .filter(|(bin, _)| is_in(*bin))
-                .map(|(_, rate)| *rate)
-                .collect();
-            total = Some(total.unwrap_or(0.0) + mean(&values)?);
-        }
-        total
     }
 
     fn link(&self, name: &str) -> Option<&LinkMeasure> {
@@ -396,6 +496,6 @@ fn drops(link: &LinkMeasure) -> [f64; 2] {
     ]
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

@@ -5,7 +5,7 @@ use ebb_scenario::Scenario;
 use ebb_scenario::reading::{Section, unknown_name};
 
 use crate::measure::is_of;
-use crate::{Bound, Case, Figure, Measure, Phase};
+use crate::{Beside, Bound, Case, Figure, Measure, Part, Phase, VariationPart, Window};
 
 /// Reads measures that may name these cases.
 pub(crate) struct Reader<'c> {
@@ -15,6 +15,7 @@ pub(crate) struct Reader<'c> {
 #[derive(Clone, Copy)]
 enum Kind {
     Goodput,
+    Share,
     SpareShare,
     Utilisation,
     QueueMean,
@@ -27,12 +28,17 @@ enum Kind {
     Completion,
     ObjectTime,
     PageTime,
+    TimeTo,
+    Window,
+    Variations,
+    Difference,
     Ratio,
     InferenceBound,
 }
 
-const KINDS: [(&str, Kind); 15] = [
+const KINDS: [(&str, Kind); 20] = [
     ("goodput", Kind::Goodput),
+    ("share", Kind::Share),
     ("spare-share", Kind::SpareShare),
     ("utilisation", Kind::Utilisation),
     ("queue-mean", Kind::QueueMean),
@@ -45,8 +51,31 @@ const KINDS: [(&str, Kind); 15] = [
     ("completion", Kind::Completion),
     ("object-time", Kind::ObjectTime),
     ("page-time", Kind::PageTime),
+    ("time-to", Kind::TimeTo),
+    ("window", Kind::Window),
+    ("variations", Kind::Variations),
+    ("difference", Kind::Difference),
     ("ratio", Kind::Ratio),
     ("inference-bound", Kind::InferenceBound),
+];
+
+const WINDOWS: [(&str, Window); 3] = [
+    ("congestion", Window::Congestion),
+    ("advertised", Window::Advertised),
+    ("estimate", Window::Estimate),
+];
+
+const PARTS: [(&str, Part); 5] = [
+    ("mean", Part::Mean),
+    ("max", Part::Max),
+    ("min", Part::Min),
+    ("first", Part::First),
+    ("last", Part::Last),
+];
+
+const VARIATION_PARTS: [(&str, VariationPart); 2] = [
+    ("max-positive-share", VariationPart::MaxPositiveShare),
+    ("max-sum", VariationPart::MaxSum),
 ];
 
 impl Reader<'_> {
@@ -91,6 +120,12 @@ impl Reader<'_> {
                     .get::<Rate>("of")
                     .map(|rate| rate.bits_per_s() as f64),
                 phase: read_phase(section),
+                beside: read_beside(section),
+            },
+            Kind::Share => Figure::Share {
+                flows: flows()?,
+                others: section.required("others", "\"other\"")?,
+                beside: read_beside(section),
             },
             Kind::SpareShare => Figure::SpareShare {
                 flows: flows()?,
@@ -117,6 +152,30 @@ impl Reader<'_> {
                     .map(|bytes| bytes as f64),
             },
             Kind::PageTime => Figure::PageTime { flows: flows()? },
+            Kind::TimeTo => Figure::TimeTo {
+                flows: flows()?,
+                rate: section.required::<Rate>("rate", "\"9mbit\"")?.bits_per_s() as f64,
+                from: section.get_or("from", Nanos::ZERO),
+                bin: read_bin(section, Nanos::from_millis(500))?,
+            },
+            Kind::Window => Figure::Window {
+                flows: flows()?,
+                window: section
+                    .choice("window", &WINDOWS)
+                    .unwrap_or(Window::Congestion),
+                part: section.choice("part", &PARTS).unwrap_or(Part::Mean),
+                bin: read_bin(section, Nanos::from_millis(100))?,
+            },
+            Kind::Variations => Figure::Variations {
+                flows: flows()?,
+                part: section
+                    .choice("part", &VARIATION_PARTS)
+                    .unwrap_or(VariationPart::MaxPositiveShare),
+            },
+            Kind::Difference => Figure::Difference {
+                of: part("of")?,
+                less: part("less")?,
+            },
             Kind::Ratio => Figure::Ratio {
                 over: part("over")?,
                 under: part("under")?,
@@ -141,6 +200,34 @@ fn read_bound(section: &Section<'_, '_>) -> Option<Figure> {
         pkts_per_s: rate.bits_per_s() as f64 / (8 * packet_bytes?) as f64,
         threshold,
     })
+}
+
+/// `while_active` or `while_silent`: only while these send, or do not.
+fn read_beside(section: &Section<'_, '_>) -> Option<Beside> {
+    let active = section.get::<String>("while_active");
+    let silent = section.get::<String>("while_silent");
+    if active.is_some() && silent.is_some() {
+        section.wrong(
+            "while_silent",
+            "only one of `while_active` and `while_silent` can hold",
+        );
+    }
+    let is_active = active.is_some();
+    let flows = active.or(silent)?;
+    Some(Beside {
+        flows,
+        is_active,
+        bin: read_bin(section, Nanos::from_millis(100))?,
+    })
+}
+
+fn read_bin(section: &Section<'_, '_>, default: Nanos) -> Option<Nanos> {
+    let bin = section.get_or("bin", default);
+    if bin == Nanos::ZERO {
+        section.wrong("bin", "must be longer than 0");
+        return None;
+    }
+    Some(bin)
 }
 
 /// `period`, `phase_from` and `phase_to`: only these times of each period.
@@ -244,7 +331,25 @@ impl Measure {
 
     fn flows(&self) -> Vec<&str> {
         match &self.figure {
-            Figure::SpareShare { flows, others, .. } => vec![flows, others],
+            Figure::SpareShare { flows, others, .. }
+            | Figure::Share {
+                flows,
+                others,
+                beside: None,
+            } => vec![flows, others],
+            Figure::Share {
+                flows,
+                others,
+                beside: Some(beside),
+            } => vec![flows, others, &beside.flows],
+            Figure::Goodput {
+                flows,
+                beside: Some(beside),
+                ..
+            } => vec![flows, &beside.flows],
+            Figure::TimeTo { flows, .. }
+            | Figure::Window { flows, .. }
+            | Figure::Variations { flows, .. } => vec![flows],
             Figure::Goodput { flows, .. }
             | Figure::LossShare { flows }
             | Figure::RttMean { flows }

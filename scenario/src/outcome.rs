@@ -103,8 +103,23 @@ pub struct FlowMeasure {
     pub lost_pkts: Option<u64>,
     /// Round-trip times that its sender measured.
     pub rtt_ms: Distribution,
+    /// Packet interval variations of the round trips that a watching Vulture saw; none: it
+    /// watched none, or it is not known (lab).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variations: Option<Variations>,
     /// What its application saw.
     pub application: Option<ApplicationMeasure>,
+}
+
+/// How packets came closer together or further apart on their way, by round trips.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Variations {
+    /// Round trips in which there were any.
+    pub rounds: u64,
+    /// The greatest share of positive ones in a round trip.
+    pub max_positive_share: f64,
+    /// The greatest sum of a round trip's. *Units:* jiffies of the law.
+    pub max_sum_jiffies: i64,
 }
 
 /// Values that were measured, without the values.
@@ -258,6 +273,10 @@ pub struct FlowSeries {
     pub cwnd_bytes: Vec<Option<u64>>,
     /// Window that the sender was told last; of several connections the sum.
     pub rwnd_bytes: Vec<Option<u64>>,
+    /// What its receiver's law takes the congestion window for; empty: the law has no such
+    /// estimate, or it is not known (lab).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub estimate_bytes: Vec<Option<u64>>,
     /// Mean of the RTT samples in the bin.
     pub rtt_ms: Vec<Option<f64>>,
 }

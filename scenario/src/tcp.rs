@@ -27,6 +27,9 @@ pub struct TcpOptions {
     pub has_ecn: bool,
     /// What the receiver holds for its application.
     pub receive_buffer: Buffer,
+    /// The receiver may take back window that it has advertised (what Linux does with
+    /// `net.ipv4.tcp_shrink_window`).
+    pub shrinks_window: bool,
     /// What the sender holds until it is acknowledged.
     pub send_buffer: Buffer,
     /// Retransmission timer before the first RTT sample.
@@ -159,6 +162,7 @@ impl TcpOptions {
             initial_bytes: 82_375,
             max_bytes: 3 << 20,
         },
+        shrinks_window: false,
         send_buffer: Buffer::Autotuned {
             initial_bytes: 16_384,
             max_bytes: 4 << 20,
@@ -193,6 +197,7 @@ impl TcpOptions {
         has_window_scaling: true,
         has_ecn: false,
         receive_buffer: Buffer::Fixed(64 << 20),
+        shrinks_window: false,
         send_buffer: Buffer::Fixed(64 << 20),
         initial_rto: Nanos::from_secs(3),
         min_rto: Nanos::from_secs(1),

@@ -113,6 +113,9 @@ pub struct Web {
     pub request_bytes: u32,
     /// Time from a page that is there to the request of the next. *Units:* ns.
     pub think: Draw,
+    /// Whether people wait until a page is there; if not, the next is opened so long after
+    /// the last one was, whatever the network does.
+    pub waits: bool,
     /// Time from one object's request to that of the next. *Units:* ns.
     pub object_gap: Draw,
     /// Whether connections are used again.

@@ -13,6 +13,7 @@ use crate::network::Network;
 
 use crate::schedule::{Alarm, Entity, Schedule};
 use crate::simulation::Simulation;
+use crate::tcp::WatchedRound;
 
 /// A flow while it runs.
 pub(crate) struct FlowState {
@@ -199,6 +200,26 @@ impl Network {
             (cwnd_bytes, u64::from(info.peer_window_bytes))
         });
         windows.reduce(|total, one| (total.0 + one.0, total.1 + one.1))
+    }
+}
+
+impl Network {
+    /// What the receiver laws of a flow take its congestion window for. *Units:* bytes.
+    pub(crate) fn flow_estimate_bytes(&self, flow: usize) -> Option<u64> {
+        let estimates = self.flows[flow].connections.iter().map(|place| {
+            let sink = &self.endpoints.at(*place, End::Sink).connection;
+            sink.estimate_bytes().map(u64::from)
+        });
+        estimates.sum()
+    }
+
+    /// Round trips whose variations the receiver laws of a flow have watched.
+    pub(crate) fn watched_rounds(&self, flow: usize) -> impl Iterator<Item = &WatchedRound> {
+        let places = self.flows[flow].connections.iter();
+        places.flat_map(|place| {
+            let sink = &self.endpoints.at(*place, End::Sink).connection;
+            sink.watched_rounds()
+        })
     }
 }
 

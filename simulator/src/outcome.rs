@@ -4,7 +4,7 @@
 use ebb_link::{Capacity, Class, ClassStatistics, LinkStatistics, Nanos, Waiting};
 use ebb_scenario::{
     ClassMeasure, FlowMeasure, FlowOutcome, FlowSeries, Interval, LinkMeasure, LinkOutcome,
-    LinkSeries, OUTCOME_FORMAT, Outcome, Period, Scenario, Series,
+    LinkSeries, OUTCOME_FORMAT, Outcome, Period, Scenario, Series, Variations,
 };
 
 use crate::flows::FlowCounters;
@@ -134,6 +134,10 @@ impl Readings {
             let windows = network.flow_windows(place);
             series.cwnd_bytes.push(windows.map(|(cwnd, _)| cwnd));
             series.rwnd_bytes.push(windows.map(|(_, rwnd)| rwnd));
+            if network.flows[place].spec.receiver.is_some() {
+                let estimate = network.flow_estimate_bytes(place);
+                series.estimate_bytes.push(estimate);
+            }
             let samples = after.rtt_samples - before.rtt_samples;
             let sum_ns = after.rtt_sum_ns - before.rtt_sum_ns;
             let mean_ms = (samples > 0).then(|| sum_ns as f64 / samples as f64 / 1e6);
@@ -198,6 +202,7 @@ impl Readings {
                 FlowMeasure {
                     rtt_ms: flow.meter.rtt.get(interval).in_millis(),
                     application: simulation.applications[place].measure(interval),
+                    variations: self.variations(place, interval, &simulation.network),
                     ..measure
                 }
             })
@@ -214,6 +219,25 @@ impl Readings {
                 .map(|at| at.since(flow.start).as_secs_f64()),
             measures,
         }
+    }
+
+    /// Of the round trips that ended in the interval.
+    fn variations(&self, place: usize, interval: usize, network: &Network) -> Option<Variations> {
+        let interval = &self.intervals[interval];
+        let rounds = network.watched_rounds(place);
+        let ended = rounds.filter(|round| interval.from <= round.at && round.at < interval.to);
+        ended.fold(None, |so_far: Option<Variations>, round| {
+            let share = f64::from(round.positive) / f64::from(round.all);
+            let so_far = so_far.unwrap_or(Variations {
+                max_sum_jiffies: i64::MIN,
+                ..Variations::default()
+            });
+            Some(Variations {
+                rounds: so_far.rounds + 1,
+                max_positive_share: so_far.max_positive_share.max(share),
+                max_sum_jiffies: so_far.max_sum_jiffies.max(round.sum_jiffies),
+            })
+        })
     }
 
     fn flow_measure(&self, place: usize, interval: usize) -> FlowMeasure {

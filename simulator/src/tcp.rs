@@ -27,6 +27,7 @@ mod timers;
 mod transmit;
 mod tuning;
 mod undo;
+mod watch;
 
 use std::sync::Arc;
 
@@ -42,6 +43,7 @@ use timers::TimerKind;
 
 pub use config::{Identity, TcpConfig, TcpConfigError};
 pub use info::{Counters, Info};
+pub use watch::WatchedRound;
 
 /// Where segments are put that are to be sent now, in this order.
 pub type Out<'a> = &'a mut Vec<Segment>;

@@ -100,6 +100,7 @@ fn flow_measure(interval: &Interval, result: &FlowResult) -> FlowMeasure {
                 .map(|sample| f64::from(sample.rtt_us) / 1e3)
                 .collect(),
         ),
+        variations: None,
         application: result.udp.as_ref().map(|udp| ApplicationMeasure::Udp {
             delay_ms: distribution(
                 udp.delays_us
@@ -154,6 +155,7 @@ fn flow_series(name: &str, result: &FlowResult, bin: Nanos, bins: usize) -> Flow
             .collect(),
         cwnd_bytes: each(|it| u64::from(it.cwnd_segments) * u64::from(it.mss_bytes)),
         rwnd_bytes: each(|it| it.peer_window_bytes.into()),
+        estimate_bytes: Vec::new(),
         rtt_ms: (0..bins)
             .map(|bin| sample(bin).map(|sample| f64::from(sample.rtt_us) / 1e3))
             .collect(),

@@ -64,6 +64,7 @@ fn read_sizes(table: &Section<'_, '_>, tcp: &mut TcpOptions) {
         table.number_or("initial_window", (1, 1_000), tcp.initial_window_pkts);
     tcp.has_window_scaling = table.get_or("window_scaling", tcp.has_window_scaling);
     tcp.receive_buffer = read_buffer(table, "receive_buffer", tcp.receive_buffer);
+    tcp.shrinks_window = table.get_or("shrink_window", tcp.shrinks_window);
     tcp.send_buffer = read_buffer(table, "send_buffer", tcp.send_buffer);
 }
 

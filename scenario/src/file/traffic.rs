@@ -22,6 +22,7 @@ const KINDS: [(&str, &[&str]); 9] = [
             "object_size",
             "request_size",
             "think",
+            "waits",
             "object_gap",
             "connections",
             "parallel",
@@ -197,6 +198,7 @@ fn read_web(section: &Section<'_, '_>) -> Web {
                 mean: Nanos::from_secs(1).0,
             },
         ),
+        waits: section.get_or("waits", true),
         object_gap: time(
             "object_gap",
             Draw::Exponential {

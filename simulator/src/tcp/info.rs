@@ -4,7 +4,7 @@
 use ebb_algorithms::Phase;
 use ebb_link::Nanos;
 
-use super::{Connection, State};
+use super::{Connection, State, WatchedRound};
 
 /// What an endpoint has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,6 +106,18 @@ impl Connection {
     #[inline]
     pub fn unsent_bytes(&self) -> u64 {
         self.sender.written.saturating_sub(self.sender.nxt.max(1))
+    }
+
+    /// What the receiver law takes the peer's congestion window for; none without a law that
+    /// has such an estimate.
+    pub fn estimate_bytes(&self) -> Option<u32> {
+        self.receiver.estimate_bytes()
+    }
+
+    /// Round trips whose packet interval variations a law that observes has counted. *Shape:*
+    /// in order of time.
+    pub fn watched_rounds(&self) -> &[WatchedRound] {
+        self.receiver.watched_rounds()
     }
 
     /// Whether everything that the peer will ever send has arrived.

@@ -28,6 +28,8 @@ pub(super) struct Receiver {
     /// Next byte expected when a window was advertised last, and that window.
     pub(super) advertised_at: u64,
     pub(super) window_bytes: u32,
+    /// The furthest right edge that was ever advertised: what was sent within it is taken.
+    pub(super) furthest_edge: u64,
     /// Next byte expected when an acknowledgement was decided on last.
     pub(super) decided_at: u64,
     /// Bound of the window that grows with what arrives (`rcv_ssthresh`).
@@ -73,6 +75,7 @@ impl Receiver {
             nxt: 0,
             read: 0,
             advertised_at: 0,
+            furthest_edge: 0,
             decided_at: 0,
             window_bytes: first_window.min(65_535),
             window_bound_bytes: first_window,
@@ -157,7 +160,7 @@ impl Receiver {
         let start = self.offset(segment.seq);
         let data_end = start + u64::from(segment.payload_bytes);
         let end = data_end + u64::from(segment.flags.has(Flags::FIN));
-        if end <= self.nxt || end > self.right_edge().max(self.nxt) + 1 {
+        if end <= self.nxt || end > self.furthest_edge.max(self.right_edge()).max(self.nxt) + 1 {
             return self.refuse(now, (start, end));
         }
         self.acks

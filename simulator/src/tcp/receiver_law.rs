@@ -8,6 +8,7 @@ use ebb_link::Nanos;
 
 use super::clock::NEVER;
 use super::receiver::Receiver;
+use super::watch::{Watch, WatchedRound};
 use crate::segment::{SackBlocks, Segment};
 
 /// A window that binds nothing.
@@ -24,12 +25,16 @@ const MSS_KNOWN_AFTER: u32 = 10;
 pub(super) struct ReceiverLaw {
     flow: ReceiverFlow,
     is_observing: bool,
+    /// What it sees while it observes, if it has an eye for it.
+    watch: Option<Watch>,
     asked_at: Option<Nanos>,
     /// What the window may be at the most.
     pub(super) clamp_bytes: u32,
     guessed_mss_bytes: u32,
     seen_mss_bytes: u32,
     segments: u32,
+    /// Payload that it was told of.
+    arrived_bytes: u64,
     /// Acknowledgements that the law holds back.
     held: VecDeque<HeldAck>,
 }
@@ -93,6 +98,7 @@ impl Receiver {
             tsval: self.recent_ts,
         };
         let law = ReceiverLaw {
+            watch: Watch::new(policy.clone()),
             flow: ReceiverFlow::new(policy, &start),
             is_observing,
             asked_at: None,
@@ -100,6 +106,7 @@ impl Receiver {
             guessed_mss_bytes: options.payload_bytes(),
             seen_mss_bytes: 0,
             segments: 0,
+            arrived_bytes: 0,
             held: VecDeque::new(),
         };
         let clamp_bytes = law.wanted_clamp_bytes();
@@ -146,6 +153,10 @@ impl Receiver {
             return;
         };
         law.segments = law.segments.saturating_add(1);
+        law.arrived_bytes += u64::from(segment.payload_bytes);
+        if let Some(watch) = law.watch.as_mut().filter(|_| law.is_observing) {
+            watch.on_segment(time, segment);
+        }
         law.seen_mss_bytes = law.seen_mss_bytes.max(segment.payload_bytes);
         let timestamps = segment.timestamps.unwrap_or_default();
         let told = LawSegment {
@@ -236,6 +247,17 @@ impl Receiver {
         }
     }
 
+    /// What the law takes the sender's window for; none without a law that does.
+    pub(super) fn estimate_bytes(&self) -> Option<u32> {
+        self.law.as_ref()?.flow.estimate_bytes()
+    }
+
+    /// Round trips that a law watched.
+    pub(super) fn watched_rounds(&self) -> &[WatchedRound] {
+        let watch = self.law.as_ref().and_then(|law| law.watch.as_ref());
+        watch.map_or(&[], |watch| &watch.rounds)
+    }
+
     /// The window that the law wants; none without a law. *Units:* bytes.
     pub(super) fn law_window_bytes(&self) -> Option<u32> {
         self.law.as_ref().map(|law| law.flow.window_bytes())
@@ -252,6 +274,11 @@ impl super::Connection {
         {
             law.flow.set_policy(policy.clone());
         }
+    }
+
+    /// Payload that the receiver law was told of: all that arrived, in order or not.
+    pub(crate) fn arrived_bytes(&self) -> u64 {
+        self.receiver.law.as_ref().map_or(0, |law| law.arrived_bytes)
     }
 
     /// Whether the receiver law only watches.

@@ -153,13 +153,15 @@ impl Receiver {
         let left = self.right_edge().saturating_sub(ack) as u32;
         let granule = 1_u32 << self.window_scale;
         let most = 65_535_u32 << self.window_scale;
-        // Never back: what is left of the old window, rounded up to what can be said.
-        let window = self
-            .wanted_window()
-            .max(left.next_multiple_of(granule))
-            .min(most);
+        let least = match self.config.options.shrinks_window {
+            true => 0,
+            // Never back: what is left of the old window, rounded up to what can be said.
+            false => left.next_multiple_of(granule),
+        };
+        let window = self.wanted_window().max(least).min(most);
         self.window_bytes = window;
         self.advertised_at = ack;
+        self.furthest_edge = self.furthest_edge.max(self.right_edge());
         (window >> self.window_scale) as u16
     }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! People who open web pages, after section IV-B of Kuzmanovic and Knightly (2006).
 //!
-//! A person thinks, opens a page, and thinks again when all of it is there. The objects
+//! A person thinks, opens a page, and thinks again when all of it is there, or at once
+//! (`waits`). The objects
 //! of a page are wanted one after the other in short distances; the client asks for each
 //! in a request, the server answers with the object. Response times count from the
 //! moment at which the object is wanted: handshakes, and waiting for a connection where
@@ -39,13 +40,14 @@ pub struct Web {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wish {
     Page(u32),
-    /// An object of this size, of the page that is open.
-    Object(u32, u64),
+    /// An object of this size, of the page of this number.
+    Object(u32, u32, u64),
 }
 
 /// An object that was wanted and is not there yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Object {
+    page: u32,
     bytes: u64,
     wanted_at: Nanos,
 }
@@ -83,9 +85,13 @@ impl Web {
 
     fn open_page(&mut self, person: u32, now: Nanos) {
         let mut at = now;
-        for (gap, bytes) in self.people[person as usize].open_page(now) {
+        let (page, objects) = self.people[person as usize].open_page(now);
+        for (gap, bytes) in objects {
             at += gap;
-            self.plan(at, Wish::Object(person, bytes));
+            self.plan(at, Wish::Object(person, page, bytes));
+        }
+        if !self.spec.waits {
+            self.think(person, now);
         }
     }
 
@@ -136,9 +142,9 @@ impl Web {
         self.times.object(object, now);
         self.free(connection, person, host);
         let someone = &mut self.people[person as usize];
-        if let Some(opened_at) = someone.got_object() {
+        if let Some(opened_at) = someone.got_object(object.page) {
             self.times.page(opened_at, now);
-            if !self.is_over {
+            if !self.is_over && self.spec.waits {
                 self.think(person, now);
                 self.set_timer(host);
             }
@@ -223,9 +229,13 @@ impl Application for Web {
             self.agenda.pop();
             match wish {
                 Wish::Page(person) => self.open_page(person, now),
-                Wish::Object(person, bytes) => {
-                    let wanted_at = at;
-                    self.want(person, Object { bytes, wanted_at }, host);
+                Wish::Object(person, page, bytes) => {
+                    let object = Object {
+                        page,
+                        bytes,
+                        wanted_at: at,
+                    };
+                    self.want(person, object, host);
                 }
             }
         }

@@ -16,6 +16,7 @@ fn plain() -> Web {
         object_bytes: Draw::Constant(1_000),
         request_bytes: 400,
         think: Draw::Constant(Nanos::from_secs(1).0),
+        waits: true,
         object_gap: Draw::Constant(0),
         connections: Connections::PerObject,
         parallel: 6,
@@ -81,6 +82,23 @@ fn an_object_on_a_connection_of_its_own_takes_two_round_trips() {
         times.page_s.count
     );
     assert_eq!(times.page_s, times.object_s, "a page is one object");
+}
+
+#[test]
+fn who_does_not_wait_opens_pages_whatever_the_network_does() {
+    let web = Web {
+        think: Draw::Constant(Nanos::from_millis(50).0),
+        waits: false,
+        ..plain()
+    };
+    let times = times(web, fast(), MINUTE);
+    // One each 50 ms, though each takes 200 ms: 60 s / 50 ms, less those under way.
+    assert!(
+        (1_194..=1_198).contains(&times.page_s.count),
+        "{}",
+        times.page_s.count
+    );
+    assert!(times.page_s.max < 0.21, "{}", times.page_s.max);
 }
 
 #[test]

@@ -8,14 +8,23 @@ use super::Object;
 use crate::traffic::draw::draw;
 use crate::{ConnectionId, Host, Stream};
 
+/// A page of which objects are missing.
+struct Page {
+    number: u32,
+    opened_at: Nanos,
+    missing: u32,
+}
+
 /// Somebody at a browser.
 pub(super) struct Person {
     spec: Web,
     sizes: Stream,
     gaps: Stream,
     thoughts: Stream,
-    /// When the page that is open was wanted, and how many objects of it are missing.
-    page: Option<(Nanos, u32)>,
+    /// Pages that are not there yet. *Shape:* in order of number.
+    pages: Vec<Page>,
+    /// Pages that were opened.
+    opened: u32,
     /// Objects for which there is no connection yet.
     pub(super) waiting: VecDeque<Object>,
     /// Connections that are open and have nothing to do.
@@ -35,7 +44,8 @@ impl Person {
             sizes: stream("web sizes"),
             gaps: stream("web gaps"),
             thoughts: stream("web thoughts"),
-            page: None,
+            pages: Vec::new(),
+            opened: 0,
             waiting: VecDeque::new(),
             idle: Vec::new(),
             connections: 0,
@@ -47,11 +57,17 @@ impl Person {
         Nanos(draw(self.spec.think, &mut self.thoughts))
     }
 
-    /// Opens the next page: gaps before its objects, the first has none, and their sizes.
-    pub(super) fn open_page(&mut self, now: Nanos) -> Vec<(Nanos, u64)> {
+    /// Opens the next page. *Returns:* its number; gaps before its objects, the first has
+    /// none, and their sizes.
+    pub(super) fn open_page(&mut self, now: Nanos) -> (u32, Vec<(Nanos, u64)>) {
         let count = self.spec.objects.max(1);
-        self.page = Some((now, count));
-        (0..count)
+        self.opened += 1;
+        self.pages.push(Page {
+            number: self.opened,
+            opened_at: now,
+            missing: count,
+        });
+        let objects = (0..count)
             .map(|number| {
                 let gap = if number == 0 {
                     Nanos::ZERO
@@ -60,19 +76,19 @@ impl Person {
                 };
                 (gap, draw(self.spec.object_bytes, &mut self.sizes).max(1))
             })
-            .collect()
+            .collect();
+        (self.opened, objects)
     }
 
-    /// One object more is there; with the last one answers when the page was wanted.
-    pub(super) fn got_object(&mut self) -> Option<Nanos> {
-        let (opened_at, missing) = self.page.as_mut()?;
-        *missing -= 1;
-        if *missing > 0 {
+    /// One object more of a page is there; with the last one answers when the page was wanted.
+    pub(super) fn got_object(&mut self, page: u32) -> Option<Nanos> {
+        let place = self.pages.iter().position(|open| open.number == page)?;
+        let open = &mut self.pages[place];
+        open.missing -= 1;
+        if open.missing > 0 {
             return None;
         }
-        let opened_at = *opened_at;
-        self.page = None;
-        Some(opened_at)
+        Some(self.pages.remove(place).opened_at)
     }
 }
 
@@ -96,6 +112,7 @@ mod tests {
             think: Draw::Exponential {
                 mean: Nanos::from_secs(1).0,
             },
+            waits: true,
             object_gap: Draw::Exponential {
                 mean: Nanos::from_millis(1).0,
             },
@@ -108,15 +125,26 @@ mod tests {
     #[test]
     fn pages_have_as_many_objects_as_asked_for_with_gaps_between() {
         let mut person = person(1, 10);
-        let page = person.open_page(Nanos(5));
+        let (number, page) = person.open_page(Nanos(5));
         assert_eq!(page.len(), 10);
         assert_eq!(page[0].0, Nanos::ZERO);
         assert!(page[1..].iter().all(|(gap, _)| *gap > Nanos::ZERO));
         for _ in 0..9 {
-            assert_eq!(person.got_object(), None);
+            assert_eq!(person.got_object(number), None);
         }
-        assert_eq!(person.got_object(), Some(Nanos(5)));
-        assert_eq!(person.got_object(), None, "no page is open");
+        assert_eq!(person.got_object(number), Some(Nanos(5)));
+        assert_eq!(person.got_object(number), None, "no page is open");
+    }
+
+    #[test]
+    fn pages_that_are_open_at_the_same_time_are_counted_apart() {
+        let mut person = person(1, 2);
+        let (first, _) = person.open_page(Nanos(5));
+        let (second, _) = person.open_page(Nanos(7));
+        assert_eq!(person.got_object(first), None);
+        assert_eq!(person.got_object(second), None);
+        assert_eq!(person.got_object(second), Some(Nanos(7)));
+        assert_eq!(person.got_object(first), Some(Nanos(5)));
     }
 
     #[test]
@@ -127,6 +155,7 @@ mod tests {
         for _ in 0..100 {
             gap_ns += person
                 .open_page(Nanos::ZERO)
+                .1
                 .iter()
                 .map(|(gap, _)| gap.0)
                 .sum::<u64>();

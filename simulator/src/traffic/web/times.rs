@@ -119,6 +119,7 @@ mod tests {
         let mut times = Times::new(&[interval(0, 10), interval(5, 20)]);
         for (bytes, wanted_s, done_s) in [(105, 1, 2), (100, 1, 4), (5_000, 4, 9), (5_000, 9, 12)] {
             let object = Object {
+                page: 1,
                 bytes,
                 wanted_at: Nanos::from_secs(wanted_s),
             };

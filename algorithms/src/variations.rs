@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The packet interval variations that `vulture` goes by, without the law.
+
+use crate::flow::VULTURE;
+use crate::native::{
+    Variations, ebb_native_pairs_bytes, ebb_native_pairs_end_round, ebb_native_pairs_on_segment,
+};
+use crate::policy::Policy;
+
+/// Pairs of packets of one connection, by the law's own code.
+#[derive(Debug, Clone)]
+pub struct PacketPairs {
+    policy: Policy,
+    /// As 64-bit words, so that the C struct is aligned.
+    pairs: Vec<u64>,
+}
+
+impl PacketPairs {
+    /// None if the policy is not one of `vulture`, whose parameters say what a pair is.
+    pub fn new(policy: Policy) -> Option<Self> {
+        // SAFETY: a constant of native.c.
+        let bytes = unsafe { ebb_native_pairs_bytes } as usize;
+        (policy.law().name == VULTURE).then(|| Self {
+            policy,
+            pairs: vec![0; bytes.div_ceil(8)],
+        })
+    }
+
+    /// Takes an arriving data segment. *Units:* `now_us` in µs, `tsval` in the sender's ticks.
+    pub fn on_segment(&mut self, now_us: u64, tsval: u32) {
+        // SAFETY: the struct began zeroed, is aligned to 8 and as large as it says; the
+        // values are those of `vulture`.
+        unsafe {
+            ebb_native_pairs_on_segment(
+                self.pairs.as_mut_ptr().cast(),
+                now_us,
+                tsval,
+                self.policy.values().as_ptr().cast(),
+            );
+        }
+    }
+
+    /// Ends a round trip. *Returns:* what its variations amount to.
+    pub fn end_round(&mut self) -> Variations {
+        let mut variations = Variations::default();
+        // SAFETY: as in `on_segment`.
+        unsafe { ebb_native_pairs_end_round(self.pairs.as_mut_ptr().cast(), &raw mut variations) };
+        variations
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs() -> PacketPairs {
+        PacketPairs::new("vulture".parse().unwrap()).unwrap()
+    }
+
+    /// Packets each 4 ms by a clock of 4 ms, for three seconds, after which the tick is known,
+    /// and then for one in which each is later than the one before by `more_us`.
+    fn after_a_second(more_us: u64) -> Variations {
+        let mut pairs = pairs();
+        let mut now_us = 1_000_000;
+        for packet in 0..1_000 {
+            now_us += 4_000 + if packet < 750 { 0 } else { more_us };
+            if packet == 750 {
+                pairs.end_round();
+            }
+            pairs.on_segment(now_us, packet);
+        }
+        pairs.end_round()
+    }
+
+    #[test]
+    fn intervals_that_grow_give_positive_variations_and_equal_ones_none() {
+        let steady = after_a_second(0);
+        assert!(steady.all > 100, "{steady:?}");
+        assert_eq!((steady.sum_jiffies, steady.positive), (0, 0));
+        let growing = after_a_second(1_000);
+        assert!(growing.positive > growing.all / 2, "{growing:?}");
+        assert!(growing.sum_jiffies > 0, "{growing:?}");
+    }
+
+    #[test]
+    fn a_round_trip_that_is_over_is_forgotten() {
+        let mut pairs = pairs();
+        for packet in 0..100_u32 {
+            pairs.on_segment(u64::from(packet) * 5_000, packet);
+        }
+        assert!(pairs.end_round().all > 0);
+        assert_eq!(pairs.end_round(), Variations::default());
+    }
+
+    #[test]
+    fn other_laws_have_no_pairs() {
+        assert!(PacketPairs::new("ebb".parse().unwrap()).is_none());
+    }
+}
