@@ -77,6 +77,11 @@ impl Endpoints {
         }
     }
 
+    /// The worker process, which has all sockets.
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Lets the flows begin at a time on `CLOCK_MONOTONIC`. *Units:* ns.
     ///
     /// *Errors:* the worker has gone.

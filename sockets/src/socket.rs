@@ -4,7 +4,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::copying::copy;
 use crate::info::TcpInfo;
@@ -170,6 +170,21 @@ impl CopiedSocket {
             Err(io::Error::last_os_error())
         }
     }
+}
+
+/// The network namespace of this thread, as [`CopiedSocket::namespace`] tells it.
+///
+/// *Errors:* the kernel is older than 5.14.
+pub fn own_namespace() -> io::Result<u64> {
+    // SAFETY: makes a descriptor, which is ours alone.
+    let socket = unsafe {
+        let number = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if number < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        OwnedFd::from_raw_fd(number)
+    };
+    CopiedSocket(socket).namespace()
 }
 
 type AddressCall =

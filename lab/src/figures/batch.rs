@@ -8,6 +8,7 @@ use std::time::Duration;
 use ebb_algorithms::Side;
 use ebb_link::{Class, Nanos};
 
+use super::governed::Governed;
 use super::group::Group;
 use super::run::{Run, RunError, RunOptions, RunResult, result};
 use super::{PolicyChoice, Scenario};
@@ -29,6 +30,8 @@ pub(super) struct Wave<'a> {
     runs: &'a [&'a Run],
     testbed: Testbed,
     groups: Vec<Option<Group>>,
+    /// Let go before the endpoints.
+    governed: Vec<Governed>,
     endpoints: Endpoints,
 }
 
@@ -57,10 +60,15 @@ impl<'a> Wave<'a> {
             flows,
             bin_us: BIN_US,
         })?;
+        let governed = runs.iter().enumerate().map(|(number, run)| {
+            Governed::start(run, testbed.path(number), endpoints.process_id()).transpose()
+        });
+        let governed = governed.flatten().collect::<Result<_, _>>()?;
         Ok(Self {
             runs,
             testbed,
             groups,
+            governed,
             endpoints,
         })
     }
@@ -70,6 +78,7 @@ impl<'a> Wave<'a> {
         self.endpoints.start(epoch.0)?;
         self.switch_policies(epoch)?;
         let ends = self.endpoints.finish()?;
+        self.governed.clear();
         let emulator = self.testbed.stop()?;
         for group in self.groups.into_iter().flatten() {
             group.finish()?;

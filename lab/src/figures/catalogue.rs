@@ -89,6 +89,19 @@ pub(super) const CATALOGUE: &[Entry] = &[
     entry("upload/share", "s3b", "be_share", "BE greedy, second: BE's share", AtLeast(0.96)),
     entry("upload/fairness", "s5", "jain", "four uploads: Jain's index", AtLeast(0.95)),
     entry("upload/fairness", "s5", "utilisation", "four uploads: share of the link", AtLeast(0.92)),
+    entry("user/alone", "s1", "utilisation", "alone: share of the link over 60 s", AtLeast(0.97)),
+    entry("user/alone", "s1", "settled", "alone: share of the link after 20 s", AtLeast(0.995)),
+    entry("user/constant", "s2", "be_kept", "BE 6 Mbit/s: BE, of alone", AtLeast(0.995)),
+    entry("user/constant", "s2", "spare_used", "BE 6 Mbit/s: LBE, of the spare", AtLeast(0.93)),
+    entry("user/constant", "s2", "queue_added_ms", "BE 6 Mbit/s: queueing added, ms", AtMost(12.0)),
+    entry("user/share", "s3", "be_share", "BE greedy, first: BE's share", AtLeast(0.975)),
+    entry("user/share", "s3b", "be_share", "BE greedy, second: BE's share", AtLeast(0.97)),
+    entry("user/share", "s6", "be_share", "BE greedy, LBE sender BBR: BE's share", AtLeast(0.98)),
+    entry("user/on-off", "s4t3", "be_on_kept", "BE 3 s on, 3 s off: BE while on, of alone", AtLeast(0.93)),
+    entry("user/on-off", "s4t3", "off_used", "BE 3 s on, 3 s off: LBE while off", AtLeast(0.50)),
+    entry("user-upload/alone", "s1", "utilisation", "upload alone: share of the link over 60 s", AtLeast(0.93)),
+    entry("user-upload/constant", "s2", "be_kept", "BE 6 Mbit/s: BE, of alone", AtLeast(0.97)),
+    entry("user-upload/share", "s3", "be_share", "BE greedy, first: BE's share", AtLeast(0.93)),
     entry("tcp-lp/alone", "up1-rtt50", "utilisation", "upload alone, RTT 50 ms: share of the link over 60 s", AtLeast(0.90)),
     entry("tcp-lp/alone", "up1-rtt100", "utilisation", "upload alone, RTT 100 ms: share of the link over 60 s", AtLeast(0.90)),
     entry("tcp-lp/share", "up3-rtt50", "be_kept", "BE greedy, RTT 50 ms: BE beside the upload, of alone", AtLeast(0.96)),
@@ -144,10 +157,12 @@ impl Entry {
     }
 
     /// What the figure is measured with unless told otherwise: the law that its set is named
-    /// after, for uploads what they yield by.
+    /// after, for uploads what they yield by, for those of the user backend what it has.
     pub(super) fn policy(&self) -> Result<Policy, PolicyError> {
         match self.set() {
             "upload" => Ok(Policy::default_of(Side::Sender)),
+            "user" => "sampled".parse(),
+            "user-upload" => "paced".parse(),
             law => law.parse(),
         }
     }

@@ -29,6 +29,9 @@ impl Group {
         let PolicyChoice::Law(policy) = &run.policy else {
             return Ok(None);
         };
+        if policy.law().is_for_counters() {
+            return Ok(None);
+        }
         let is_yielding = |role| role == Role::LessThanBestEffort;
         if !run.scenario.flows.iter().any(|flow| is_yielding(flow.role)) {
             return Ok(None);

@@ -9,6 +9,7 @@ mod catalogue;
 mod choice;
 mod command;
 mod figure;
+mod governed;
 mod group;
 mod measure;
 mod paper;

@@ -29,7 +29,7 @@ pub(super) fn comparison(figures: &[Figure]) -> String {
 }
 
 /// One row per figure and policy: what is expected, mean, spread, verdict.
-pub(super) fn figure_table(entries: &[Entry], figures: &[Figure]) -> String {
+pub(super) fn figure_table(entries: &[(Entry, String)], figures: &[Figure]) -> String {
     let header = [
         "figure",
         "",
@@ -41,11 +41,8 @@ pub(super) fn figure_table(entries: &[Entry], figures: &[Figure]) -> String {
         "verdict",
     ];
     let mut rows = vec![header.map(String::from).to_vec()];
-    for entry in entries {
-        let own = figures
-            .iter()
-            .filter(|it| it.scenario == entry.scenario && it.metric == entry.metric);
-        rows.extend(own.map(|figure| figure_row(entry, figure)));
+    for (entry, policy) in entries {
+        rows.extend(entry.find(figures, policy).map(|it| figure_row(entry, it)));
     }
     table::render_with_text(&rows, 3)
 }
@@ -150,7 +147,7 @@ mod tests {
             .iter()
             .find(|it| it.target == Target::AtMost(10.0))
             .unwrap();
-        let text = figure_table(&[*entry], &[figure(entry, &[9.0, 13.0])]);
+        let text = figure_table(&[(*entry, "ebb".into())], &[figure(entry, &[9.0, 13.0])]);
         for part in [
             "≤ 10.0",
             "11.0",
