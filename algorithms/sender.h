@@ -150,13 +150,14 @@ EBB_INLINE u32 ebb_sender_slow_start(struct ebb_sender_window *window, u32 acked
 
 /*
  * One segment more for every per_pkts acknowledged (congestion avoidance: a window's
- * worth); the rest is kept in *credit_pkts.
+ * worth); the rest is kept in *credit_pkts. What was saved up while segments were dearer (at
+ * a larger window, before an idle time) is worth one of them.
  */
 EBB_INLINE void ebb_sender_add_per(struct ebb_sender_window *window, u32 *credit_pkts,
 				   u32 acked_pkts, u32 per_pkts)
 {
-	u64 credit = (u64)*credit_pkts + acked_pkts;
 	u64 per = ebb_max(per_pkts, 1);
+	u64 credit = ebb_min(*credit_pkts, per) + acked_pkts;
 	u64 more = ebb_div(credit, per, 0);
 
 	*credit_pkts = (u32)(credit - more * per);

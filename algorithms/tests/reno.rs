@@ -42,7 +42,7 @@ fn doubles_per_round_trip_in_slow_start() {
 }
 
 #[test]
-fn adds_one_segment_per_round_trip_beyond_the_threshold() {
+fn difference_1_the_rest_of_an_increase_is_kept_and_gives_one_segment_per_window_exactly() {
     let mut flow = reno(40);
     flow.on_loss(&event(&flow));
     assert_eq!(flow.window().ssthresh_pkts, 20);
@@ -101,7 +101,7 @@ fn the_threshold_is_never_below_two_segments() {
 }
 
 #[test]
-fn does_not_grow_while_the_application_leaves_the_window_unused() {
+fn difference_2_a_window_that_the_application_does_not_fill_does_not_grow() {
     let mut flow = reno(10);
     flow.on_ack(&SenderAck {
         acked_pkts: 10,
@@ -110,4 +110,35 @@ fn does_not_grow_while_the_application_leaves_the_window_unused() {
         ..SenderAck::default()
     });
     assert_eq!(flow.window().cwnd_pkts, 10);
+}
+
+#[test]
+fn difference_3_the_threshold_is_half_of_the_window_not_of_the_flight() {
+    let mut flow = reno(64);
+    flow.on_loss(&SenderEvent {
+        inflight_pkts: 20,
+        ..event(&flow)
+    });
+    assert_eq!(flow.window().ssthresh_pkts, 32);
+}
+
+#[test]
+fn what_was_saved_up_at_a_larger_window_is_worth_one_segment() {
+    let mut flow = reno(100);
+    let ack = |acked_pkts, cwnd_pkts| SenderAck {
+        acked_pkts,
+        cwnd_pkts,
+        ssthresh_pkts: 10,
+        is_cwnd_limited: 1,
+        ..SenderAck::default()
+    };
+    flow.on_ack(&ack(99, 100));
+    assert_eq!(flow.window().cwnd_pkts, 100, "one acknowledgement lacks");
+    // The host goes on from ten segments after an idle time: 99 are not nine of these.
+    flow.on_ack(&ack(1, 10));
+    assert_eq!(flow.window().cwnd_pkts, 11);
+    flow.on_ack(&ack(9, 11));
+    assert_eq!(flow.window().cwnd_pkts, 11);
+    flow.on_ack(&ack(1, 11));
+    assert_eq!(flow.window().cwnd_pkts, 12);
 }
