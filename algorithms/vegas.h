@@ -15,6 +15,11 @@
  * 4. The shortest RTT is forgotten after an idle time: the path may have changed.
  * 5. A window that the application does not fill does not grow [RFC7661 §4.1].
  * 6. The window is two segments at least.
+ * 7. The segments in the queue are reckoned as cwnd (rtt - base) / base and cut to whole
+ *    ones, as Linux has it; the paper's (Expected - Actual) base is cwnd (rtt - base) / rtt,
+ *    which is less where the queue is a good part of the path (queue_rule=1).
+ * 8. When slow start is over the window is at once what the path holds and one segment, as
+ *    Linux has it; the paper goes on from the window that it has.
  *
  * Domain: windows below 2^30 segments, RTT below 1 h.
  */
@@ -28,6 +33,10 @@
 /* [LINUXVEGAS] Least window. */
 #define EBB_VEGAS_LEAST_PKTS 2u
 
+/* queue_rule: what the part of the RTT that is queueing is held against. */
+#define EBB_VEGAS_QUEUE_LINUX 0u /* the shortest RTT */
+#define EBB_VEGAS_QUEUE_PAPER 1u /* this round trip's */
+
 #define EBB_VEGAS_PARAMS(P)                                                                 \
 	P(alpha_pkts, 2, 0, 1000, "segments", "[VEGAS §3.2]",                               \
 	  "fewer of our own in the queue: one segment more")                                \
@@ -38,7 +47,9 @@
 	P(slow_start_rounds, 1, 1, 2, "round trips", "[LINUXVEGAS]",                        \
 	  "slow start doubles each round trip (1), or every other one as in the paper (2)") \
 	P(beta_x1024, 512, 64, 1000, "1/1024", "[RFC5681 §3.1]",                            \
-	  "what a loss leaves of the window; the paper has 768")
+	  "what a loss leaves of the window; the paper has 768")                            \
+	P(queue_rule, EBB_VEGAS_QUEUE_LINUX, 0, 1, "choice", "[VEGAS §3.2]",                \
+	  "our own in the queue: (rtt - base) x window over 0 the shortest RTT, 1 the RTT")
 
 struct ebb_vegas_params {
 	EBB_VEGAS_PARAMS(EBB_PARAM_FIELD)
@@ -111,7 +122,7 @@ EBB_INLINE void ebb_vegas_lower(struct ebb_vegas_state *state, u64 cwnd_pkts)
 
 /*
  * Once per round trip [VEGAS §3.2]: of the window, what the path held at the shortest
- * RTT is on the way, the rest is in the queue: diff = cwnd (rtt - base) / base.
+ * RTT is on the way, the rest is in the queue; differences 7 and 8.
  */
 EBB_INLINE void ebb_vegas_judge(struct ebb_vegas_state *state, u32 acked_pkts,
 				const struct ebb_vegas_params *params)
@@ -119,7 +130,8 @@ EBB_INLINE void ebb_vegas_judge(struct ebb_vegas_state *state, u32 acked_pkts,
 	u64 cwnd_pkts = state->window.cwnd_pkts;
 	u64 base_us = state->base_rtt_us;
 	u64 queue_us = ebb_sub_floor(state->round_rtt_us, base_us);
-	u64 diff_pkts = ebb_div(cwnd_pkts * queue_us, base_us, 0);
+	u64 against_us = params->queue_rule == EBB_VEGAS_QUEUE_PAPER ? base_us + queue_us : base_us;
+	u64 diff_pkts = ebb_div(cwnd_pkts * queue_us, against_us, 0);
 
 	if (ebb_sender_in_slow_start(&state->window)) {
 		if (diff_pkts > params->gamma_pkts)
