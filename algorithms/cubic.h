@@ -240,7 +240,8 @@ EBB_INLINE void ebb_cubic_reduce(struct ebb_cubic_state *state, u32 cwnd_pkts,
 	struct ebb_cubic_stage *stage = &state->now;
 	u64 beta_x1024 = params->beta_x1024;
 
-	cwnd_pkts = (u32)ebb_clamp(cwnd_pkts, 1, EBB_SENDER_MAX_CWND_PKTS);
+	ebb_cubic_follow(state, cwnd_pkts, state->window.ssthresh_pkts);
+	cwnd_pkts = state->window.cwnd_pkts;
 	state->undo = state->now;
 	state->undo_cwnd_pkts = cwnd_pkts;
 	stage->prior_cwnd_pkts = cwnd_pkts;
@@ -251,7 +252,6 @@ EBB_INLINE void ebb_cubic_reduce(struct ebb_cubic_state *state, u32 cwnd_pkts,
 	stage->has_epoch = 0;
 	state->has_reduced = 1;
 	state->css_base_rtt_us = 0;
-	state->window.cwnd_pkts = cwnd_pkts;
 	state->window.ssthresh_pkts =
 		(u32)ebb_max(cwnd_pkts * beta_x1024 / 1024, params->least_ssthresh_pkts);
 }

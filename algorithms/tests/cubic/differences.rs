@@ -108,3 +108,22 @@ fn difference_2_the_threshold_is_a_part_of_the_window_not_of_the_flight() {
     });
     assert_eq!(flow.window().ssthresh_pkts, 70);
 }
+
+#[test]
+fn difference_6_a_window_that_others_lowered_stays_low_when_the_next_loss_was_none() {
+    let mut flow = flow("cubic", 20);
+    lose(&mut flow);
+    // Reno's part rules: to 40 segments.
+    drive(&mut flow, START_US, START_US + 320_000, 10_000);
+    let lowered = SenderEvent {
+        cwnd_pkts: 10,
+        ssthresh_pkts: 10,
+        ..event(&flow)
+    };
+    // A loss comes before any acknowledgement, and is undone.
+    flow.on_loss(&lowered);
+    flow.on_undo(&lowered);
+    assert_eq!(flow.window().cwnd_pkts, 10);
+    flow.on_ack(&ack(&flow, START_US + 330_000, 1, 10_000));
+    assert!(flow.window().cwnd_pkts <= 11, "{:?}", flow.window());
+}
