@@ -15,6 +15,10 @@ pub const FIRST_PKTS: u32 = 10;
 /// told are 0: it keeps its own. What is in flight at a loss is the window.
 pub trait Model {
     fn on_start(&mut self, _now_us: u64) {}
+    /// So many eighths of what its path delivers are what a policer drops.
+    fn policed_x8(&self) -> u32 {
+        0
+    }
     fn on_ack(&mut self, ack: &SenderAck);
     fn on_loss(&mut self, event: &SenderEvent);
     fn on_timeout(&mut self, event: &SenderEvent);
@@ -335,14 +339,15 @@ impl<'a, M: Model> Pair<'a, M> {
         let inflight_pkts = self.cwnd_pkts * turn.flight_x256 / 256;
         let is_repairing = matches!(phase, Phase::Cwr | Phase::Recovery);
         let in_order_pkts = if is_repairing { 0 } else { acked_pkts };
-        let lost_now_pkts = u32::from(phase == Phase::Recovery) * (self.draw() % 8 / 6);
+        let repaired_pkts = u32::from(phase == Phase::Recovery) * (self.draw() % 8 / 6);
+        let policed_pkts = acked_pkts * self.model.policed_x8() / 8;
         SenderAck {
             ack_seq: self.ack_seq,
             snd_nxt,
             acked_pkts: in_order_pkts,
             acked_bytes: in_order_pkts * MSS,
             delivered_now_pkts: acked_pkts,
-            lost_now_pkts,
+            lost_now_pkts: repaired_pkts + policed_pkts,
             prior_inflight_pkts: inflight_pkts + acked_pkts,
             inflight_pkts,
             cwnd_pkts: self.cwnd_pkts,
