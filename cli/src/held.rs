@@ -6,6 +6,7 @@ use ebb_algorithms::Policy;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment, Counters, Error, Selection};
 
+use crate::flow_view::{Direction, FlowView};
 use crate::line::Summary;
 use crate::uploads::UploadPolicy;
 
@@ -119,6 +120,37 @@ impl Held {
         }
         self.policies.upload = chosen.policy().cloned();
         Ok(())
+    }
+
+    /// Watches only from now on, or acts again.
+    pub fn set_observing(&mut self, is_observing: bool) -> Result<()> {
+        for attachment in self.download.iter_mut().chain(&mut self.upload) {
+            attachment.set_observing(is_observing)?;
+        }
+        Ok(())
+    }
+
+    /// Every connection that it acts on.
+    pub fn flows(&self) -> Result<Vec<FlowView>> {
+        let Policies {
+            download, upload, ..
+        } = &self.policies;
+        let mut flows = Vec::new();
+        let held = [
+            (&self.download, Some(download), Direction::Down),
+            (&self.upload, upload.as_ref(), Direction::Up),
+        ];
+        for (attachment, policy, direction) in held {
+            let (Some(attachment), Some(policy)) = (attachment, policy) else {
+                continue;
+            };
+            let seen = attachment.flows()?;
+            flows.extend(
+                seen.iter()
+                    .map(|flow| FlowView::new(flow, policy, direction)),
+            );
+        }
+        Ok(flows)
     }
 
     /// What came of it.

@@ -13,6 +13,7 @@ use anyhow::Result;
 use ebb_algorithms::Policy;
 use ebb_kernel::Selection;
 use ebb_kernel::cgroup::Cgroup;
+use serde_json::Value;
 
 use crate::detached;
 use crate::family::Family;
@@ -22,7 +23,6 @@ use crate::output;
 use crate::place::make_cgroup;
 use crate::runtime::{Record, Registration, Request, Runtime, Target};
 use crate::signals::{self, Signals};
-use crate::uploads::UploadPolicy;
 
 /// How often the keeper looks whether anybody still needs it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -201,16 +201,19 @@ impl Keeper {
         let Some(registration) = &mut self.registration else {
             return;
         };
-        registration.answer(|registration, request| match request {
-            Request::Detach => held.detach(),
-            Request::SetPolicy(text) => {
-                held.set_download(&Policy::receiver(&text)?)?;
-                registration.set_policies(&held.download_policy(), held.upload_policy())
+        registration.answer(|registration, request| {
+            match request {
+                Request::Detach => held.detach()?,
+                Request::SetPolicy(text) => held.set_download(&Policy::receiver(&text)?)?,
+                Request::SetUploadPolicy(text) => held.set_upload(&text.parse()?)?,
+                Request::SetObserving(is_observing) => {
+                    held.set_observing(is_observing)?;
+                    registration.set_observing(is_observing)?;
+                }
+                Request::Flows => return Ok(serde_json::to_value(held.flows()?)?),
             }
-            Request::SetUploadPolicy(text) => {
-                held.set_upload(&text.parse::<UploadPolicy>()?)?;
-                registration.set_policies(&held.download_policy(), held.upload_policy())
-            }
+            registration.set_policies(&held.download_policy(), held.upload_policy())?;
+            Ok(Value::Null)
         });
     }
 

@@ -4,6 +4,7 @@
 mod commands;
 mod detached;
 mod family;
+mod flow_view;
 mod held;
 mod keeper;
 mod laws_keeper;

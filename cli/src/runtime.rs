@@ -15,7 +15,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use nix::fcntl::{Flock, FlockArg};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::output;
 
@@ -42,6 +44,9 @@ pub struct Record {
     /// The policy for what is sent, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upload_policy: Option<String>,
+    /// It watches only: nothing yields.
+    #[serde(default)]
+    pub is_observing: bool,
     /// The process that keeps it attached.
     pub keeper_pid: u32,
     /// Seconds since 1970.
@@ -86,6 +91,10 @@ pub enum Request {
     SetPolicy(String),
     /// Go on with another policy for what is sent, or begin with one.
     SetUploadPolicy(String),
+    /// Watch only, or act again.
+    SetObserving(bool),
+    /// Tell of every connection: [`crate::flow_view::FlowView`]s.
+    Flows,
 }
 
 /// A keeper's own pair of files; they go when it goes.
@@ -152,6 +161,11 @@ impl Runtime {
 
     /// Asks a keeper and waits until it has done it.
     pub fn ask(&self, id: &str, request: &Request) -> Result<()> {
+        self.ask_for(id, request)
+    }
+
+    /// Asks a keeper for something and waits for it.
+    pub fn ask_for<T: DeserializeOwned>(&self, id: &str, request: &Request) -> Result<T> {
         let socket = self.socket(id);
         let context = || format!("{}: the keeper does not answer", socket.display());
         let mut stream = UnixStream::connect(&socket).with_context(context)?;
@@ -161,8 +175,8 @@ impl Runtime {
         BufReader::new(stream)
             .read_line(&mut reply)
             .with_context(context)?;
-        match serde_json::from_str::<Result<(), String>>(&reply).with_context(context)? {
-            Ok(()) => Ok(()),
+        match serde_json::from_str::<Result<T, String>>(&reply).with_context(context)? {
+            Ok(answer) => Ok(answer),
             Err(cause) => bail!(cause),
         }
     }
@@ -200,8 +214,14 @@ impl Registration {
         self.write()
     }
 
-    /// Answers every request that waits.
-    pub fn answer(&mut self, mut act: impl FnMut(&mut Self, Request) -> Result<()>) {
+    /// Says from now on whether it only watches.
+    pub fn set_observing(&mut self, is_observing: bool) -> Result<()> {
+        self.record.is_observing = is_observing;
+        self.write()
+    }
+
+    /// Answers every request that waits, with JSON: null where only doing it counts.
+    pub fn answer(&mut self, mut act: impl FnMut(&mut Self, Request) -> Result<Value>) {
         while let Ok((stream, _)) = self.listener.accept() {
             // Whoever asks and hangs up is no concern of the policy.
             if let Err(error) = self.answer_one(stream, &mut act) {
@@ -213,7 +233,7 @@ impl Registration {
     fn answer_one(
         &mut self,
         stream: UnixStream,
-        act: &mut impl FnMut(&mut Self, Request) -> Result<()>,
+        act: &mut impl FnMut(&mut Self, Request) -> Result<Value>,
     ) -> Result<()> {
         stream.set_nonblocking(false)?;
         stream.set_read_timeout(Some(REQUEST_WITHIN))?;
@@ -264,6 +284,7 @@ impl Record {
             target,
             policy: policy.to_owned(),
             upload_policy,
+            is_observing: false,
             keeper_pid: std::process::id(),
             since_unix_s: since.as_secs(),
         }
@@ -337,7 +358,9 @@ mod tests {
         });
         while !asking.is_finished() {
             registration.answer(|registration, request| match request {
-                Request::SetPolicy(policy) => registration.set_policies(&policy, None),
+                Request::SetPolicy(policy) => registration
+                    .set_policies(&policy, None)
+                    .map(|()| Value::Null),
                 _ => bail!("cannot"),
             });
         }

@@ -14,6 +14,7 @@ pub mod run;
 pub mod score;
 pub mod sim;
 pub mod status;
+pub mod top;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -25,6 +26,7 @@ pub enum Command {
     Attach(attach::Attach),
     Detach(detach::Detach),
     Status(status::Status),
+    Top(top::Top),
     Policies(policies::Policies),
     Laws(laws::Laws),
     Doctor(doctor::Doctor),
@@ -45,6 +47,7 @@ impl Command {
             Self::Attach(command) => command.execute().map(|()| 0),
             Self::Detach(command) => command.execute().map(|()| 0),
             Self::Status(command) => command.execute().map(|()| 0),
+            Self::Top(command) => command.execute().map(|()| 0),
             Self::Policies(command) => command.execute().map(|()| 0),
             Self::Laws(command) => command.execute().map(|()| 0),
             Self::Lab(command) => command.execute(),

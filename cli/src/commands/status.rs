@@ -37,8 +37,13 @@ impl Status {
             .iter()
             .map(|record| {
                 format!(
-                    "{}: {} (kept by process {})\n",
+                    "{}: {}{} (kept by process {})\n",
                     record.target,
+                    if record.is_observing {
+                        "free for now, "
+                    } else {
+                        ""
+                    },
                     output::policies(&record.policy, record.upload_policy.as_ref()),
                     record.keeper_pid
                 )

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One look at all connections, with rates since the look before.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::flow_view::{Direction, FlowView};
+use crate::runtime::{Record, Request, Runtime, Target};
+
+use super::programs::Programs;
+
+/// What was seen.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Look {
+    /// Seconds since 1970.
+    pub at_unix_s: f64,
+    /// What policies are attached to, oldest first.
+    pub attachments: Vec<Record>,
+    /// Their connections, those of the first attachment first, fast ones before slow ones.
+    pub flows: Vec<SeenFlow>,
+    /// Attachments whose keeper did not answer, and why.
+    pub silent: Vec<String>,
+}
+
+/// A connection under an attachment.
+#[derive(Debug, Clone, Serialize)]
+pub struct SeenFlow {
+    /// The attachment's name.
+    pub attachment: String,
+    /// Whose connection it is, if that process still lives: name and number.
+    pub program: Option<String>,
+    /// Payload since the last look, in bits per second.
+    pub rate_bit_per_s: f64,
+    /// What its keeper says.
+    #[serde(flatten)]
+    pub view: FlowView,
+}
+
+/// Looks, and remembers the last look.
+#[derive(Debug)]
+pub struct Sampler {
+    runtime: Runtime,
+    programs: Programs,
+    before: HashMap<(u64, Direction), u64>,
+    looked: Instant,
+}
+
+impl Sampler {
+    /// Nothing was seen yet.
+    pub fn new() -> Result<Self> {
+        Ok(Self {
+            runtime: Runtime::open()?,
+            programs: Programs::default(),
+            before: HashMap::new(),
+            looked: Instant::now(),
+        })
+    }
+
+    /// Asks every keeper.
+    pub fn look(&mut self) -> Result<Look> {
+        let mut look = Look {
+            at_unix_s: std::time::SystemTime::UNIX_EPOCH
+                .elapsed()
+                .unwrap_or_default()
+                .as_secs_f64(),
+            ..Look::default()
+        };
+        let seconds = self.looked.elapsed().as_secs_f64().max(1e-3);
+        self.looked = Instant::now();
+        let mut counts = HashMap::new();
+        for record in self.runtime.records()? {
+            if matches!(record.target, Target::Laws { .. }) {
+                continue;
+            }
+            match self
+                .runtime
+                .ask_for::<Vec<FlowView>>(&record.id, &Request::Flows)
+            {
+                Ok(views) => {
+                    let mut seen = self.seen(&record, views, seconds);
+                    seen.sort_by(|a, b| b.rate_bit_per_s.total_cmp(&a.rate_bit_per_s));
+                    for flow in &seen {
+                        let view = &flow.view;
+                        counts.insert((view.cookie, view.direction), view.payload_bytes);
+                    }
+                    look.flows.extend(seen);
+                }
+                Err(error) => look.silent.push(format!("{}: {error:#}", record.target)),
+            }
+            look.attachments.push(record);
+        }
+        self.before = counts;
+        Ok(look)
+    }
+
+    /// Sets an attachment free, or holds it back again.
+    pub fn switch(&self, record: &Record) -> Result<()> {
+        self.runtime
+            .ask(&record.id, &Request::SetObserving(!record.is_observing))
+    }
+
+    /// Takes an attachment off.
+    pub fn detach(&self, record: &Record) -> Result<()> {
+        self.runtime.ask(&record.id, &Request::Detach)
+    }
+
+    fn seen(&mut self, record: &Record, views: Vec<FlowView>, seconds: f64) -> Vec<SeenFlow> {
+        self.programs.learn(record, &views);
+        let rate = |view: &FlowView| {
+            let before = self.before.get(&(view.cookie, view.direction));
+            // One that began since the last look began with nothing.
+            let bytes = view
+                .payload_bytes
+                .saturating_sub(before.copied().unwrap_or(0));
+            bytes as f64 * 8.0 / seconds
+        };
+        let is_first = self.before.is_empty();
+        views
+            .into_iter()
+            .map(|view| SeenFlow {
+                attachment: record.id.clone(),
+                program: self.programs.of(&view),
+                rate_bit_per_s: if is_first { 0.0 } else { rate(&view) },
+                view,
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How a look is drawn: attachments above, their connections below, readable without colour.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Paragraph, Row, Table, Widget};
+
+use crate::flow_view::Direction;
+use crate::output;
+
+use super::sample::{Look, SeenFlow};
+
+const KEYS: &str = "up/down choose  space free or hold back  d detach  p pause  q quit";
+/// From here on there is room for windows and laws.
+const WIDE: u16 = 110;
+/// Of a look that goes into a file or a pipe.
+const TEXT_WIDTH: u16 = 120;
+
+/// What the picture shows beside the look.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    /// The attachment that keys act on, by its place.
+    pub chosen: usize,
+    /// The picture stands still.
+    pub is_paused: bool,
+    /// What came of the last key.
+    pub message: String,
+}
+
+/// Draws a look.
+pub fn draw(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
+    let attachments = u16::try_from(look.attachments.len()).unwrap_or(u16::MAX);
+    let [title, list, _, flows, foot] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(attachments.clamp(1, (area.height / 3).max(1))),
+        Constraint::Length(1),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    Paragraph::new(headline(look, view)).render(title, buffer);
+    draw_attachments(look, view, list, buffer);
+    draw_flows(look, flows, buffer);
+    let foot_text = match view.message.as_str() {
+        "" => KEYS,
+        message => message,
+    };
+    Paragraph::new(foot_text).render(foot, buffer);
+}
+
+/// One look as lines of text.
+pub fn text(look: &Look) -> String {
+    let lines = 5 + look.attachments.len() + look.flows.len();
+    let mut area = Rect::new(0, 0, TEXT_WIDTH, u16::try_from(lines).unwrap_or(u16::MAX));
+    // The list may have a third of the height.
+    area.height = area
+        .height
+        .max(3 * u16::try_from(look.attachments.len()).unwrap_or(1));
+    let mut buffer = Buffer::empty(area);
+    let view = View {
+        message: " ".to_owned(),
+        ..View::default()
+    };
+    draw(look, &view, area, &mut buffer);
+    let mut text = lines_of(&buffer).join("\n");
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}
+
+/// What stands in a buffer, without colours and without blanks at the ends of lines.
+fn lines_of(buffer: &Buffer) -> Vec<String> {
+    let width = usize::from(buffer.area.width);
+    let cells: Vec<&str> = buffer.content.iter().map(|cell| cell.symbol()).collect();
+    cells
+        .chunks(width)
+        .map(|line| line.concat().trim_end().to_owned())
+        .collect()
+}
+
+fn headline(look: &Look, view: &View) -> Line<'static> {
+    let rate = |direction| {
+        let own = look
+            .flows
+            .iter()
+            .filter(|flow| flow.view.direction == direction);
+        own.map(|flow| flow.rate_bit_per_s).sum::<f64>()
+    };
+    let (attachments, flows) = (look.attachments.len() as u64, look.flows.len() as u64);
+    let mut text = format!(
+        "ebb top: {attachments} attachment{}, {flows} connection{}, down {}/s, up {}/s",
+        output::plural(attachments),
+        output::plural(flows),
+        bits(rate(Direction::Down)),
+        bits(rate(Direction::Up)),
+    );
+    if view.is_paused {
+        text += " (paused)";
+    }
+    Line::styled(text, Style::new().add_modifier(Modifier::BOLD))
+}
+
+fn draw_attachments(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
+    if look.attachments.is_empty() {
+        let hint = "nothing is attached: 'ebb run -- CMD' or 'ebb attach' makes something yield";
+        Paragraph::new(hint).render(area, buffer);
+        return;
+    }
+    let lines = look.attachments.iter().enumerate().map(|(index, record)| {
+        let mark = if index == view.chosen { '>' } else { ' ' };
+        let free = if record.is_observing { "  [free]" } else { "" };
+        let policies = output::policies(&record.policy, record.upload_policy.as_ref());
+        let is_silent = look
+            .silent
+            .iter()
+            .any(|text| text.starts_with(&record.target.to_string()));
+        let silent = if is_silent { "  [no answer]" } else { "" };
+        Line::raw(format!(
+            "{mark} {}{free}{silent}  {policies}",
+            record.target
+        ))
+    });
+    let first = (view.chosen + 1).saturating_sub(usize::from(area.height));
+    Paragraph::new(lines.skip(first).collect::<Vec<_>>()).render(area, buffer);
+}
+
+fn draw_flows(look: &Look, area: Rect, buffer: &mut Buffer) {
+    let is_wide = area.width >= WIDE;
+    let columns = Column::ALL
+        .into_iter()
+        .filter(|column| is_wide || column.is_always_there());
+    let columns: Vec<Column> = columns.collect();
+    let head = Row::new(columns.iter().map(|column| column.head()))
+        .style(Style::new().add_modifier(Modifier::REVERSED));
+    let rows = look.flows.iter().map(|flow| {
+        let style = match flow.view.is_acting {
+            true => Style::new(),
+            false => Style::new().add_modifier(Modifier::DIM),
+        };
+        Row::new(columns.iter().map(|column| column.of(flow))).style(style)
+    });
+    let widths = columns.iter().map(|column| column.width());
+    Widget::render(Table::new(rows, widths).header(head), area, buffer);
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Program,
+    Way,
+    Peer,
+    Rate,
+    Window,
+    RoundTrip,
+    Queue,
+    Mode,
+    Law,
+    Why,
+}
+
+impl Column {
+    const ALL: [Self; 10] = [
+        Self::Program,
+        Self::Way,
+        Self::Peer,
+        Self::Rate,
+        Self::Window,
+        Self::RoundTrip,
+        Self::Queue,
+        Self::Mode,
+        Self::Law,
+        Self::Why,
+    ];
+
+    fn is_always_there(self) -> bool {
+        !matches!(self, Self::Window | Self::Law)
+    }
+
+    fn head(self) -> &'static str {
+        match self {
+            Self::Program => "PROGRAM",
+            Self::Way => "WAY",
+            Self::Peer => "PEER",
+            Self::Rate => "BIT/S",
+            Self::Window => "WINDOW",
+            Self::RoundTrip => "RTT ms",
+            Self::Queue => "QUEUE",
+            Self::Mode => "MODE",
+            Self::Law => "LAW",
+            Self::Why => "HELD BACK",
+        }
+    }
+
+    fn width(self) -> Constraint {
+        match self {
+            Self::Program => Constraint::Fill(3),
+            Self::Peer => Constraint::Fill(4),
+            Self::Way => Constraint::Length(4),
+            Self::Rate => Constraint::Length(6),
+            Self::Window => Constraint::Length(7),
+            Self::RoundTrip | Self::Queue => Constraint::Length(6),
+            Self::Mode => Constraint::Length(5),
+            Self::Law => Constraint::Length(10),
+            Self::Why => Constraint::Length(17),
+        }
+    }
+
+    fn of(self, flow: &SeenFlow) -> String {
+        let view = &flow.view;
+        match self {
+            Self::Program => flow.program.clone().unwrap_or_else(|| "-".to_owned()),
+            Self::Way => match view.direction {
+                Direction::Down => "down".to_owned(),
+                Direction::Up => "up".to_owned(),
+            },
+            Self::Peer => view.peer.to_string(),
+            Self::Rate => bits(flow.rate_bit_per_s),
+            Self::Window => bytes(view.window_bytes),
+            Self::RoundTrip => milliseconds(view.rtt_us),
+            Self::Queue => milliseconds(view.queue_us),
+            Self::Mode => view.mode.clone(),
+            Self::Law => view.law.clone(),
+            Self::Why => view.reason.clone(),
+        }
+    }
+}
+
+fn milliseconds(us: Option<u32>) -> String {
+    us.map_or_else(
+        || "-".to_owned(),
+        |us| format!("{:.1}", f64::from(us) / 1e3),
+    )
+}
+
+/// Three digits at the least, and the letter of their unit.
+fn bits(value: f64) -> String {
+    scaled(value, 1000.0, ["", "k", "M", "G", "T"])
+}
+
+fn bytes(value: u32) -> String {
+    scaled(f64::from(value), 1024.0, ["B", "KiB", "MiB", "GiB", "TiB"])
+}
+
+fn scaled(value: f64, step: f64, units: [&str; 5]) -> String {
+    let mut value = value;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < units.len() {
+        value /= step;
+        unit += 1;
+    }
+    let digits = match value {
+        _ if unit == 0 => 0,
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$}{}", units[unit])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use super::*;
+
+use crate::flow_view::FlowView;
+use crate::runtime::{Record, Target};
+
+fn flow(program: &str, peer: &str, direction: Direction, doing: (&str, &str)) -> SeenFlow {
+    SeenFlow {
+        attachment: "run-7".to_owned(),
+        program: Some(program.to_owned()),
+        rate_bit_per_s: 9_432_000.0,
+        view: FlowView {
+            cookie: 1,
+            direction,
+            local: "192.0.2.1:40000".parse().unwrap(),
+            peer: peer.parse().unwrap(),
+            law: "ebb".to_owned(),
+            payload_bytes: 1_000_000,
+            window_bytes: 123_456,
+            rtt_us: Some(101_400),
+            queue_us: Some(4_900),
+            mode: doing.0.to_owned(),
+            reason: doing.1.to_owned(),
+            is_acting: doing.0 != "free",
+        },
+    }
+}
+
+fn look() -> Look {
+    let run = Target::Run {
+        command: vec![
+            "curl".to_owned(),
+            "-O".to_owned(),
+            "https://example.org/large.iso".to_owned(),
+        ],
+        cgroup: "/ebb-7".into(),
+    };
+    let mut free = Record::new(
+        Target::Process { pid: 4242 },
+        "process-4242".into(),
+        "vulture",
+        None,
+    );
+    free.is_observing = true;
+    Look {
+        at_unix_s: 0.0,
+        attachments: vec![
+            Record::new(run, "run-7".into(), "ebb", Some("ledbat++".to_owned())),
+            free,
+        ],
+        flows: vec![
+            flow(
+                "curl[4711]",
+                "198.51.100.7:443",
+                Direction::Down,
+                ("hold", "queue at target"),
+            ),
+            flow(
+                "curl[4711]",
+                "198.51.100.7:443",
+                Direction::Up,
+                ("grow", ""),
+            ),
+            flow(
+                "rsync[4242]",
+                "[2001:db8::1234:5678]:873",
+                Direction::Down,
+                ("free", ""),
+            ),
+        ],
+        silent: Vec::new(),
+    }
+}
+
+fn drawn(width: u16, height: u16) -> String {
+    let area = Rect::new(0, 0, width, height);
+    let mut buffer = Buffer::empty(area);
+    draw(&look(), &View::default(), area, &mut buffer);
+    lines_of(&buffer).join("\n")
+}
+
+#[test]
+fn everything_that_matters_is_in_80_by_24() {
+    let screen = drawn(80, 24);
+    for text in [
+        "2 attachments, 3 connections, down 18.9M/s, up 9.43M/s",
+        "> ebb run -- curl",
+        "process 4242  [free]  vulture",
+        "curl[4711]",
+        "198.51.100.7:443",
+        "101.4",
+        "queue at target",
+        KEYS,
+    ] {
+        assert!(screen.contains(text), "{text} is not in\n{screen}");
+    }
+    assert_eq!(screen.lines().count(), 24);
+    assert!(!screen.contains("WINDOW"));
+}
+
+#[test]
+fn a_wide_terminal_shows_windows_and_laws() {
+    let screen = drawn(140, 30);
+    assert!(screen.contains("121KiB"), "{screen}");
+    assert!(screen.contains("LAW"), "{screen}");
+    assert!(screen.contains("[2001:db8::1234:5678]:873"), "{screen}");
+}
+
+#[test]
+fn a_tiny_terminal_is_no_reason_to_panic() {
+    for (width, height) in [(1, 1), (10, 2), (20, 5), (300, 3)] {
+        drawn(width, height);
+    }
+}
+
+#[test]
+fn a_look_as_text_ends_with_the_last_connection() {
+    let text = text(&look());
+    assert!(
+        text.trim_end()
+            .lines()
+            .last()
+            .unwrap()
+            .contains("rsync[4242]"),
+        "{text}"
+    );
+    assert!(super::text(&Look::default()).contains("nothing is attached"));
+}
+
+#[test]
+fn numbers_fit_their_columns() {
+    assert_eq!(bits(0.0), "0");
+    assert_eq!(bits(999.4), "999");
+    assert_eq!(bits(1_000.0), "1.00k");
+    assert_eq!(bits(99_960.0), "100k");
+    assert_eq!(bits(2.5e9), "2.50G");
+    assert_eq!(bytes(65_536), "64.0KiB");
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One connection under a policy, as keepers tell of it and `ebb top` shows it.
+
+use std::net::SocketAddr;
+
+use ebb_algorithms::Policy;
+use ebb_kernel::Flow;
+use serde::{Deserialize, Serialize};
+
+/// Which way the bytes go that yield.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// They arrive.
+    Down,
+    /// They are sent.
+    Up,
+}
+
+/// One connection, one way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowView {
+    /// The kernel's number for the socket, never used twice.
+    pub cookie: u64,
+    /// Which way.
+    pub direction: Direction,
+    /// This end.
+    pub local: SocketAddr,
+    /// The other end.
+    pub peer: SocketAddr,
+    /// The law's name.
+    pub law: String,
+    /// Payload since the policy came.
+    pub payload_bytes: u64,
+    /// The window in force: advertised, or of congestion.
+    pub window_bytes: u32,
+    /// Round trip, if one was measured.
+    pub rtt_us: Option<u32>,
+    /// Queueing delay, if the law sees it.
+    pub queue_us: Option<u32>,
+    /// What the law is about: start, grow, hold, yield, look, wait.
+    pub mode: String,
+    /// Why it is held back; empty if it is not.
+    pub reason: String,
+    /// The law's window is applied.
+    pub is_acting: bool,
+}
+
+impl FlowView {
+    /// What the kernel and the law say of a connection.
+    pub fn new(flow: &Flow, policy: &Policy, direction: Direction) -> Self {
+        // Right after a change of the law the kernel may still tell of the old one.
+        let is_of_policy = flow.law == policy.law().name;
+        let insight = is_of_policy.then(|| policy.insight(&flow.state)).flatten();
+        let (mode, reason) = match insight {
+            _ if !flow.is_clamped => ("free".to_owned(), String::new()),
+            Some(insight) => (insight.doing.to_string(), insight.doing.reason().to_owned()),
+            None => ("-".to_owned(), String::new()),
+        };
+        Self {
+            cookie: flow.cookie,
+            direction,
+            local: flow.local,
+            peer: flow.peer,
+            law: flow.law.to_owned(),
+            payload_bytes: flow.payload_bytes,
+            window_bytes: flow.window_bytes,
+            rtt_us: flow.rtt_us,
+            queue_us: insight.and_then(|insight| insight.queue_us),
+            mode,
+            reason,
+            is_acting: flow.is_clamped,
+        }
+    }
+}
