@@ -20,7 +20,7 @@
 #include "sampled.h"
 #include "sender.h"
 
-#define EBB_PACED_PARAMS(P) EBB_SAMPLED_LIST(P, 4)
+#define EBB_PACED_PARAMS(P) EBB_SAMPLED_LIST(P, 5000, 8000, 4)
 
 struct ebb_paced_params {
 	struct ebb_sampled_params own;

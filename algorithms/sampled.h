@@ -48,6 +48,7 @@ EBB_INLINE void ebb_sampled_go_blind(struct ebb_sampled_state *s, const struct e
 	s->growth_bytes = 0;
 	s->growth_left_bytes = 0;
 	s->is_round_open = 0;
+	s->is_draining = 0;
 	s->is_starting = 0;
 	s->is_reclaiming = 0;
 	s->clear_rounds = 0;
@@ -131,6 +132,8 @@ EBB_INLINE void ebb_sampled_retreat(struct ebb_sampled_state *s, const struct eb
 					  ebb_sampled_segments(s, p->probe_segments)));
 	s->saturation_bytes = s->is_mean ? (u32)full_bytes : s->rwnd_bytes;
 	s->restore_bytes = (u32)full_bytes;
+	if (s->is_mean && segment->now_us >= s->own_until_us)
+		s->own_until_us = segment->now_us + 4ull * base_us;
 	ebb_sampled_go_blind(s, segment);
 	s->is_draining = s->is_mean;
 }
@@ -161,7 +164,7 @@ EBB_INLINE u8 ebb_sampled_judge(struct ebb_sampled_state *s, const struct ebb_se
 
 	if (s->is_yielding || queue_us <= ebb_sampled_high_us(s, p))
 		return 0;
-	if (queue_us > ebb_sampled_high_us(s, p) + own_us)
+	if (queue_us > ebb_sampled_high_us(s, p) + own_us && segment->now_us >= s->own_until_us)
 		ebb_sampled_yield(s, segment, p, ebb_sub_floor(queue_us, own_us));
 	else
 		ebb_sampled_retreat(s, segment, p, queue_us);
@@ -198,7 +201,8 @@ EBB_INLINE u64 ebb_sampled_growth_bytes(struct ebb_sampled_state *s,
 		return ebb_min(s->mss_bytes, room_bytes);
 	growth_bytes = (u64)s->mss_bytes << (ebb_min(s->clear_rounds, 16) / 2);
 	most_bytes = bdp_bytes ? bdp_bytes / EBB_SAMPLED_GROWTH_DIVISOR
-			       : window_bytes / EBB_SAMPLED_PACED_DIVISOR;
+			       : window_bytes / (s->saturation_bytes ? EBB_SAMPLED_GROWTH_DIVISOR
+								     : EBB_SAMPLED_PACED_DIVISOR);
 	growth_bytes = ebb_min(growth_bytes, ebb_max(most_bytes, s->mss_bytes));
 	return ebb_min(growth_bytes, room_bytes);
 }
@@ -357,6 +361,8 @@ EBB_INLINE void ebb_sampled_look(struct ebb_sampled_state *s, const struct ebb_s
 		s->is_blind = 0;
 	}
 	if (!s->is_round_open) {
+		if (s->is_draining && s->is_mean)
+			ebb_sampled_set_window(s, s->restore_bytes);
 		ebb_sampled_begin_round(s, segment);
 		if (s->is_draining)
 			s->growth_bytes = (u32)ebb_sub_floor(s->restore_bytes, s->rwnd_bytes);

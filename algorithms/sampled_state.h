@@ -9,15 +9,15 @@
 #include "contract.h"
 #include "math.h"
 
-/* The list of sampled and of paced: all but the window while yielding are the same. */
-#define EBB_SAMPLED_PARAMS(P) EBB_SAMPLED_LIST(P, 2)
+/* The list of sampled and of paced, which tells delays less exactly. */
+#define EBB_SAMPLED_PARAMS(P) EBB_SAMPLED_LIST(P, 3000, 6000, 2)
 
-#define EBB_SAMPLED_LIST(P, probe)                                                  \
+#define EBB_SAMPLED_LIST(P, low, target, probe)                                     \
 	P(look_us, 5000, 1000, 1000000, "us", "[SAMPLED §looks]",                   \
 	  "least time from one look at the host's numbers to the next")             \
-	P(low_us, 3000, 500, 1000000, "us", "[SAMPLED §thresholds]",                \
+	P(low_us, low, 500, 1000000, "us", "[SAMPLED §thresholds]",                 \
 	  "queueing delay below which the window grows freely")                     \
-	P(target_us, 6000, 1000, 1000000, "us", "[SAMPLED §thresholds]",            \
+	P(target_us, target, 1000, 1000000, "us", "[SAMPLED §thresholds]",          \
 	  "queueing delay above which the window shrinks")                          \
 	P(high_us, 10000, 1000, 1000000, "us", "[SAMPLED §thresholds]",             \
 	  "delay not explained by our own growth above which others want the link") \
@@ -102,6 +102,7 @@ struct ebb_sampled_state {
 	u32 saturation_bytes; /* W at which the link was full last; 0: not known */
 	u64 yield_since_us;
 	u64 hold_until_us;
+	u64 own_until_us;  /* paced: the queue up to then is that of our own overshoot */
 	u64 loss_until_us; /* losses up to then belong to the last one */
 	u32 hold_us;
 	u32 clear_rounds;  /* round trips without a queue in a row */
@@ -219,7 +220,9 @@ EBB_INLINE u32 ebb_sampled_undo_us(const struct ebb_sampled_state *s, u32 estima
  */
 EBB_INLINE u64 ebb_sampled_late_us(const struct ebb_sampled_state *s)
 {
-	return s->is_mean ? ebb_div((u64)s->rtt_us * s->mss_bytes, s->rwnd_bytes, 0) : 0;
+	u64 window_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
+
+	return s->is_mean ? ebb_div((u64)s->rtt_us * s->mss_bytes, window_bytes, 0) : 0;
 }
 
 /* The least RTT of one to two base windows; time passes slowly while yielding. */
