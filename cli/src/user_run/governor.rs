@@ -51,7 +51,7 @@ fn govern(
     let options = Options {
         download: Some(run.download.clone()),
         upload: run.upload.clone(),
-        filter: None,
+        ..Options::default()
     };
     let engine = Governor::new(Root::DescendantsOf(std::process::id()), options)?;
     let start = Start {

@@ -68,6 +68,7 @@ impl Governed {
             download: is_receiver.then(|| policy.clone()),
             upload: (!is_receiver).then(|| policy.clone()),
             filter: Some(Box::new(filter)),
+            ..Options::default()
         };
         let governor = Governor::new(Root::Process(worker), options);
         let mut governor = governor.map_err(|error| failed(error.to_string()))?;
