@@ -60,3 +60,18 @@ fn a_large_change_of_rtt_does_not_end_congestion() {
     // From 25 to 20.5 ms.
     assert_eq!(sender.period(&rtts(10, 5, 21_000)), 0);
 }
+
+#[test]
+fn thirty_milliseconds_less_or_more_do_not_end_congestion() {
+    // Averages of 20.5 ms, then of 79.7 ms with U = 0.995: mild, and no timer runs.
+    for (y_us, gained) in [(81_400, 10), (77_400, 0)] {
+        let mut sender = Sender::new("reno+:timer_rule=1,flag_rule=0");
+        sender.period(&rtts(10, 9, 300_000));
+        sender.period(&rtts(200, 100, 21_000));
+        sender.period(&rtts(200, 1, 80_000));
+        // 50.7 or 48.7 ms: 29 or 31 less. The next average, 34 ms more, ends nothing.
+        sender.period(&rtts(10, 5, y_us));
+        let next = sender.period(&rtts(10, 5, 150_000));
+        assert_eq!(next.min(10), gained, "{y_us}");
+    }
+}

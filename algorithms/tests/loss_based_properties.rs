@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What holds for reno, cubic, vegas, bbr and the delayed window update whatever happens on
+//! the path: how often they react, clocks that began elsewhere, silence, absurd input. Bounds
+//! of the window and sequence numbers that wrap: `sender_laws_properties.rs`.
+
+mod sender_path;
+
+use ebb_algorithms::{Phase, Policy, SenderAck, SenderEvent, SenderFlow, SenderStart};
+use proptest::prelude::*;
+use sender_path::{Path, Plan, run};
+
+const MSS: u32 = 1000;
+const BASE_RTT_US: u32 = 50_000;
+const POLICIES: [&str; 8] = [
+    "reno",
+    "cubic",
+    "cubic:rules=1,hystart=2",
+    "vegas",
+    "vegas:slow_start_rounds=2,queue_rule=1",
+    "bbr",
+    "reno+",
+    "cubic+",
+];
+
+/// What comes next, and how long after the last.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    wait_us: u64,
+    acked_pkts: u32,
+    queue_us: u32,
+    kind: u8,
+    random: u32,
+}
+
+fn any_turn() -> impl Strategy<Value = Turn> {
+    let wait_us = prop_oneof![8 => 0u64..20_000, 1 => 0u64..2_000_000];
+    let queue_us = prop_oneof![Just(0u32), 0u32..300_000];
+    (wait_us, 1u32..8, queue_us, 0u8..40, any::<u32>()).prop_map(
+        |(wait_us, acked_pkts, queue_us, kind, random)| Turn {
+            wait_us,
+            acked_pkts,
+            queue_us,
+            kind,
+            random,
+        },
+    )
+}
+
+fn any_turns() -> impl Strategy<Value = Vec<Turn>> {
+    proptest::collection::vec(any_turn(), 10..300)
+}
+
+/// A sender and its host.
+struct Sender {
+    flow: SenderFlow,
+    now_us: u64,
+    ack_seq: u32,
+    delivered_pkts: u64,
+    cwnd_pkts: u32,
+    ssthresh_pkts: u32,
+}
+
+impl Sender {
+    fn new(policy: &str, from_us: u64, cwnd_pkts: u32) -> Self {
+        let start = SenderStart {
+            now_us: from_us,
+            mss_bytes: MSS,
+            cwnd_pkts,
+            local_tick_us: 1000,
+            has_timestamps: 0,
+        };
+        let flow = SenderFlow::new(Policy::sender(policy).unwrap(), &start);
+        Self {
+            now_us: from_us,
+            ack_seq: u32::MAX - 20 * MSS,
+            delivered_pkts: 0,
+            cwnd_pkts: flow.window().cwnd_pkts,
+            ssthresh_pkts: flow.window().ssthresh_pkts,
+            flow,
+        }
+    }
+
+    /// Past slow start, at its window.
+    fn avoiding(policy: &str, cwnd_pkts: u32) -> Self {
+        let mut sender = Self::new(policy, 5_000_000, cwnd_pkts);
+        sender.ssthresh_pkts = cwnd_pkts;
+        sender
+    }
+
+    fn snd_nxt(&self) -> u32 {
+        self.ack_seq.wrapping_add(self.cwnd_pkts * MSS)
+    }
+
+    fn ack(&mut self, turn: &Turn) -> SenderAck {
+        self.now_us += turn.wait_us;
+        let snd_nxt = self.snd_nxt();
+        let acked_pkts = turn.acked_pkts.min(self.cwnd_pkts);
+        let prior_delivered_pkts = self.delivered_pkts.saturating_sub(self.cwnd_pkts.into());
+        self.ack_seq = self.ack_seq.wrapping_add(acked_pkts * MSS);
+        self.delivered_pkts += u64::from(acked_pkts);
+        let rtt_us = BASE_RTT_US + turn.queue_us;
+        SenderAck {
+            now_us: self.now_us,
+            delivered_pkts: self.delivered_pkts,
+            rate_prior_delivered_pkts: prior_delivered_pkts,
+            rate_delivered_pkts: (self.delivered_pkts - prior_delivered_pkts) as u32,
+            rate_interval_us: rtt_us,
+            ack_seq: self.ack_seq,
+            snd_nxt,
+            acked_pkts,
+            acked_bytes: acked_pkts * MSS,
+            delivered_now_pkts: acked_pkts,
+            prior_inflight_pkts: self.cwnd_pkts,
+            inflight_pkts: self.cwnd_pkts - acked_pkts,
+            cwnd_pkts: self.cwnd_pkts,
+            ssthresh_pkts: self.ssthresh_pkts,
+            rtt_us,
+            srtt_us: rtt_us,
+            mss_bytes: MSS,
+            random: turn.random,
+            is_cwnd_limited: 1,
+            ..SenderAck::default()
+        }
+    }
+
+    fn give(&mut self, ack: &SenderAck) {
+        self.flow.on_ack(ack);
+        self.obey();
+    }
+
+    fn acknowledge(&mut self, turn: &Turn) {
+        let ack = self.ack(turn);
+        self.give(&ack);
+    }
+
+    fn event(&self, turn: &Turn) -> SenderEvent {
+        SenderEvent {
+            now_us: self.now_us,
+            ack_seq: self.ack_seq,
+            snd_nxt: self.snd_nxt(),
+            cwnd_pkts: self.cwnd_pkts,
+            ssthresh_pkts: self.ssthresh_pkts,
+            inflight_pkts: self.cwnd_pkts,
+            mss_bytes: MSS,
+            srtt_us: BASE_RTT_US,
+            idle_us: turn.wait_us.min(u32::MAX.into()) as u32,
+            random: turn.random,
+            ..SenderEvent::default()
+        }
+    }
+
+    /// An event now and then, acknowledgements otherwise.
+    fn live(&mut self, turn: &Turn) {
+        let event = self.event(turn);
+        match turn.kind {
+            0 => self.flow.on_loss(&event),
+            1 => self.flow.on_timeout(&event),
+            2 => self.flow.on_undo(&event),
+            3 => {
+                self.now_us += turn.wait_us;
+                self.flow.on_idle(&SenderEvent {
+                    now_us: self.now_us,
+                    ..event
+                });
+            }
+            _ => return self.acknowledge(turn),
+        }
+        self.obey();
+    }
+
+    fn obey(&mut self) {
+        self.cwnd_pkts = self.flow.window().cwnd_pkts;
+        self.ssthresh_pkts = self.flow.window().ssthresh_pkts;
+    }
+}
+
+fn is_after(seq: u32, other: u32) -> bool {
+    seq.wrapping_sub(other).cast_signed() > 0
+}
+
+fn any_policy() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(POLICIES.to_vec())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The host tells of a loss once per round trip; nothing else is one.
+    #[test]
+    fn reno_and_cubic_lower_the_window_at_losses_only(
+        policy in proptest::sample::select(POLICIES[..3].to_vec()),
+        cwnd_pkts in 2u32..500,
+        turns in any_turns(),
+        phases in proptest::collection::vec(0u8..5, 300),
+    ) {
+        let mut sender = Sender::avoiding(policy, cwnd_pkts);
+        for (turn, phase) in turns.iter().zip(phases) {
+            let before_pkts = sender.cwnd_pkts;
+            let ack = SenderAck {
+                phase,
+                is_ece: phase % 2,
+                lost_now_pkts: turn.kind.into(),
+                is_cwnd_limited: turn.kind % 3,
+                ..sender.ack(turn)
+            };
+            sender.give(&ack);
+            prop_assert!(sender.cwnd_pkts >= before_pkts, "{policy}: {before_pkts}");
+        }
+    }
+
+    #[test]
+    fn a_loss_costs_each_law_its_part_and_no_more(
+        policy in any_policy(),
+        turns in any_turns(),
+    ) {
+        let mut sender = Sender::new(policy, 5_000_000, 10);
+        for turn in &turns {
+            let before_pkts = sender.cwnd_pkts;
+            if turn.kind == 0 && !policy.starts_with("bbr") {
+                sender.flow.on_loss(&sender.event(turn));
+                let part = if policy.starts_with("cubic") { 717 } else { 512 };
+                let left_pkts = (before_pkts * part / 1024).max(2);
+                prop_assert_eq!(sender.flow.window().ssthresh_pkts, left_pkts);
+            }
+            sender.live(turn);
+        }
+    }
+
+    #[test]
+    fn vegas_moves_by_a_segment_per_round_trip_at_most(
+        cwnd_pkts in 2u32..300,
+        queue_rule in 0u32..2,
+        turns in any_turns(),
+    ) {
+        let mut sender = Sender::avoiding(&format!("vegas:queue_rule={queue_rule}"), cwnd_pkts);
+        let mut moved_at: Option<u32> = None;
+        for turn in &turns {
+            let (before_pkts, snd_nxt) = (sender.cwnd_pkts, sender.snd_nxt());
+            sender.acknowledge(turn);
+            if sender.cwnd_pkts != before_pkts {
+                prop_assert!(sender.cwnd_pkts.abs_diff(before_pkts) == 1);
+                prop_assert!(moved_at.is_none_or(|seq| is_after(sender.ack_seq, seq)));
+                moved_at = Some(snd_nxt);
+            }
+        }
+    }
+
+    #[test]
+    fn the_delayed_update_lowers_the_window_at_most_once_per_period(
+        policy in prop_oneof![Just("reno+"), Just("cubic+")],
+        period_us in 1000u32..1_000_000,
+        cwnd_pkts in 2u32..1000,
+        turns in any_turns(),
+    ) {
+        let mut sender = Sender::avoiding(&format!("{policy}:period_us={period_us}"), cwnd_pkts);
+        let mut lowered_us = None;
+        for turn in &turns {
+            let before_pkts = sender.cwnd_pkts;
+            sender.acknowledge(turn);
+            if sender.cwnd_pkts < before_pkts {
+                // theta is 922 / 1024.
+                prop_assert_eq!(sender.cwnd_pkts, (before_pkts * 922 / 1024).max(2));
+                let now_us = sender.now_us;
+                let next_us = lowered_us.map_or(0, |us: u64| us + u64::from(period_us));
+                prop_assert!(now_us >= next_us);
+                lowered_us = Some(now_us);
+            }
+        }
+    }
+
+    /// Phases that probe or are even last for longer than RTprop; only the one that yields
+    /// may end early.
+    #[test]
+    fn bbr_raises_its_pace_at_most_once_per_rt_prop(
+        random in any::<u32>(),
+        turns in any_turns(),
+    ) {
+        let mut sender = Sender::new("bbr:detects_policer=0,extra_gain_x1024=0", 5_000_000, 100);
+        // One rate, so that only gains move the pace.
+        let mut give = |turn: &Turn| {
+            let ack = sender.ack(turn);
+            sender.give(&SenderAck {
+                rate_delivered_pkts: 100,
+                rate_interval_us: BASE_RTT_US,
+                random,
+                ..ack
+            });
+            (sender.now_us, sender.flow.window().pacing_bytes_per_s)
+        };
+        let steady = Turn { wait_us: 5_000, acked_pkts: 10, queue_us: 0, kind: 9, random };
+        let mut last = (0, 0);
+        for _ in 0..200 {
+            last = give(&steady);
+        }
+        // 1.25 x 0.99 of 100 segments in 50 ms
+        let (probing, mut probed_us) = (2_475_000, None);
+        for turn in &turns {
+            let (now_us, pace) = give(&Turn { wait_us: turn.wait_us.min(20_000), ..*turn });
+            if pace == probing && last.1 != probing {
+                let apart_us = now_us - probed_us.unwrap_or(0);
+                prop_assert!(apart_us > 6 * u64::from(BASE_RTT_US), "{apart_us}");
+                probed_us = Some(now_us);
+            }
+            last = (now_us, pace);
+        }
+    }
+
+    #[test]
+    fn bbr_grows_by_what_is_delivered_or_to_what_it_had(turns in any_turns()) {
+        let mut sender = Sender::new("bbr", 5_000_000, 10);
+        let mut greatest_pkts = 10;
+        for turn in &turns {
+            let before_pkts = sender.cwnd_pkts;
+            sender.live(turn);
+            let most_pkts = greatest_pkts.max(before_pkts) + turn.acked_pkts;
+            prop_assert!(sender.cwnd_pkts <= most_pkts, "{before_pkts} {turn:?}");
+            greatest_pkts = greatest_pkts.max(sender.cwnd_pkts);
+        }
+    }
+
+    #[test]
+    fn the_clock_may_have_begun_at_any_time_and_pass_two_to_the_32nd(
+        policy in any_policy(),
+        from_us in prop_oneof![
+            (1u64 << 32) - 2_000_000..1u64 << 32,
+            0u64..1 << 60,
+        ],
+        turns in any_turns(),
+    ) {
+        let live = |from_us| {
+            let mut sender = Sender::new(policy, from_us, 10);
+            let windows: Vec<_> = turns
+                .iter()
+                .map(|turn| {
+                    sender.live(turn);
+                    sender.flow.window()
+                })
+                .collect();
+            windows
+        };
+        prop_assert_eq!(live(from_us), live(1_000_000));
+    }
+
+    #[test]
+    fn silence_of_any_length_earns_nothing(
+        policy in any_policy(),
+        turns in any_turns(),
+        silence_us in prop_oneof![0u64..10_000_000, 0u64..1 << 50],
+        is_told in any::<bool>(),
+        last in any_turn(),
+    ) {
+        let mut sender = Sender::new(policy, 5_000_000, 10);
+        turns.iter().for_each(|turn| sender.live(turn));
+        sender.now_us += silence_us;
+        if is_told {
+            let idle = Turn { wait_us: silence_us, ..last };
+            sender.flow.on_idle(&sender.event(&idle));
+            sender.obey();
+        }
+        let before_pkts = sender.cwnd_pkts;
+        sender.acknowledge(&last);
+        // Slow start is what grows fastest; bbr may come back from PROBE_RTT.
+        if policy != "bbr" {
+            prop_assert!(sender.cwnd_pkts <= before_pkts + last.acked_pkts, "{before_pkts}");
+        }
+        prop_assert!(sender.cwnd_pkts >= before_pkts / 2 || policy == "bbr");
+    }
+
+    #[test]
+    fn after_any_silence_windows_grow_on_an_empty_path(
+        policy in any_policy(),
+        turns in any_turns(),
+        silence_us in prop_oneof![0u64..10_000_000, 0u64..1 << 50],
+    ) {
+        let mut sender = Sender::new(policy, 5_000_000, 10);
+        turns.iter().for_each(|turn| sender.live(turn));
+        let idle = Turn { wait_us: silence_us, acked_pkts: 1, queue_us: 0, kind: 9, random: 7 };
+        sender.now_us += silence_us;
+        sender.cwnd_pkts = sender.cwnd_pkts.min(10);
+        sender.flow.on_idle(&sender.event(&idle));
+        sender.obey();
+        let before_pkts = sender.cwnd_pkts;
+        for _ in 0..3000 {
+            sender.acknowledge(&Turn { wait_us: 5_000, ..idle });
+            if sender.cwnd_pkts > before_pkts + 4 {
+                break;
+            }
+        }
+        prop_assert!(sender.cwnd_pkts > before_pkts + 4, "{policy}: {before_pkts}");
+    }
+
+    /// Raw bytes: a law that does not pace stays so, and bbr's pace is a number to pace by.
+    #[test]
+    fn absurd_input_moves_nothing_but_window_threshold_and_pace(
+        policy in any_policy(),
+        acks in proptest::collection::vec(
+            proptest::collection::vec(any::<u8>(), size_of::<SenderAck>()),
+            1..60,
+        ),
+    ) {
+        let mut sender = Sender::new(policy, 0, 10);
+        for bytes in &acks {
+            let mut ack = SenderAck::from_bytes(bytes);
+            ack.phase %= Phase::Loss as u8 + 1;
+            sender.flow.on_ack(&ack);
+            let window = sender.flow.window();
+            prop_assert_eq!((window.segment_bytes, window.reserved), (0, 0));
+            // 1.1 Tbit/s times the greatest gain.
+            let paces = if policy == "bbr" { 1..=137_438_953_471 * 3 } else { 0..=0 };
+            prop_assert!(paces.contains(&window.pacing_bytes_per_s), "{window:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 24,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn on_any_path_reductions_are_a_round_trip_apart(
+        policy in any_policy(),
+        rate_mbit_per_s in 1u64..20,
+        rtt_us in 10_000u64..200_000,
+        queue_pkts in 4usize..100,
+        loss_every in proptest::option::of(10u64..300),
+        mark_pkts in proptest::option::of(2usize..40),
+    ) {
+        let path = Path {
+            rate_bits_per_s: rate_mbit_per_s * 1_000_000,
+            rtt_us,
+            queue_pkts,
+            loss_every,
+            mark_pkts,
+            ..Path::default()
+        };
+        let outcome = run(&path, &[Plan::greedy(policy)], 10);
+        for pair in outcome.flows[0].reductions_us.windows(2) {
+            prop_assert!(pair[1] - pair[0] >= rtt_us, "{policy}: {pair:?}");
+        }
+    }
+}
