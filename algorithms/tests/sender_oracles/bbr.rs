@@ -253,7 +253,7 @@ impl Bbr {
 
     /// BBREnterProbeBW: seven of the eight phases, not the one that yields.
     fn enter_probe_bw(&mut self, now_us: u64, random: u32) {
-        let drawn = (u64::from(random) * 7 >> 32) as usize;
+        let drawn = ((u64::from(random) * 7) >> 32) as usize;
         self.state = State::ProbeBw;
         self.cycle_index = [0, 2, 3, 4, 5, 6, 7][drawn];
         self.cycle_stamp = now_us as f64;
