@@ -26,7 +26,7 @@
 	P(start_segments, 10, 1, 64, "segments", "[RFC6928 §2]", "first window")    \
 	P(probe_segments, probe, 1, 64, "segments", "[EBB §yield]",                 \
 	  "window while yielding, for the first 4 s; half of it then")              \
-	P(hold_max_us, 1000000, 0, 10000000, "us", "[EBB §yield]",                  \
+	P(hold_max_us, 2000000, 0, 10000000, "us", "[EBB §yield]",                  \
 	  "longest wait before probing again after yields in quick succession")     \
 	P(empty_within_us, 10000000, 1000000, 600000000, "us", "[EBB §base]",       \
 	  "drain once if the queue was not seen empty for so long")                 \

@@ -26,5 +26,5 @@ pub use error::{Error, Result};
 pub use governor::{Ends, Filter, Governor, Options, Root};
 pub use guardian::lift_limits_of_descendants;
 pub use info::TcpInfo;
-pub use process::{changes_privileges, descendants_of};
+pub use process::{changes_privileges, descendants_of, sockets_of};
 pub use socket::{CopiedSocket, Kind, own_namespace};

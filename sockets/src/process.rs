@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::copying::open_process;
+use crate::socket::CopiedSocket;
 
 /// A process whose sockets are looked after.
 #[derive(Debug)]
@@ -143,6 +144,18 @@ fn parent_of(pid: u32) -> Option<u32> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = text.rsplit_once(')')?;
     rest.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// Copies of the sockets of a process. The connections live as long as the copies.
+///
+/// *Errors:* the process has ended, or it is not ours to look into.
+pub fn sockets_of(pid: u32) -> io::Result<Vec<CopiedSocket>> {
+    let mut process = Process::open(pid)?;
+    process.look_for_sockets()?;
+    let descriptors = process.sockets.iter().map(|(descriptor, _)| *descriptor);
+    Ok(descriptors
+        .filter_map(|descriptor| CopiedSocket::from_process(process.handle(), descriptor).ok())
+        .collect())
 }
 
 /// Keeps the processes that are still there, and opens the new ones.

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A governor and the processes that it looks after, over the loopback device.
+//!
+//! The test program is its own helper: `EBB_TEST_ROLE` says what it is to do.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ebb_algorithms::Policy;
+use ebb_sockets::{Governor, Kind, Options, Root, sockets_of};
+
+const NO_CLAMP_BYTES: u32 = 1 << 30;
+const PATIENCE: Duration = Duration::from_secs(15);
+const NOBODY: u32 = 65_534;
+
+/// Not a test: what the helper processes do.
+#[test]
+fn play_a_role() {
+    let Ok(role) = std::env::var("EBB_TEST_ROLE") else {
+        return;
+    };
+    let address = std::env::var("EBB_TEST_ADDRESS").unwrap();
+    match role.as_str() {
+        // In a thread that is not the first, which connects late.
+        "thread" => {
+            let reading = std::thread::spawn(move || read_from(&address));
+            reading.join().unwrap();
+        }
+        "read" => read_from(&address),
+        "close" => {
+            let stream = TcpStream::connect(address).unwrap();
+            std::thread::sleep(Duration::from_millis(300));
+            drop(stream);
+            std::thread::sleep(PATIENCE);
+        }
+        // A shell's child that leaves its parent.
+        "daemon" => {
+            Command::new("sh")
+                .args(["-c", "\"$0\" play_a_role --exact & exit 0"])
+                .arg(std::env::current_exe().unwrap())
+                .env("EBB_TEST_ROLE", "read")
+                .status()
+                .unwrap();
+        }
+        other => panic!("{other} is no role"),
+    }
+    std::process::exit(0);
+}
+
+fn read_from(address: &str) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let mut piece = [0; 4096];
+    while stream.read(&mut piece).is_ok_and(|length| length > 0) {}
+}
+
+struct Peer {
+    listener: TcpListener,
+}
+
+impl Peer {
+    fn new() -> Self {
+        Self {
+            listener: TcpListener::bind("127.0.0.1:0").unwrap(),
+        }
+    }
+
+    fn helper(&self, role: &str) -> Command {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["play_a_role", "--exact"])
+            .env("EBB_TEST_ROLE", role)
+            .env(
+                "EBB_TEST_ADDRESS",
+                self.listener.local_addr().unwrap().to_string(),
+            )
+            .stdout(Stdio::null());
+        command
+    }
+
+    /// The connection of a helper, which is sent something.
+    fn accept(&self) -> TcpStream {
+        let (mut stream, _) = self.listener.accept().unwrap();
+        stream.write_all(&[1; 1_000]).unwrap();
+        stream
+    }
+}
+
+/// Tests run side by side: each governs the connections to its own peer.
+fn governor(root: Root, peer: &Peer) -> Governor {
+    let port = peer.listener.local_addr().unwrap().port();
+    let options = Options {
+        download: Some(Policy::receiver("sampled").unwrap()),
+        upload: Some(Policy::sender("paced").unwrap()),
+        filter: Some(Box::new(move |(_, peer, _)| peer.1 == port)),
+        includes_loopback: true,
+    };
+    Governor::new(root, options).unwrap()
+}
+
+/// Lets a governor work until it is so.
+fn until(governor: &mut Governor, what: &str, mut is_so: impl FnMut(&Governor) -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let next = governor.tick();
+        if is_so(governor) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+}
+
+/// The clamps of the TCP sockets of a process.
+fn clamps(pid: u32) -> Vec<u32> {
+    let sockets = sockets_of(pid).unwrap_or_default();
+    let tcp = sockets.iter().filter(|socket| socket.kind() == Kind::Tcp);
+    tcp.map(|socket| socket.window_clamp().unwrap()).collect()
+}
+
+fn end(mut child: Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+#[test]
+fn a_connection_is_limited_and_let_go_again() {
+    let peer = Peer::new();
+    let child = peer.helper("read").spawn().unwrap();
+    let mut governor = governor(Root::Process(child.id()), &peer);
+    let _stream = peer.accept();
+    until(&mut governor, "limited", |_| {
+        clamps(child.id()).iter().any(|clamp| *clamp < 1 << 20)
+    });
+    assert_eq!(governor.counters().connections, 1);
+    governor.release();
+    assert_eq!(clamps(child.id()), [NO_CLAMP_BYTES]);
+    end(child);
+}
+
+#[test]
+fn threads_and_daemons_are_found_as_well() {
+    for role in ["thread", "daemon"] {
+        let peer = Peer::new();
+        // As `ebb run` does: orphans become its children.
+        nix::sys::prctl::set_child_subreaper(true).unwrap();
+        let child = peer.helper(role).spawn().unwrap();
+        let mut governor = governor(Root::DescendantsOf(std::process::id()), &peer);
+        let stream = peer.accept();
+        until(&mut governor, role, |governor| governor.connections() > 0);
+        drop(stream);
+        end(child);
+    }
+}
+
+#[test]
+fn a_connection_is_found_soon_after_it_was_established() {
+    let peer = Peer::new();
+    let child = peer.helper("read").spawn().unwrap();
+    let mut governor = governor(Root::Process(child.id()), &peer);
+    let mut delays = Vec::new();
+    let _stream = peer.accept();
+    let established = Instant::now();
+    until(&mut governor, "found", |governor| {
+        governor.connections() > 0
+    });
+    delays.push(established.elapsed());
+    // A search every 25 ms, and a busy machine.
+    assert!(delays[0] < Duration::from_secs(1), "{delays:?}");
+    end(child);
+}
+
+#[test]
+fn a_program_that_closes_its_connection_closes_it() {
+    let peer = Peer::new();
+    let child = peer.helper("close").spawn().unwrap();
+    let mut governor = governor(Root::Process(child.id()), &peer);
+    let mut stream = peer.accept();
+    stream.set_nonblocking(true).unwrap();
+    let mut ended = false;
+    until(&mut governor, "the end arrives", |_| {
+        // Unread data turn the end into a reset.
+        ended |= match stream.read(&mut [0; 16]) {
+            Ok(length) => length == 0,
+            Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+        };
+        ended
+    });
+    end(child);
+}
+
+#[test]
+fn loopback_is_left_alone_unless_asked_for() {
+    let peer = Peer::new();
+    let child = peer.helper("read").spawn().unwrap();
+    let options = Options {
+        download: Some(Policy::receiver("sampled").unwrap()),
+        ..Options::default()
+    };
+    let mut governor = Governor::new(Root::Process(child.id()), options).unwrap();
+    let _stream = peer.accept();
+    until(&mut governor, "seen", |governor| {
+        governor.counters().loopback > 0
+    });
+    assert_eq!(governor.counters().connections, 0);
+    assert!(clamps(child.id()).iter().all(|clamp| *clamp > 1 << 15));
+    end(child);
+}
+
+/// The processes of root, looked at by an ordinary user: by a child of this test if it is root.
+#[test]
+fn other_users_processes_are_out_of_reach() {
+    if !nix::unistd::geteuid().is_root() {
+        let mut governor = governor(Root::Process(1), &Peer::new());
+        for _ in 0..10 {
+            governor.tick();
+            std::thread::sleep(Duration::from_millis(30));
+        }
+        assert_eq!(governor.connections(), 0);
+        return;
+    }
+    let peer = Peer::new();
+    let child = peer.helper("read").spawn().unwrap();
+    let _stream = peer.accept();
+    let before = clamps(child.id());
+    // SAFETY: the child runs a governor on its own and ends without clearing up.
+    let watcher = match unsafe { nix::unistd::fork() }.unwrap() {
+        nix::unistd::ForkResult::Parent { child } => child,
+        nix::unistd::ForkResult::Child => {
+            let is_right = try_as_nobody(child.id());
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(i32::from(!is_right)) }
+        }
+    };
+    let status = nix::sys::wait::waitpid(watcher, None).unwrap();
+    assert_eq!(status, nix::sys::wait::WaitStatus::Exited(watcher, 0));
+    assert_eq!(clamps(child.id()), before);
+    assert_eq!(before.len(), 1);
+    end(child);
+}
+
+fn try_as_nobody(pid: u32) -> bool {
+    let id = (NOBODY.into(), NOBODY.into());
+    if nix::unistd::setgid(id.0).is_err() || nix::unistd::setuid(id.1).is_err() {
+        return false;
+    }
+    let mut governor = governor(Root::Process(pid), &Peer::new());
+    let deadline = Instant::now() + PATIENCE;
+    while governor.counters().out_of_reach.is_empty() && Instant::now() < deadline {
+        governor.tick();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    !governor.counters().out_of_reach.is_empty()
+        && governor.counters().connections == 0
+        && governor.take_notices().len() == 1
+}
+
+/// As in a container without any capability: an ordinary user that cannot become another.
+#[test]
+fn no_capability_is_needed() {
+    let peer = Peer::new();
+    // SAFETY: the child runs a governor on its own and ends without clearing up.
+    let watcher = match unsafe { nix::unistd::fork() }.unwrap() {
+        nix::unistd::ForkResult::Parent { child } => child,
+        nix::unistd::ForkResult::Child => {
+            let is_right = govern_without_capabilities(&peer);
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(i32::from(!is_right)) }
+        }
+    };
+    let _stream = peer.accept();
+    let status = nix::sys::wait::waitpid(watcher, None).unwrap();
+    assert_eq!(status, nix::sys::wait::WaitStatus::Exited(watcher, 0));
+}
+
+fn govern_without_capabilities(peer: &Peer) -> bool {
+    drop_everything();
+    if ebb_sockets::probe().is_err() {
+        return false;
+    }
+    let child = peer.helper("read").spawn().unwrap();
+    let mut governor = governor(Root::DescendantsOf(std::process::id()), peer);
+    let deadline = Instant::now() + PATIENCE;
+    while governor.counters().settings == 0 && Instant::now() < deadline {
+        governor.tick();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let is_limited = clamps(child.id()).iter().any(|clamp| *clamp < 1 << 20);
+    end(child);
+    is_limited
+}
+
+fn drop_everything() {
+    // SAFETY: plain system calls on the own process.
+    unsafe {
+        for capability in 0..64 {
+            libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);
+        }
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    }
+    if nix::unistd::geteuid().is_root() {
+        nix::unistd::setgid(NOBODY.into()).unwrap();
+        nix::unistd::setuid(NOBODY.into()).unwrap();
+        // What changed its user cannot be looked into by its like: as after exec.
+        // SAFETY: a plain system call on the own process.
+        unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) };
+    }
+}
+
+/// A filter as containers have it is found before anything is run.
+#[test]
+fn a_system_call_filter_is_told_with_what_to_do() {
+    // SAFETY: the child installs a filter, tries and ends without clearing up.
+    let child = match unsafe { nix::unistd::fork() }.unwrap() {
+        nix::unistd::ForkResult::Parent { child } => child,
+        nix::unistd::ForkResult::Child => {
+            forbid_copying();
+            let told = ebb_sockets::probe().map_err(|error| error.to_string());
+            let is_right = told.is_err_and(|text| {
+                text.contains("seccomp") && text.contains("--cap-add SYS_PTRACE")
+            });
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(i32::from(!is_right)) }
+        }
+    };
+    let status = nix::sys::wait::waitpid(child, None).unwrap();
+    assert_eq!(status, nix::sys::wait::WaitStatus::Exited(child, 0));
+}
+
+/// pidfd_getfd answers EPERM from here on.
+fn forbid_copying() {
+    let step = |code: u32, jump_true: u8, jump_false: u8, value: u32| libc::sock_filter {
+        code: code as u16,
+        jt: jump_true,
+        jf: jump_false,
+        k: value,
+    };
+    let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    let mut filter = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(
+            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+            0,
+            1,
+            libc::SYS_pidfd_getfd as u32,
+        ),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, refused),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog {
+        len: filter.len() as u16,
+        filter: filter.as_mut_ptr(),
+    };
+    // SAFETY: the program points to a filter that outlives the call.
+    unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        libc::prctl(
+            libc::PR_SET_SECCOMP,
+            libc::SECCOMP_MODE_FILTER,
+            &raw const program,
+        );
+    }
+}
+
+/// Started by an ordinary user, it is not that user's any more.
+#[test]
+fn a_setuid_program_is_reported_once_and_left_alone() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let readable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(directory.path(), readable).unwrap();
+    let program = directory.path().join("privileged");
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    let mut command = Command::new(&program);
+    let child = command.arg("20").uid(NOBODY).gid(NOBODY).spawn().unwrap();
+    // SAFETY: as above.
+    let watcher = match unsafe { nix::unistd::fork() }.unwrap() {
+        nix::unistd::ForkResult::Parent { child } => child,
+        nix::unistd::ForkResult::Child => {
+            let is_right = try_as_nobody(child.id());
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(i32::from(!is_right)) }
+        }
+    };
+    let status = nix::sys::wait::waitpid(watcher, None).unwrap();
+    assert_eq!(status, nix::sys::wait::WaitStatus::Exited(watcher, 0));
+    end(child);
+}
