@@ -83,6 +83,10 @@ impl<'e> Known<'e> {
 
     fn line(&self, section: &Section<'_, '_>, form: Form, unit: &str) -> Option<Line> {
         let name = section.required("name", "\"TCP\"");
+        // Known, even if what they belong to is wrong.
+        for key in ["x", "labels", "cases"] {
+            section.has(key);
+        }
         let source = match form {
             Form::Time => Some(self.series(section, unit)),
             _ if section.has("measure") => Some(self.measured(section, form)),

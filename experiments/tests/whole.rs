@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An experiment from its file to the stored comparison.
-use ebb_experiments::{Catalogue, Comparison, Engine, Experiment, Plan, Ran, RunStore, Verdict};
+use ebb_experiments::{
+    Catalogue, Comparison, Engine, Experiment, KnownVerdicts, Plan, Ran, RunStore, Verdict,
+};
 use ebb_scenario::{Results, Scenario};
 use ebb_simulator::Options;
 
@@ -111,6 +113,20 @@ fn an_experiment_is_run_judged_stored_and_read_again() {
     assert_eq!(last.why.as_deref(), Some("the paper's value is made up"));
     assert!(last.ours.unwrap() > 1.0 && last.values.len() == 3);
     assert_eq!(compare(&experiments[0]), comparison);
+
+    let file = folder.path().join("verdicts.csv");
+    KnownVerdicts::new(&[comparison.clone()])
+        .write(&file)
+        .unwrap();
+    let known = KnownVerdicts::read(&file).unwrap();
+    assert!(known.lost(&[comparison.clone()]).is_empty());
+    let mut worse = comparison.clone();
+    worse.cells[0].verdict = Yellow;
+    worse.cells[3].verdict = Red;
+    assert_eq!(
+        known.lost(&[worse]),
+        ["paper/wave-table (sim): use, shallow was green and is yellow"]
+    );
 
     let out = folder.path().join("out");
     comparison.store(&out).unwrap();

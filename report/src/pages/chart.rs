@@ -33,10 +33,11 @@ pub(super) fn picture(picture: &Picture) -> String {
         "" => format!("{} against {}", picture.y.label, picture.x.label),
         title => title.to_owned(),
     };
-    let (svg, legend) = match picture.form {
-        Form::Bars => (bars(picture), legend(&picture.curves, true)),
-        Form::Lines | Form::Time => (lines(picture), legend(&picture.curves, false)),
+    let svg = match picture.form {
+        Form::Bars => bars(picture),
+        Form::Lines | Form::Time => lines(picture),
     };
+    let legend = legend(&picture.curves, picture.form);
     let caption = escape(&title);
     format!("<figure><figcaption>{caption}</figcaption>{svg}{legend}</figure>\n")
 }
@@ -108,7 +109,12 @@ fn lines(picture: &Picture) -> String {
         Place::Label(_) => Vec::new(),
     };
     let (x, y) = (&picture.x, &picture.y);
-    let across = Scale::new(&values(&picture.curves, number), x.from, x.to, x.is_log);
+    let at = values(&picture.curves, number);
+    // A run ends where it ends.
+    let end = at.iter().copied().fold(0.0, f64::max).ceil();
+    let to =
+        x.to.or((picture.form == Form::Time && end > 0.0).then_some(end));
+    let across = Scale::new(&at, x.from, to, x.is_log);
     let up = values(&picture.curves, with_interval);
     let frame = Frame {
         y: Scale::new(&up, y.from, y.to, y.is_log),
@@ -335,7 +341,7 @@ fn group_label(svg: &mut String, text: &str, middle: f64, bottom: f64, is_turned
     };
 }
 
-fn legend(curves: &[Curve], is_bars: bool) -> String {
+fn legend(curves: &[Curve], form: Form) -> String {
     let mut items = String::new();
     for (number, curve) in curves.iter().enumerate() {
         for (whose, points) in [(Whose::Ours, &curve.ours), (Whose::Paper, &curve.paper)] {
@@ -346,17 +352,13 @@ fn legend(curves: &[Curve], is_bars: bool) -> String {
                 Whose::Ours => ("", ""),
                 Whose::Paper => (" p", " (paper)"),
             };
-            let sample = match (is_bars, points.len()) {
-                (true, _) => {
+            let line = format!("<path class=\"l{paper}\" d=\"M0 7H36\"/>");
+            let sample = match form {
+                Form::Bars => {
                     format!("<rect class=\"r{paper}\" x=\"8\" y=\"2\" width=\"20\" height=\"10\"/>")
                 }
-                (false, 181..) | (false, 1) => {
-                    format!("<path class=\"l{paper}\" d=\"M0 7H36\"/>")
-                }
-                (false, _) => format!(
-                    "<path class=\"l{paper}\" d=\"M0 7H36\"/>{}",
-                    mark(number, 18.0, 7.0, paper)
-                ),
+                Form::Time => line,
+                Form::Lines => line + &mark(number, 18.0, 7.0, paper),
             };
             let _ = write!(
                 items,

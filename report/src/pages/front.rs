@@ -2,9 +2,9 @@
 //! The front page: a line for each experiment on each of its engines.
 use std::fmt::Write;
 
-use ebb_experiments::{Comparison, Counts};
+use ebb_experiments::{Comparison, Counts, Engine};
 
-use super::{Entry, counts, escape, runs};
+use super::{Entry, counts, escape};
 
 pub(super) fn page(entries: &[Entry<'_>]) -> String {
     let all = entries.iter().flat_map(|entry| &entry.comparisons);
@@ -75,7 +75,7 @@ fn lines(body: &mut String, entry: &Entry<'_>) {
              </td><td data-l=\"runs\">{}</td></tr>",
             engine.name(),
             last.map_or("not run".into(), |last| counts(last.counts())),
-            last.map_or(String::new(), runs)
+            last.map_or(String::new(), short_runs)
         );
     }
 }
@@ -86,4 +86,12 @@ fn sum(all: impl Iterator<Item = Counts>) -> Counts {
         yellow: sum.yellow + one.yellow,
         red: sum.red + one.red,
     })
+}
+
+fn short_runs(comparison: &Comparison) -> String {
+    let quick = if comparison.is_quick { " (quick)" } else { "" };
+    match comparison.engine {
+        Engine::Analytic => String::new(),
+        Engine::Sim | Engine::Lab => format!("{}{quick}", comparison.runs),
+    }
 }

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use ebb_experiments::{Catalogue, Comparison, Engine, Experiment, Influence, Plan, Ran, RunStore};
+use ebb_experiments::{
+    Catalogue, Comparison, Engine, Experiment, Influence, KnownVerdicts, Plan, Ran, RunStore,
+};
 use ebb_report::pages::{self, Entry};
 
 use super::run::require_root;
@@ -54,6 +56,14 @@ pub struct Reproduce {
     /// Write pages that show it all in a browser to this directory, without a network
     #[arg(long, value_name = "DIR", conflicts_with = "list")]
     html: Option<PathBuf>,
+
+    /// Fail when a value is not green any more that is green in this file, and say which
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["list", "assumptions"])]
+    check: Option<PathBuf>,
+
+    /// Write the verdicts to this file, for --check
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["list", "assumptions"])]
+    verdicts: Option<PathBuf>,
 
     /// Directory for results, ID.json, ID.csv and ID.parquet, and for finished runs
     #[arg(short, long, value_name = "DIR", default_value = "ebb-reproduced")]
@@ -102,8 +112,8 @@ Examples:
   ebb reproduce --stored --html pages        what came out last, for a browser
   ebb reproduce --json | jq '.[].cells[]'
 
-Exit status: 0 whatever the verdicts are; 1 when an experiment is wrong or Ebb failed; 2 wrong \
-usage.";
+Exit status: 0 whatever the verdicts are; 1 when --check found one that is lost, an experiment is \
+wrong or Ebb failed; 2 wrong usage.";
 
 impl Reproduce {
     /// Does it.
@@ -134,7 +144,31 @@ impl Reproduce {
             comparisons.push(comparison);
         }
         self.print_end(&comparisons)?;
-        self.write_pages(&experiments)
+        self.write_pages(&experiments)?;
+        self.check_verdicts(&comparisons)
+    }
+
+    /// Whether nothing is lost of what was green.
+    fn check_verdicts(&self, comparisons: &[Comparison]) -> Result<()> {
+        if let Some(path) = &self.verdicts {
+            KnownVerdicts::new(comparisons).write(path)?;
+        }
+        let Some(path) = &self.check else {
+            return Ok(());
+        };
+        let known = KnownVerdicts::read(path).with_context(|| path.display().to_string())?;
+        let lost = known.lost(comparisons);
+        for line in &lost {
+            output::complain(line);
+        }
+        match lost.len() {
+            0 => Ok(()),
+            count => bail!(
+                "{count} value{} lost against {} (write it again with --verdicts if that is right)",
+                output::plural(count as u64),
+                path.display()
+            ),
+        }
     }
 
     /// Pages of these experiments, with all that is stored of them.
@@ -262,7 +296,8 @@ impl Reproduce {
                 self.out.display()
             );
         }
-        self.print_end(&comparisons)
+        self.print_end(&comparisons)?;
+        self.check_verdicts(&comparisons)
     }
 
     fn print_end(&self, comparisons: &[Comparison]) -> Result<()> {
