@@ -2,7 +2,11 @@
 //! One connection's random life, told to a law and to its model at once. Whatever the path
 //! does is the same for both; each has its own window.
 
+#[path = "life.rs"]
+mod life;
+
 use ebb_algorithms::{Phase, Policy, SenderAck, SenderEvent, SenderFlow, SenderStart};
+use life::{Kind, Path, Turn, any_path, any_turn};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 use std::cell::Cell;
@@ -48,93 +52,6 @@ pub struct Habits {
     /// Greatest window before the path drops something.
     pub most_pkts: u32,
     pub cases: u32,
-}
-
-/// A connection's path.
-#[derive(Debug, Clone)]
-struct Path {
-    from_us: u64,
-    first_seq: u32,
-    base_rtt_us: u32,
-    pkts_per_s: u32,
-    most_pkts: u32,
-}
-
-/// What comes next: an event, or acknowledgements that are alike.
-#[derive(Debug, Clone)]
-struct Turn {
-    kind: Kind,
-    acks: u32,
-    /// Acknowledgements per round trip.
-    parts: u32,
-    queue_x256: u32,
-    flight_x256: u32,
-    random: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Loss,
-    Mark,
-    Timeout,
-    /// Of the last loss or time-out, which was a moment ago.
-    Undo,
-    Idle,
-    /// The application leaves the window unused.
-    Lazy,
-    Disorder,
-    Open,
-}
-
-fn any_turn() -> impl Strategy<Value = Turn> {
-    let kind = prop_oneof![
-        2 => Just(Kind::Loss),
-        1 => Just(Kind::Mark),
-        1 => Just(Kind::Timeout),
-        1 => Just(Kind::Undo),
-        1 => Just(Kind::Idle),
-        1 => Just(Kind::Lazy),
-        1 => Just(Kind::Disorder),
-        20 => Just(Kind::Open),
-    ];
-    let queue_x256 = prop_oneof![1 => Just(0), 2 => 0u32..=256];
-    (
-        kind,
-        1u32..80,
-        4u32..32,
-        queue_x256,
-        0u32..=256,
-        any::<u32>(),
-    )
-        .prop_map(
-            |(kind, acks, parts, queue_x256, flight_x256, random)| Turn {
-                kind,
-                acks,
-                parts,
-                queue_x256,
-                flight_x256,
-                random,
-            },
-        )
-}
-
-fn any_path(habits: &Habits) -> impl Strategy<Value = Path> + use<> {
-    (
-        0u64..1 << 40,
-        any::<u32>(),
-        5_000u32..300_000,
-        100u32..20_000,
-        8..habits.most_pkts,
-    )
-        .prop_map(
-            |(from_us, first_seq, base_rtt_us, pkts_per_s, most_pkts)| Path {
-                from_us,
-                first_seq,
-                base_rtt_us,
-                pkts_per_s,
-                most_pkts,
-            },
-        )
 }
 
 /// Holds a law against its model: over many connections, after each thing that happens.

@@ -3,7 +3,6 @@
 //! source, on the same random sequences of acknowledgements, losses, time-outs and silence.
 
 mod bbr;
-mod bbr_policer;
 mod cubic;
 mod delayed_update;
 mod harness;

@@ -2,7 +2,7 @@
 //! Linux's long-term bandwidth of BBR in real numbers: two intervals in a row that lose a
 //! fifth and deliver at about one rate are a policer's. Rates are whole bytes per second.
 
-use crate::bbr::bytes_per_s;
+use super::bytes_per_s;
 use ebb_algorithms::{SenderAck, SenderEvent};
 
 const LEAST_ROUNDS: u32 = 4;
