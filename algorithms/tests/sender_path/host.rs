@@ -2,8 +2,10 @@
 //! A sending host: what TCP does around a sender law. Loss by three later deliveries, PRR,
 //! a retransmission timer, delivery rate samples, pacing if the law asks for it.
 
-use super::{Ack, Data, Event, FlowOutcome, Path, Plan, World};
-use ebb_algorithms::{Phase, SenderAck, SenderEvent, SenderFlow, SenderStart};
+mod acks;
+
+use super::{Data, Event, FlowOutcome, Path, Plan, World};
+use ebb_algorithms::{Phase, SenderEvent, SenderFlow, SenderStart};
 use std::collections::{BTreeMap, VecDeque};
 
 const NO_SSTHRESH_PKTS: u32 = 0x7fff_ffff;
@@ -60,22 +62,11 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) fn new(index: usize, path: &Path, plan: &Plan, bins: usize) -> Self {
-        let start = SenderStart {
-            now_us: path.clock_us + plan.from_us,
-            mss_bytes: path.mss_bytes,
-            cwnd_pkts: 10,
-            local_tick_us: path.tick_us as u32,
-            has_timestamps: u32::from(path.tick_us > 0),
-        };
         let mut host = Self {
             index,
             plan: plan.clone(),
-            flow: SenderFlow::new(plan.policy.clone(), &start),
-            outcome: FlowOutcome {
-                received_bytes: vec![0; bins],
-                cwnd_pkts: vec![0; bins],
-                ..FlowOutcome::default()
-            },
+            flow: SenderFlow::new(plan.policy.clone(), &start_of(path, plan)),
+            outcome: FlowOutcome::of_bins(bins),
             first_seq: path.first_seq,
             clock_us: path.clock_us,
             mss_bytes: path.mss_bytes,
@@ -119,89 +110,6 @@ impl Host {
             *cwnd_pkts = last;
         }
         self.outcome
-    }
-
-    pub(super) fn on_ack(&mut self, world: &mut World, ack: &Ack) {
-        let prior_inflight_pkts = self.outstanding.len() as u32;
-        let prior_una = self.una;
-        let mut newest: Option<Sent> = None;
-        let mut delivered_now_pkts = 0;
-        for number in [Some(ack.numbers.0), ack.numbers.1].into_iter().flatten() {
-            let found = self
-                .outstanding
-                .binary_search_by_key(&number, |sent| sent.number);
-            if let Ok(at) = found {
-                let sent = self.outstanding.remove(at).expect("found");
-                delivered_now_pkts += 1;
-                if newest.is_none_or(|newest| sent.number > newest.number) {
-                    newest = Some(sent);
-                }
-            }
-        }
-        self.una = self.una.max(ack.rcv_nxt);
-        let Some(newest) = newest else {
-            return self.send(world);
-        };
-        self.delivered_pkts += delivered_now_pkts;
-        self.delivered_us = world.now_us;
-        let rtt_us = world.now_us - newest.sent_us;
-        self.sample_rtt(rtt_us);
-        let lost_now_pkts = self.find_losses(newest.number);
-        let is_ece = ack.is_ece && world.path.mark_pkts.is_some();
-        self.prr_delivered += delivered_now_pkts;
-        self.move_phase(world, lost_now_pkts, is_ece);
-        let may_raise = !matches!(self.phase, Phase::Recovery | Phase::Cwr);
-        let send_us = newest.sent_us - newest.first_sent_us;
-        let ack_us = world.now_us - newest.delivered_us;
-        self.first_sent_us = newest.sent_us;
-        let input = SenderAck {
-            now_us: self.clock_us + world.now_us,
-            delivered_pkts: self.delivered_pkts,
-            rate_prior_delivered_pkts: newest.delivered_pkts,
-            rate_delivered_pkts: (self.delivered_pkts - newest.delivered_pkts) as u32,
-            rate_interval_us: send_us.max(ack_us) as u32,
-            ack_seq: self.wire_seq(self.una),
-            snd_nxt: self.wire_seq(self.next_seq),
-            acked_pkts: if may_raise {
-                delivered_now_pkts as u32
-            } else {
-                0
-            },
-            acked_bytes: if may_raise {
-                (self.una - prior_una) as u32
-            } else {
-                0
-            },
-            delivered_now_pkts: delivered_now_pkts as u32,
-            lost_now_pkts,
-            prior_inflight_pkts,
-            inflight_pkts: self.outstanding.len() as u32,
-            cwnd_pkts: self.cwnd_pkts,
-            ssthresh_pkts: self.ssthresh_pkts,
-            rtt_us: rtt_us as u32,
-            srtt_us: self.srtt_us as u32,
-            tsval: ack.tsval,
-            tsecr: ack.tsecr,
-            local_ts: world.timestamp(false),
-            local_tick_us: self.tick_us,
-            mss_bytes: self.mss_bytes,
-            random: self.draw(),
-            phase: self.phase as u8,
-            is_cwnd_limited: u8::from(self.is_cwnd_limited),
-            is_app_limited: u8::from(newest.is_app_limited),
-            is_ece: u8::from(is_ece),
-            has_timestamps: u8::from(self.tick_us > 0),
-            ..SenderAck::default()
-        };
-        self.flow.on_ack(&input);
-        self.obey();
-        if !may_raise && !self.has_full_control() {
-            self.reduce_proportionally(delivered_now_pkts);
-        }
-        self.backoff = 0;
-        self.restart_timer(world);
-        self.outcome.cwnd_pkts[world.bin()] = self.cwnd_pkts;
-        self.send(world);
     }
 
     /// Sends what the window, the pace and the application allow.
@@ -326,69 +234,6 @@ impl Host {
         Some((self.next_seq, bytes))
     }
 
-    fn find_losses(&mut self, newest: u64) -> u32 {
-        let mut lost = 0;
-        while let Some(sent) = self.outstanding.front() {
-            if sent.number + 3 > newest {
-                break;
-            }
-            self.lost.insert(sent.seq, sent.bytes);
-            self.outstanding.pop_front();
-            lost += 1;
-        }
-        self.outcome.lost_pkts += u64::from(lost);
-        lost
-    }
-
-    fn move_phase(&mut self, world: &World, lost_now_pkts: u32, is_ece: bool) {
-        if self.phase as u8 >= Phase::Cwr as u8 && self.una >= self.recovery_point {
-            if self.phase != Phase::Loss && !self.has_full_control() {
-                self.cwnd_pkts = self.ssthresh_pkts;
-            }
-            self.phase = Phase::Open;
-        }
-        let is_repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        if lost_now_pkts > 0 && !is_repairing {
-            let was_reduced = self.phase == Phase::Cwr;
-            self.enter(world, Phase::Recovery, was_reduced);
-        } else if is_ece && self.phase == Phase::Open {
-            self.enter(world, Phase::Cwr, false);
-        }
-    }
-
-    fn enter(&mut self, world: &World, phase: Phase, was_reduced: bool) {
-        if !was_reduced {
-            let event = SenderEvent {
-                is_ecn: u8::from(phase == Phase::Cwr),
-                ..self.event(world)
-            };
-            self.outcome.reductions_us.push(world.now_us);
-            self.prr_from_pkts = u64::from(self.cwnd_pkts.max(1));
-            self.flow.on_loss(&event);
-            self.ssthresh_pkts = self.flow.window().ssthresh_pkts;
-        }
-        self.phase = phase;
-        self.recovery_point = self.next_seq;
-        self.prr_delivered = 1;
-        self.prr_sent = 0;
-    }
-
-    /// Proportional rate reduction (RFC 6937 with its slow-start reduction bound).
-    fn reduce_proportionally(&mut self, delivered_now_pkts: u64) {
-        let inflight = self.outstanding.len() as u64;
-        let target = u64::from(self.ssthresh_pkts);
-        let more = if inflight > target {
-            let share = (self.prr_delivered * target).div_ceil(self.prr_from_pkts);
-            share.saturating_sub(self.prr_sent)
-        } else {
-            let limit = self.prr_delivered.saturating_sub(self.prr_sent);
-            (target - inflight).min(limit.max(delivered_now_pkts) + 1)
-        };
-        // The first retransmission goes out at once.
-        let more = more.max(u64::from(self.prr_sent == 0));
-        self.cwnd_pkts = (inflight + more) as u32;
-    }
-
     /// Takes the law's answer where the host obeys it.
     fn obey(&mut self) {
         let window = self.flow.window();
@@ -439,16 +284,6 @@ impl Host {
         self.first_seq.wrapping_add(byte as u32)
     }
 
-    fn sample_rtt(&mut self, rtt_us: u64) {
-        if self.srtt_us == 0 {
-            self.srtt_us = rtt_us;
-            self.rttvar_us = rtt_us / 2;
-        } else {
-            self.rttvar_us = (3 * self.rttvar_us + self.srtt_us.abs_diff(rtt_us)) / 4;
-            self.srtt_us = (7 * self.srtt_us + rtt_us) / 8;
-        }
-    }
-
     fn timeout_us(&self) -> u64 {
         let known_us = match self.srtt_us {
             0 => 1_000_000,
@@ -483,5 +318,15 @@ impl Host {
             .wrapping_mul(1_664_525)
             .wrapping_add(1_013_904_223);
         self.random
+    }
+}
+
+fn start_of(path: &Path, plan: &Plan) -> SenderStart {
+    SenderStart {
+        now_us: path.clock_us + plan.from_us,
+        mss_bytes: path.mss_bytes,
+        cwnd_pkts: 10,
+        local_tick_us: path.tick_us as u32,
+        has_timestamps: u32::from(path.tick_us > 0),
     }
 }

@@ -110,6 +110,16 @@ pub struct FlowOutcome {
     pub reductions_us: Vec<u64>,
 }
 
+impl FlowOutcome {
+    fn of_bins(bins: usize) -> Self {
+        Self {
+            received_bytes: vec![0; bins],
+            cwnd_pkts: vec![0; bins],
+            ..Self::default()
+        }
+    }
+}
+
 /// What came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
