@@ -45,6 +45,10 @@ pub(crate) struct Search {
     /// Whether constraining comes next, and not relaxing.
     constrains_next: bool,
     step_ppm: u32,
+    /// Whether it has grown by success.
+    has_grown: bool,
+    /// The least step that shows in what is measured.
+    least_step_ppm: u32,
 }
 
 /// A move of the search.
@@ -68,12 +72,25 @@ impl Search {
             is_sated: vec![false; flows],
             constrains_next: false,
             step_ppm: settings.step_ppm,
+            has_grown: false,
+            least_step_ppm: settings.step_ppm,
         }
     }
 
-    /// Goes on with what flows received since the last change had settled.
-    pub(crate) fn go_on(&mut self, received: &[u64], flows: &[Preferences], settings: &Settings) {
+    /// Goes on with what flows received since the last change had settled; `error` is the
+    /// standard error of its sum, as a part of it.
+    pub(crate) fn go_on(
+        &mut self,
+        received: &[u64],
+        error: f64,
+        flows: &[Preferences],
+        settings: &Settings,
+    ) {
         let total = total(received);
+        let visible_ppm = (error * f64::from(settings.errors_of_step) * 1e6) as u32;
+        self.least_step_ppm = visible_ppm
+            .min(settings.longest_step_ppm)
+            .max(settings.step_ppm);
         match self.stage {
             Stage::Releasing if total == 0 => {}
             Stage::Releasing => {
@@ -84,6 +101,7 @@ impl Search {
             Stage::Holding => self.begin(received, flows, settings),
             _ if self.was_worth_it(received, settings) => {
                 self.step_ppm = (self.step_ppm.saturating_mul(2)).min(settings.longest_step_ppm);
+                self.has_grown = true;
                 self.to_probe.clear();
                 // Those that were probed in vain get their minima: that is nothing to them.
                 self.hold(flows);
@@ -96,6 +114,16 @@ impl Search {
         }
     }
 
+    /// Whether no flow receives much more than its target: smaller ones take effect slowly.
+    pub(crate) fn is_obeyed(&self, received: &[u64], settings: &Settings) -> bool {
+        let tolerance = self.step();
+        let is_obeyed = |(rate, target): (&u64, &u64)| {
+            let most = u128::from(*target) * 1_000_000 / u128::from(settings.held_ppm.max(1));
+            u128::from(*rate) <= most + u128::from(tolerance)
+        };
+        received.iter().zip(&self.targets).all(is_obeyed)
+    }
+
     fn hold(&mut self, flows: &[Preferences]) {
         self.stage = Stage::Holding;
         self.targets = desired_partition(self.sigma, flows);
@@ -104,6 +132,7 @@ impl Search {
     /// Starts the next trial that makes sense.
     fn begin(&mut self, received: &[u64], flows: &[Preferences], settings: &Settings) {
         self.before = received.to_vec();
+        self.step_ppm = self.step_ppm.max(self.least_step_ppm);
         for _ in 0..2 {
             let trial = match self.constrains_next {
                 true => self.constraint(flows, settings),
@@ -115,14 +144,15 @@ impl Search {
                 self.stage = trial.stage;
                 return;
             }
-            self.turn(settings);
+            self.turn();
         }
     }
 
     /// The other direction comes next, with small steps.
-    fn turn(&mut self, settings: &Settings) {
+    fn turn(&mut self) {
         self.constrains_next = !self.constrains_next;
-        self.step_ppm = settings.step_ppm;
+        self.step_ppm = self.least_step_ppm;
+        self.has_grown = false;
         self.to_probe.clear();
         self.is_sated.fill(false);
     }
@@ -156,16 +186,21 @@ impl Search {
             let taken = received[place].saturating_sub(self.before[place]);
             offered > 0 && taken > part(offered, settings.worth_ppm / 2)
         };
-        if self.step_ppm > settings.step_ppm {
+        if std::mem::take(&mut self.has_grown) {
             // It was too much, perhaps: less, before anything else.
-            self.step_ppm = settings.step_ppm;
+            self.step_ppm = self.least_step_ppm;
             self.to_probe.clear();
             return;
         }
         let goes_on = match stage {
             // Who took what it was offered, to the cost of others, has shown that the link
             // is full: nobody below needs to be asked.
-            Stage::Probing(place) => !took(place) && !self.to_probe.is_empty(),
+            Stage::Probing(place) => {
+                let gain = total(received).saturating_sub(total(&self.before));
+                let taken = received[place].saturating_sub(self.before[place]);
+                let is_full = took(place) && gain <= part(taken, settings.worth_ppm);
+                !is_full && !self.to_probe.is_empty()
+            }
             Stage::Relaxing => {
                 let takes: Vec<bool> = (0..received.len()).map(took).collect();
                 self.sate(&takes, settings)
@@ -173,7 +208,7 @@ impl Search {
             _ => false,
         };
         if !goes_on {
-            self.turn(settings);
+            self.turn();
         }
     }
 
@@ -193,7 +228,7 @@ impl Search {
     /// A larger sum; while minima are not met, a larger target of one flow.
     fn relaxation(&mut self, flows: &[Preferences], settings: &Settings) -> Option<Trial> {
         if minima_bits_per_s(flows).is_none_or(|minima| self.sigma < minima) {
-            return self.probe(flows);
+            return self.probe(flows, settings);
         }
         let weight = self.weight(flows, |place| self.is_eager(place, settings));
         let increase = scaled(self.step(), self.weight(flows, |_| true), weight?);
@@ -207,14 +242,14 @@ impl Search {
 
     /// The next flow without its minimum, in decreasing order of priority; after them those
     /// that have theirs.
-    fn probe(&mut self, flows: &[Preferences]) -> Option<Trial> {
+    fn probe(&mut self, flows: &[Preferences], settings: &Settings) -> Option<Trial> {
         if self.to_probe.is_empty() {
             self.begin_round(flows);
         }
         while let Some(stage) = self.to_probe.pop() {
             let trial = match stage {
                 Stage::Probing(place) => self.probe_one(place, flows),
-                _ => self.probe_rest(flows),
+                _ => self.probe_rest(flows, settings),
             };
             if trial.is_some() {
                 return trial;
@@ -224,11 +259,17 @@ impl Search {
     }
 
     fn begin_round(&mut self, flows: &[Preferences]) {
-        let lacks = |place: &usize| self.targets[*place] < flows[*place].minimum_bits_per_s;
+        let lacks = |place: &usize| self.lacks(*place, flows);
         let mut places: Vec<usize> = (0..flows.len()).filter(lacks).collect();
         places.sort_by_key(|place| (flows[*place].priority, Reverse(*place)));
         self.to_probe = vec![Stage::Relaxing];
         self.to_probe.extend(places.into_iter().map(Stage::Probing));
+    }
+
+    /// Whether a flow's minimum is out of reach by a step or more: less would not show.
+    fn lacks(&self, place: usize, flows: &[Preferences]) -> bool {
+        let minimum = flows[place].minimum_bits_per_s;
+        minimum.saturating_sub(self.targets[place]) >= self.step()
     }
 
     /// None if no sum gives the flow more, since somebody above wants all there is.
@@ -245,8 +286,8 @@ impl Search {
     }
 
     /// Minima for all who were probed in vain, and something beyond them for the others.
-    fn probe_rest(&self, flows: &[Preferences]) -> Option<Trial> {
-        let has_minimum = |place: usize| self.targets[place] >= flows[place].minimum_bits_per_s;
+    fn probe_rest(&self, flows: &[Preferences], settings: &Settings) -> Option<Trial> {
+        let has_minimum = |place: usize| !self.lacks(place, flows) && self.is_held(place, settings);
         let weight = self.weight(flows, has_minimum)?;
         let more = scaled(self.step(), self.weight(flows, |_| true), weight);
         let sigma = minima_bits_per_s(flows)?.checked_add(more)?;

@@ -13,10 +13,14 @@ pub struct Sharing {
     settings: Settings,
     flows: Vec<Preferences>,
     search: Search,
-    /// Control periods since the last change.
+    /// Control periods since the last change, or those that count.
     periods: u32,
+    /// Whether the last change has taken effect.
+    is_counting: bool,
     /// What was received in those that count. *Units:* bit/s, summed over periods.
     sums: Vec<u128>,
+    /// Of all flows together: the sum of squares. *Units:* bit²/s².
+    squares: f64,
 }
 
 impl Sharing {
@@ -25,7 +29,9 @@ impl Sharing {
         Self {
             search: Search::new(flows.len(), &settings),
             sums: vec![0; flows.len()],
+            squares: 0.0,
             periods: 0,
+            is_counting: settings.release_periods == 0,
             settings,
             flows,
         }
@@ -51,25 +57,54 @@ impl Sharing {
             });
         }
         self.periods = self.periods.saturating_add(1);
-        let settle_periods = match self.search.stage {
-            Stage::Releasing => self.settings.release_periods,
-            _ => self.settings.settle_periods,
-        };
-        if self.periods <= settle_periods {
+        if !self.is_counting {
+            self.is_counting = self.has_settled(received_bits_per_s);
+            self.periods = if self.is_counting { 0 } else { self.periods };
             return Ok(());
         }
+        let mut total = 0.0;
         for (sum, rate) in self.sums.iter_mut().zip(received_bits_per_s) {
-            *sum += u128::from((*rate).min(MOST_BITS_PER_S));
+            let rate = (*rate).min(MOST_BITS_PER_S);
+            *sum += u128::from(rate);
+            total += rate as f64;
         }
-        let counted = self.periods - settle_periods;
-        if counted >= self.settings.measure_periods {
+        self.squares += total * total;
+        let counted = self.periods;
+        let error = self.standard_error(counted);
+        let is_near = error * f64::from(self.settings.errors_of_step) <= self.settings.step_share();
+        let is_enough = counted >= self.settings.most_periods || is_near;
+        if counted >= self.settings.measure_periods.max(1) && is_enough {
             let mean = |sum: &u128| (*sum / u128::from(counted)) as u64;
             let received: Vec<u64> = self.sums.iter().map(mean).collect();
-            self.search.go_on(&received, &self.flows, &self.settings);
+            self.search
+                .go_on(&received, error, &self.flows, &self.settings);
             self.sums.fill(0);
+            self.squares = 0.0;
             self.periods = 0;
+            self.is_counting = false;
         }
         Ok(())
+    }
+
+    /// Whether the last change has taken effect, as far as can be waited for.
+    fn has_settled(&self, received_bits_per_s: &[u64]) -> bool {
+        if self.search.stage == Stage::Releasing {
+            return self.periods >= self.settings.release_periods;
+        }
+        self.periods >= self.settings.settle_periods
+            && (self.search.is_obeyed(received_bits_per_s, &self.settings)
+                || self.periods >= self.settings.obey_periods)
+    }
+
+    /// Of what all flows receive together, as a part of it.
+    fn standard_error(&self, counted: u32) -> f64 {
+        let (periods, sum) = (f64::from(counted), self.sums.iter().sum::<u128>() as f64);
+        if counted < 2 || sum == 0.0 {
+            return 0.0;
+        }
+        let mean = sum / periods;
+        let variance = (self.squares / periods - mean * mean).max(0.0);
+        (variance / (periods - 1.0)).sqrt() / mean
     }
 
     /// The flows.

@@ -27,8 +27,9 @@ struct Group {
     /// Places of the shares whose flows have a connection.
     active: Vec<usize>,
     sharing: Sharing,
-    /// What each flow had received when it was looked at last. *Shape:* by share.
-    delivered_bytes: Vec<u64>,
+    /// What had arrived of each flow when it was looked at last, in order or not: what its
+    /// law goes by, too. *Shape:* by share.
+    arrived_bytes: Vec<u64>,
 }
 
 impl Groups {
@@ -88,7 +89,7 @@ impl Group {
             bases,
             active: Vec::new(),
             sharing: Sharing::new(spec.settings, Vec::new()),
-            delivered_bytes: vec![0; spec.shares.len()],
+            arrived_bytes: vec![0; spec.shares.len()],
             spec: spec.clone(),
         })
     }
@@ -126,10 +127,10 @@ impl Group {
         let length_ns = network.now.since(self.last).0.max(1);
         let mut rates = vec![0; self.shares.len()];
         for (place, share) in self.shares.iter().enumerate() {
-            let counters = network.flow_counters(share.flow as usize);
-            let before =
-                std::mem::replace(&mut self.delivered_bytes[place], counters.delivered_bytes);
-            let bits = u128::from(counters.delivered_bytes - before) * 8;
+            let now_bytes = network.arrived_bytes(share.flow);
+            let before_bytes = std::mem::replace(&mut self.arrived_bytes[place], now_bytes);
+            // Less than before: another connection.
+            let bits = u128::from(now_bytes.saturating_sub(before_bytes)) * 8;
             rates[place] = (bits * 1_000_000_000 / u128::from(length_ns)) as u64;
         }
         self.active.iter().map(|place| rates[*place]).collect()

@@ -31,4 +31,16 @@ impl Network {
             }
         }
     }
+
+    /// What has arrived on the connections that a flow has.
+    pub(crate) fn arrived_bytes(&self, flow: u32) -> u64 {
+        let places = self.flows[flow as usize].connections.iter();
+        let arrived = |place: &u32| {
+            self.endpoints
+                .at(*place, End::Sink)
+                .connection
+                .arrived_bytes()
+        };
+        places.map(arrived).sum()
+    }
 }
