@@ -48,6 +48,10 @@ pub(crate) struct Endpoint {
     rtt_samples: u64,
 }
 
+/// The generation of an end whose connection is over: whatever it still had to say, such
+/// as an acknowledgement that its law held back, is not sent any more.
+const GONE: u64 = 0;
+
 /// What the connections of a flow have in common. *Shape:* by `End::index`.
 pub(crate) struct FlowTcp {
     configs: [Arc<TcpConfig>; 2],
@@ -271,7 +275,7 @@ impl Network {
         state.connections.retain(|other| *other != place);
         for end in ends {
             // No segment and no application finds it any more.
-            self.endpoints.list[end as usize].generation = 0;
+            self.endpoints.list[end as usize].generation = GONE;
         }
         self.endpoints.free.push(place);
     }
@@ -282,7 +286,7 @@ impl Simulation<'_> {
         let network = &mut self.network;
         let now = network.now;
         let endpoint = &mut network.endpoints.list[place as usize];
-        if !endpoint.alarm.went_off(now) {
+        if !endpoint.alarm.went_off(now) || endpoint.generation == GONE {
             return;
         }
         match endpoint.connection.next_timer() {

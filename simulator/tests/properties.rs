@@ -3,28 +3,16 @@
 //! their limits. (That time never runs back the loop itself asserts.)
 
 mod common;
+#[path = "common/wires.rs"]
+mod wires;
 
 use common::Builder;
 use ebb_algorithms::Side;
-use ebb_link::{
-    Class, ClassRedSpec, CodelSpec, FqCodelSpec, LinkSpec, Nanos, PieSpec, Probability, QueueLimit,
-    QueueSpec, Rate, RedCurve, RedSpec,
-};
+use ebb_link::{Class, Nanos, QueueLimit, QueueSpec};
 use ebb_scenario::{Interval, LinkId, NodeKind, Scenario, TcpOptions, TcpProfile, Traffic};
 use ebb_simulator::{Options, run};
 use proptest::prelude::*;
-
-#[derive(Clone, Debug)]
-struct Wire {
-    mbit: u32,
-    delay_ms: u64,
-    queue_pkts: u64,
-    discipline: usize,
-    loss: f64,
-    jitter_us: u64,
-    is_reordering: bool,
-    duplicate: f64,
-}
+use wires::{Wire, laws, spec, wire};
 
 #[derive(Clone, Debug)]
 struct Transfer {
@@ -40,38 +28,6 @@ struct Transfer {
     is_less: bool,
     /// The part of the run in which it yields; none: all of it.
     yields_ms: Option<(u64, u64)>,
-}
-
-fn wire() -> impl Strategy<Value = Wire> {
-    (
-        (1_u32..200, 0_u64..60, 4_u64..200, 0..DISCIPLINES),
-        (
-            prop_oneof![Just(0.0), 0.0..0.03],
-            prop_oneof![Just(0_u64), 1_u64..5_000],
-            any::<bool>(),
-            prop_oneof![Just(0.0), 0.0..0.02],
-        ),
-    )
-        .prop_map(
-            |(
-                (mbit, delay_ms, queue_pkts, discipline),
-                (loss, jitter_us, is_reordering, duplicate),
-            )| Wire {
-                mbit,
-                delay_ms,
-                queue_pkts,
-                discipline,
-                loss,
-                jitter_us,
-                is_reordering,
-                duplicate,
-            },
-        )
-}
-
-fn laws(side: Side) -> impl Strategy<Value = &'static str> {
-    let names: Vec<&'static str> = ebb_algorithms::laws_of(side).map(|law| law.name).collect();
-    prop::sample::select(names)
 }
 
 fn transfer() -> impl Strategy<Value = Transfer> {
@@ -105,60 +61,6 @@ fn transfer() -> impl Strategy<Value = Transfer> {
                 yields_ms: yields.map(|(from, length)| (from, from + length)),
             },
         )
-}
-
-const DISCIPLINES: usize = 7;
-
-fn queue(discipline: usize, limit: QueueLimit) -> QueueSpec {
-    match discipline {
-        0 => QueueSpec::DropTail(limit),
-        1 => QueueSpec::StrictPriority {
-            best_effort: limit,
-            less_than_best_effort: limit,
-        },
-        2 => QueueSpec::Red(RedSpec {
-            limit,
-            min_threshold: QueueLimit::Packets(1),
-            max_threshold: QueueLimit::Packets(3),
-            ..RedSpec::default()
-        }),
-        3 => QueueSpec::Codel(CodelSpec {
-            limit,
-            ..CodelSpec::default()
-        }),
-        4 => QueueSpec::FqCodel(FqCodelSpec {
-            limit,
-            ..FqCodelSpec::default()
-        }),
-        5 => QueueSpec::Pie(PieSpec {
-            limit,
-            ..PieSpec::default()
-        }),
-        _ => QueueSpec::ClassRed(ClassRedSpec {
-            limit,
-            less_than_best_effort: Some(RedCurve {
-                min_threshold: QueueLimit::Packets(1),
-                max_threshold: QueueLimit::Packets(3),
-                max_probability: Probability::ALWAYS,
-                gentle: false,
-            }),
-            ..ClassRedSpec::default()
-        }),
-    }
-}
-
-fn spec(wire: &Wire) -> LinkSpec {
-    let limit = QueueLimit::Packets(wire.queue_pkts);
-    let rate = Rate::from_mbit_per_s(wire.mbit);
-    let delay = Nanos::from_millis(wire.delay_ms);
-    LinkSpec {
-        loss: Probability::new(wire.loss).expect("a share"),
-        jitter: Nanos::from_micros(wire.jitter_us),
-        jitter_reorders: wire.is_reordering && wire.jitter_us > 0,
-        duplicate: Probability::new(wire.duplicate).expect("a share"),
-        queue: queue(wire.discipline, limit),
-        ..LinkSpec::drop_tail(rate, delay, limit)
-    }
 }
 
 /// A chain of nodes; each transfer goes over some of its links, one way or the other.

@@ -134,6 +134,13 @@ impl Pair {
         }
     }
 
+    /// When something happens next.
+    pub fn next_event(&self) -> Option<Nanos> {
+        let timers = self.ends.iter().filter_map(Connection::next_timer);
+        let arrival = self.flying.peek().map(|next| next.0.0);
+        timers.chain(arrival).min()
+    }
+
     /// The next event before `end`.
     pub fn step(&mut self, end: Nanos) -> bool {
         let timers = [0, 1].map(|end| self.ends[end].next_timer().unwrap_or(Nanos(u64::MAX)));
