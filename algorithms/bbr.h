@@ -19,6 +19,7 @@
  *    host's random number.
  * 6. After a time-out the window is what is in flight and one segment; [BBRDRAFT §4.2.3].
  * 7. Samples of its own PROBE_RTT are lower bounds, which Linux has its host say.
+ * 8. An RTT that equals RTprop does not renew it, as in Linux; in the draft it does.
  *
  * Domain: up to 1 Tbit/s and 67 s of RTT; windows below 2^30 segments.
  */

@@ -29,7 +29,7 @@
  * 10. A loss forgets the period, the last average and both flags, but not the least and
  *    greatest RTT (forgets_rtts=1 does).
  * 11. The window is not lowered below two segments, nor while the host repairs a loss.
- * 12. After an idle time all but the least and the greatest RTT begins anew.
+ * 12. After an idle time or an undo all but the least and the greatest RTT begins anew.
  * 13. The paper never forgets these two, and so takes a path that has become longer for
  *    congested; rtt_memory_s bounds that.
  *

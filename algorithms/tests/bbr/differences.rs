@@ -132,3 +132,19 @@ fn difference_6_the_window_after_a_time_out_is_the_flight_and_a_segment() {
     });
     assert_eq!(rounds.flow.window().cwnd_pkts, 8);
 }
+
+#[test]
+fn difference_8_an_rtt_that_equals_rtprop_does_not_renew_it() {
+    let mut rounds = Rounds::probing("bbr", u32::MAX);
+    let inflight = SenderAck {
+        inflight_pkts: 100,
+        ..SenderAck::default()
+    };
+    // The first RTT came at 1.1 s; the same one in each round trip until 11.1 s.
+    while rounds.now_us < 11_100_000 {
+        rounds.round_with(100, &inflight);
+        assert!(rounds.flow.window().cwnd_pkts > 4);
+    }
+    rounds.round_with(100, &inflight);
+    assert_eq!(rounds.flow.window().cwnd_pkts, 4, "PROBE_RTT");
+}
