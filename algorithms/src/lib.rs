@@ -8,6 +8,7 @@
 mod contract;
 mod defaults;
 mod flow;
+mod insight;
 mod native;
 mod policy;
 mod registry;
@@ -17,6 +18,7 @@ mod variations;
 
 pub use contract::{Ack, Segment, Start};
 pub use flow::ReceiverFlow;
+pub use insight::{Doing, Insight};
 pub use native::Variations;
 pub use policy::{Policy, PolicyError, nearest};
 pub use registry::{LawInfo, ParamInfo, Side, counter_laws, law, laws, laws_of};
