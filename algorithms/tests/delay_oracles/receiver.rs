@@ -222,14 +222,14 @@ impl<'a, M: Model> Pair<'a, M> {
             }
             let is_ce = turn.kind == Kind::Mark && number == 1;
             self.arrive(self.highest_seq, is_ce, turn)?;
-            if is_hole {
-                self.wait(turn);
-                self.arrive(self.rcv_nxt, false, turn)?;
-                self.rcv_nxt = self.highest_seq;
-            }
             if self.model.is_doubtful() {
-                break;
+                return Ok(());
             }
+        }
+        if self.rcv_nxt != self.highest_seq {
+            self.wait(turn);
+            self.arrive(self.rcv_nxt, false, turn)?;
+            self.rcv_nxt = self.highest_seq;
         }
         Ok(())
     }
