@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `sampled` and `paced` told by hand; in closed loop they are in the simulator's tests.
+
+use ebb_algorithms::{
+    Policy, ReceiverFlow, Segment, SenderAck, SenderFlow, SenderStart, Start, counter_laws, laws,
+};
+use proptest::prelude::*;
+
+const MSS: u32 = 1_448;
+const START: Start = Start {
+    now_us: 1_000_000,
+    mss_bytes: MSS,
+    rcv_nxt: 0,
+    has_timestamps: 1,
+    tsval: 0,
+};
+
+/// A host that tells of ten segments every ten milliseconds.
+struct Hand {
+    flow: ReceiverFlow,
+    segment: Segment,
+}
+
+impl Hand {
+    fn new(policy: &str) -> Self {
+        Self {
+            flow: ReceiverFlow::new(Policy::receiver(policy).unwrap(), &START),
+            segment: Segment {
+                now_us: START.now_us,
+                mss_bytes: MSS,
+                segments: 8,
+                payload_bytes: 8 * MSS,
+                has_timestamps: 1,
+                ..Segment::default()
+            },
+        }
+    }
+
+    /// Tells for so long that the host estimates this.
+    fn tell(&mut self, looks: u32, rtt_us: u32) -> u32 {
+        for _ in 0..looks {
+            self.segment.now_us += 10_000;
+            self.segment.kernel_rtt_us = rtt_us;
+            self.segment.right_edge_seq = self.segment.seq + self.flow.window_bytes();
+            self.flow.on_segment(&self.segment);
+            self.segment.seq = self.segment.seq.wrapping_add(self.segment.payload_bytes);
+            self.segment.rcv_nxt = self.segment.seq;
+        }
+        self.flow.window_bytes()
+    }
+}
+
+#[test]
+fn they_are_laws_of_their_own_outside_the_kernels_list() {
+    let names: Vec<_> = counter_laws().iter().map(|law| law.name).collect();
+    assert_eq!(names, ["sampled", "paced"]);
+    assert!(laws().iter().all(|law| !law.is_for_counters()));
+    assert!(counter_laws().iter().all(|law| law.is_for_counters()));
+}
+
+#[test]
+fn the_window_grows_while_the_estimate_stays_at_its_least() {
+    let mut hand = Hand::new("sampled");
+    assert_eq!(hand.flow.window_bytes(), 10 * MSS);
+    let window = hand.tell(100, 100_000);
+    // 8 segments in 10 ms, 100 ms: 80, and what the target adds.
+    assert!((70 * MSS..100 * MSS).contains(&window), "{}", window / MSS);
+}
+
+#[test]
+fn a_queue_that_stands_while_the_link_is_ours_takes_the_window_to_two_segments() {
+    let mut hand = Hand::new("sampled");
+    hand.tell(100, 100_000);
+    assert_eq!(hand.tell(3, 140_000), 2 * MSS);
+    // Four seconds on it is one.
+    assert_eq!(hand.tell(450, 140_000), MSS);
+    // And the link is taken again when nobody is there.
+    assert!(hand.tell(300, 100_000) > 60 * MSS);
+}
+
+/// Difference 1: the estimate has risen by 1/8 with each of two echoes, by 4.7 of 20 ms.
+#[test]
+fn difference_1_a_slow_rise_is_read_for_what_it_is() {
+    let mut hand = Hand::new("sampled");
+    let before = hand.tell(100, 100_000);
+    hand.segment.segments = 2;
+    hand.segment.payload_bytes = 2 * MSS;
+    let after = hand.tell(1, 104_700);
+    assert!(after < before, "{before} -> {after}");
+}
+
+#[test]
+fn a_hole_without_any_queue_is_no_congestion() {
+    let mut hand = Hand::new("sampled");
+    let before = hand.tell(100, 100_000);
+    hand.segment.rcv_nxt = hand.segment.seq.wrapping_sub(MSS);
+    hand.segment.now_us += 10_000;
+    hand.segment.kernel_rtt_us = 100_000;
+    hand.flow.on_segment(&hand.segment);
+    assert!(hand.flow.window_bytes() >= before);
+}
+
+#[test]
+fn difference_6_segments_told_one_by_one_are_looked_at_now_and_then() {
+    let mut hand = Hand::new("sampled:look_us=100000");
+    hand.tell(1, 100_000);
+    let before = hand.flow.state_bytes().to_vec();
+    let window = hand.tell(9, 500_000);
+    assert_eq!(window, 10 * MSS);
+    assert_ne!(hand.flow.state_bytes(), before);
+}
+
+#[test]
+fn paced_answers_a_pace_for_its_window_in_each_round_trip() {
+    let start = SenderStart {
+        now_us: 1_000_000,
+        mss_bytes: MSS,
+        cwnd_pkts: 10,
+        local_tick_us: 1_000,
+        has_timestamps: 0,
+    };
+    let mut flow = SenderFlow::new(Policy::sender("paced").unwrap(), &start);
+    let ack = SenderAck {
+        now_us: 1_010_000,
+        acked_pkts: 2,
+        acked_bytes: 2 * MSS,
+        ack_seq: 2 * MSS,
+        snd_nxt: 10 * MSS,
+        srtt_us: 100_000,
+        mss_bytes: MSS,
+        ..SenderAck::default()
+    };
+    flow.on_ack(&ack);
+    // 10 segments in 100 ms.
+    assert_eq!(flow.window().pacing_bytes_per_s, u64::from(10 * MSS) * 10);
+    assert_eq!(flow.window().cwnd_pkts, 24);
+}
+
+fn any_segment() -> impl Strategy<Value = Segment> {
+    (any::<[u32; 6]>(), any::<[u8; 4]>()).prop_map(|(words, flags)| Segment {
+        now_us: u64::from(words[0]) >> (flags[3] % 24),
+        seq: words[1],
+        payload_bytes: words[2] >> (flags[3] % 32),
+        segments: words[3],
+        rcv_nxt: words[4],
+        right_edge_seq: words[5],
+        mss_bytes: words[2] >> (flags[3] % 17),
+        kernel_rtt_us: words[3] >> (flags[3] % 29),
+        has_timestamps: flags[0] % 2,
+        is_ce: flags[1] / 200,
+        is_observing: flags[2] / 200,
+        ..Segment::default()
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_told_the_window_stays_within_what_tcp_can_say(
+        segments in prop::collection::vec(any_segment(), 1..200)
+    ) {
+        let mut flow = ReceiverFlow::new(Policy::receiver("sampled").unwrap(), &START);
+        let mut now_us = START.now_us;
+        for mut segment in segments {
+            now_us += segment.now_us;
+            segment.now_us = now_us;
+            flow.on_segment(&segment);
+            prop_assert!((64..=0x3fff_ffff).contains(&flow.window_bytes()));
+        }
+    }
+}
