@@ -19,6 +19,9 @@ pub enum Traffic {
         rate: Rate,
         /// Bytes of each write.
         write_bytes: u32,
+        /// A write that finds more than this waiting to be sent is left out; none: all is
+        /// written, and what waits is caught up with later. *Units:* bytes.
+        backlog_bytes: Option<u64>,
     },
     /// One TCP connection that is greedy for a while, then silent, and so on.
     OnOff {

@@ -19,7 +19,11 @@ pub(crate) fn application(flow: &Flow) -> Result<Box<dyn Application>, Error> {
     Ok(match &flow.traffic {
         Traffic::Greedy => Box::new(Greedy::default()),
         Traffic::Fixed { bytes } => Box::new(Fixed::new(*bytes)),
-        Traffic::Constant { rate, write_bytes } => Box::new(Constant::new(*rate, *write_bytes)),
+        Traffic::Constant {
+            rate,
+            write_bytes,
+            backlog_bytes,
+        } => Box::new(Constant::new(*rate, *write_bytes, *backlog_bytes)),
         Traffic::Udp { rate, packet_bytes } => Box::new(Udp::constant(*rate, *packet_bytes)),
         Traffic::UdpSquareWave {
             rate,

@@ -49,10 +49,27 @@ fn a_constant_rate_is_kept_and_ends_when_it_is_stopped() {
     let traffic = Traffic::Constant {
         rate: Rate::from_mbit_per_s(2),
         write_bytes: 1_000,
+        backlog_bytes: None,
     };
     let flow = alone(traffic, Some(Nanos::from_secs(4)));
     // A write each 4 ms, the first at once: 1000 before 4 s.
     assert_eq!(flow.measures[0].delivered_bytes, 1_000_000);
+}
+
+#[test]
+fn what_a_constant_source_could_not_send_it_leaves_out_if_told_so() {
+    let delivered = |backlog_bytes| {
+        let traffic = Traffic::Constant {
+            rate: Rate::from_mbit_per_s(200),
+            write_bytes: 1_448,
+            backlog_bytes,
+        };
+        alone(traffic, Some(Nanos::from_secs(2))).measures[0].delivered_bytes
+    };
+    // 100 Mbit/s for two seconds, and the rest later or not at all.
+    let (all, some) = (delivered(None), delivered(Some(10_000)));
+    assert!(some < 26_000_000, "{some}");
+    assert!(all > 40_000_000, "{all}");
 }
 
 #[test]
@@ -91,6 +108,7 @@ fn sizes_and_periods_of_nothing_do_not_hang() {
     let nothing = Traffic::Constant {
         rate,
         write_bytes: 0,
+        backlog_bytes: None,
     };
     assert!(alone(nothing, None).measures[0].delivered_bytes > 1_000_000);
 }

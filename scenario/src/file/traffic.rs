@@ -10,7 +10,7 @@ use crate::{Call, Connections, Draw, Traffic, Video, Web};
 const KINDS: [(&str, &[&str]); 9] = [
     ("greedy", &[]),
     ("fixed", &["size"]),
-    ("constant", &["rate", "write"]),
+    ("constant", &["rate", "write", "backlog"]),
     ("on-off", &["on", "off", "period", "reconnect"]),
     ("udp", &["rate", "packet"]),
     ("udp-square-wave", &["rate", "low_rate", "period", "packet"]),
@@ -123,7 +123,12 @@ fn read_fixed(section: &Section<'_, '_>) -> Option<Traffic> {
 fn read_constant(section: &Section<'_, '_>) -> Option<Traffic> {
     let write_bytes = bounded_size(section, "write", (1, 1 << 24), 1_448);
     let rate = section.required::<Rate>("rate", "\"6mbit\"")?;
-    Some(Traffic::Constant { rate, write_bytes })
+    let backlog_bytes = section.get("backlog").map(|Size(bytes)| bytes);
+    Some(Traffic::Constant {
+        rate,
+        write_bytes,
+        backlog_bytes,
+    })
 }
 
 fn read_on_off(section: &Section<'_, '_>) -> Option<Traffic> {

@@ -8,17 +8,20 @@ use crate::{Application, ConnectOptions, ConnectionEvent, ConnectionId, End, Hos
 pub struct Constant {
     rate: Rate,
     write_bytes: u32,
+    backlog_bytes: Option<u64>,
     connection: Option<ConnectionId>,
     started_at: Nanos,
     writes: u64,
 }
 
 impl Constant {
-    /// Writes of this size, at least a byte, at this rate of data.
-    pub fn new(rate: Rate, write_bytes: u32) -> Self {
+    /// Writes of this size, at least a byte, at this rate of data; none while more than the
+    /// backlog waits to be sent.
+    pub fn new(rate: Rate, write_bytes: u32, backlog_bytes: Option<u64>) -> Self {
         Self {
             rate,
             write_bytes: write_bytes.max(1),
+            backlog_bytes,
             connection: None,
             started_at: Nanos::ZERO,
             writes: 0,
@@ -44,7 +47,13 @@ impl Application for Constant {
         let Some(connection) = self.connection else {
             return;
         };
-        host.write(connection, End::Source, u64::from(self.write_bytes));
+        let waiting = host.unsent_bytes(connection, End::Source);
+        let has_room = self
+            .backlog_bytes
+            .is_none_or(|most| waiting.is_none_or(|waiting| waiting <= most));
+        if has_room {
+            host.write(connection, End::Source, u64::from(self.write_bytes));
+        }
         self.writes += 1;
         let offset = time_of(self.writes, self.write_bytes, self.rate);
         host.set_timer(self.started_at + offset);
