@@ -256,7 +256,7 @@ impl Scale {
     fn label(&self, point: &Point<'_>, name: &str, taken: &[Box4]) -> ((f64, f64), Anchor, Box4) {
         let (x, y) = (point.x * self.x, point.y * self.y);
         let width = name.chars().count() as f64 * LETTER_PX;
-        let right = (0..8).flat_map(|step| {
+        let right = (0..14).flat_map(|step| {
             let shift = f64::from(step) * LINE_PX / 2.0;
             [
                 (Anchor::Left, 8.0, shift),

@@ -45,19 +45,18 @@ impl Distances {
     /// Of one run, in the scenario's first interval; Jain's index in its last.
     pub fn of(scenario: &ScoreScenario, law: &Outcome, reference: Reference<'_>) -> Self {
         let others = others(law);
-        let alone = reference.undisturbed.map(|outcome| self::others(outcome));
+        let alone = reference.undisturbed.and_then(self::others);
+        let alone = alone.filter(|alone| alone.goodput > 0.0);
         let mut distances = Self {
             jain: jain(law),
             spare_used: spare_used(law, reference),
             ..Self::default()
         };
-        if let (Some(others), Some(alone)) = (&others, &alone) {
-            if let Some(alone) = alone.as_ref().filter(|alone| alone.goodput > 0.0) {
-                distances.goodput_taken = Some(1.0 - others.goodput / alone.goodput);
-                let added = |with: Option<f64>, without: Option<f64>| Some(with? - without?);
-                distances.delay_added_mean_ms = added(others.mean_ms, alone.mean_ms);
-                distances.delay_added_p95_ms = added(others.p95_ms, alone.p95_ms);
-            }
+        if let (Some(others), Some(alone)) = (others, alone) {
+            distances.goodput_taken = Some(1.0 - others.goodput / alone.goodput);
+            let added = |with: Option<f64>, without: Option<f64>| Some(with? - without?);
+            distances.delay_added_mean_ms = added(others.mean_ms, alone.mean_ms);
+            distances.delay_added_p95_ms = added(others.p95_ms, alone.p95_ms);
         }
         if let Some(delays) = delays(scenario, law, reference.ideal) {
             distances.time_to_yield_s = Some(delays.yield_s);
