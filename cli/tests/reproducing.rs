@@ -10,6 +10,10 @@ use support::{Ebb, stderr, stdout};
 
 fn reproduce(out: &Path, arguments: &[&str]) -> Output {
     let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments");
+    reproduce_in(&experiments, out, arguments)
+}
+
+fn reproduce_in(experiments: &Path, out: &Path, arguments: &[&str]) -> Output {
     Ebb::new()
         .command(["reproduce"])
         .args(arguments)
@@ -99,4 +103,158 @@ fn an_unknown_id_is_answered_with_the_nearest() {
     assert_eq!(output.status.code(), Some(1));
     let text = stderr(&output);
     assert!(text.contains("did you mean `vulture/table-1`?"), "{text}");
+}
+
+/// An experiment of a second: long enough to run, too short to mean anything.
+fn short_experiment(folder: &Path) {
+    let paper = folder.join("paper");
+    std::fs::create_dir(&paper).unwrap();
+    let scenario = "\
+duration = \"2s\"
+[bottleneck]
+rate = \"5mbit\"
+rtt = \"20ms\"
+queue = 20
+[[flow]]
+name = \"mine\"
+";
+    let experiment = "\
+title = \"one flow\"
+did = \"nothing: it is a test\"
+engines = [\"sim\", \"lab\"]
+runs = 2
+scenario = \"one.toml\"
+[lab]
+quick_set = [\"duration=1s\"]
+quick_runs = 1
+[[case]]
+name = \"short\"
+[[row]]
+name = \"goodput\"
+measure = { kind = \"goodput\", flows = \"mine\" }
+paper = { short = 4.5 }
+tolerance = 5
+[[sweep]]
+assumption = \"the queue has 20 packets\"
+key = \"bottleneck.queue\"
+values = [10, 20]
+";
+    std::fs::write(paper.join("one.toml"), scenario).unwrap();
+    std::fs::write(paper.join("fig-1.toml"), experiment).unwrap();
+}
+
+#[test]
+fn what_is_stored_is_shown_again_checked_and_made_into_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    short_experiment(folder.path());
+    let out = folder.path().join("out");
+    let run = |arguments: &[&str]| reproduce_in(folder.path(), &out, arguments);
+    let nothing = run(&["--stored"]);
+    assert_eq!(nothing.status.code(), Some(1));
+    assert!(
+        stderr(&nothing).contains("was run yet"),
+        "{}",
+        stderr(&nothing)
+    );
+
+    let file = folder.path().join("verdicts.csv");
+    let verdicts = file.display().to_string();
+    let first = run(&["--verdicts", &verdicts]);
+    assert!(first.status.success(), "{}", stderr(&first));
+    let swept = stdout(&run(&["paper/fig-1", "--assumptions"]));
+    assert!(swept.contains("the queue has 20 packets"), "{swept}");
+    assert!(swept.contains("mean of 2 runs"), "{swept}");
+
+    let pages = folder.path().join("pages");
+    let shown = run(&["--stored", "--html", &pages.display().to_string()]);
+    assert!(stdout(&shown).contains("paper/fig-1: one flow"));
+    let page = std::fs::read_to_string(pages.join("paper/fig-1.html")).unwrap();
+    assert!(page.contains("How it matters: the queue has 20 packets"));
+    assert!(pages.join("index.html").is_file());
+
+    assert!(run(&["--stored", "--check", &verdicts]).status.success());
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(
+        text.contains("paper/fig-1,sim,goodput,short,green"),
+        "{text}"
+    );
+    // The paper's value moves away: what was green is lost.
+    let experiment = folder.path().join("paper/fig-1.toml");
+    let moved = std::fs::read_to_string(&experiment)
+        .unwrap()
+        .replace("4.5", "45");
+    std::fs::write(&experiment, moved).unwrap();
+    let lost = run(&["--check", &verdicts]);
+    assert_eq!(lost.status.code(), Some(1));
+    let told = "goodput, short was green and is red";
+    assert!(stderr(&lost).contains(told), "{}", stderr(&lost));
+}
+
+/// Verdicts of fast ones that are in the repository; `make reproduce-quick` does all.
+#[test]
+fn what_was_green_stays_green() {
+    let out = tempfile::tempdir().unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/verdicts.csv");
+    let file = file.display().to_string();
+    let ids = ["tcp-lp/fig-6", "vulture/fig-17", "cubic-plus/table-5"];
+    let known = std::fs::read_to_string(&file).unwrap();
+    for id in ids {
+        assert!(known.contains(id), "{id} is not in {file}");
+    }
+    let output = reproduce(
+        out.path(),
+        &[&ids[..], &["--quick", "--check", &file]].concat(),
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn the_lab_runs_the_same_experiment_beside_the_simulator() {
+    if !ebb_kernel::requires_root("the_lab_runs_the_same_experiment_beside_the_simulator") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    short_experiment(folder.path());
+    let out = folder.path().join("out");
+    let output = reproduce_in(
+        folder.path(),
+        &out,
+        &["--quick", "--engine", "lab", "--json"],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&json[0]["engine"], &json[0]["runs"]),
+        (&"lab".into(), &1.into())
+    );
+    // How far apart they are says little after a second; that both were measured does.
+    let cell = &json[0]["cells"][0];
+    for of in ["ours", "simulated"] {
+        let mbit_per_s = cell[of].as_f64().unwrap();
+        assert!((0.1..5.0).contains(&mbit_per_s), "{of} is {mbit_per_s}");
+    }
+    assert!(json[0]["goodput_apart"].as_f64().is_some());
+    assert!(out.join("paper/fig-1.lab.parquet").is_file());
+    let list = stdout(&reproduce_in(folder.path(), &out, &["--list"]));
+    let lines: Vec<&str> = list.lines().collect();
+    assert!(
+        lines[2].contains("sim") && lines[2].ends_with("not run"),
+        "{list}"
+    );
+    assert!(
+        lines[3].contains("lab") && lines[3].ends_with("(quick)"),
+        "{list}"
+    );
+}
+
+#[test]
+fn an_experiment_that_is_not_for_the_lab_is_refused_by_name() {
+    let out = tempfile::tempdir().unwrap();
+    let output = reproduce(out.path(), &["tcp-lp/fig-6", "--engine", "lab"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stderr(&output);
+    assert!(
+        text.contains("tcp-lp/fig-6 does not run in the lab"),
+        "{text}"
+    );
 }

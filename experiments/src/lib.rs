@@ -22,6 +22,7 @@ mod read;
 mod read_measure;
 mod read_plot;
 mod read_row;
+mod read_sweep;
 pub mod score;
 mod store;
 mod sweep;

@@ -212,3 +212,132 @@ fn a_folder_without_experiments_is_told() {
     let error = Catalogue::open(folder.path()).unwrap_err().to_string();
     assert!(error.contains("no experiments there"), "{error}");
 }
+
+const MORE: &str = "
+[lab]
+quick_set = [\"duration=1500ms\"]
+
+[[plot]]
+x = { label = \"queue\", log = true }
+y = { label = \"goodput\", unit = \"Mbit/s\" }
+
+[[plot.line]]
+name = \"ours\"
+row = \"goodput\"
+x = [100]
+
+[[plot]]
+form = \"time\"
+y = { label = \"window\", unit = \"packets\" }
+bin = \"100ms\"
+
+[[plot.line]]
+name = \"mine\"
+series = \"cwnd\"
+flow = \"mine\"
+
+[[sweep]]
+assumption = \"the queue is deep\"
+key = \"bottleneck.queue\"
+values = [50, 100]
+";
+
+/// The experiment with pictures, sweeps and the lab, of which a part is replaced.
+fn with_more(right: &str, wrong: &str) -> Result<Experiment, String> {
+    let text = EXPERIMENT.replacen("runs = 3", "engines = [\"sim\", \"lab\"]\nruns = 3", 1) + MORE;
+    assert!(text.contains(right), "{right}");
+    let folder = folder();
+    Experiment::parse(
+        "a/b",
+        "b.toml",
+        &text.replacen(right, wrong, 1),
+        folder.path(),
+    )
+    .map_err(|error| error.to_string())
+}
+
+#[test]
+fn pictures_sweeps_and_the_lab_have_scenarios_of_their_own() {
+    let experiment = with_more("", "").unwrap();
+    assert_eq!(experiment.engines, [Engine::Sim, Engine::Lab]);
+    let scenario = |engine, is_quick| experiment.scenarios(Plan { engine, is_quick }).remove(0);
+    assert_eq!(scenario(Engine::Lab, true).duration.as_secs_f64(), 1.5);
+    assert_eq!(scenario(Engine::Lab, false).duration.as_secs_f64(), 2.0);
+    // The curve over time needs bins, in both engines.
+    assert!(scenario(Engine::Sim, false).has_flow_series);
+    assert_eq!(scenario(Engine::Lab, true).bin.as_secs_f64(), 0.1);
+    let swept = experiment.sweeps[0].scenarios(&experiment);
+    assert_eq!(swept.len(), 2);
+    assert_ne!(swept[0].links, swept[1].links);
+}
+
+#[test]
+fn what_the_lab_does_not_run_has_no_runs_there() {
+    let only = "name = \"deep\"\nengines = [\"sim\"]";
+    let experiment = with_more("name = \"deep\"", only).unwrap();
+    let runs = |engine| {
+        let plan = Plan {
+            engine,
+            is_quick: true,
+        };
+        experiment.scenarios(plan)[0].runs
+    };
+    assert_eq!((runs(Engine::Sim), runs(Engine::Lab)), (2, 0));
+}
+
+#[test]
+fn a_mistake_in_a_picture_a_sweep_or_the_lab_is_told_with_what_would_be_right() {
+    let cases = [
+        ("[\"sim\", \"lab\"]", "[\"sim\"]", "`lab`: it needs engines"),
+        (
+            "[\"sim\", \"lab\"]",
+            "[\"sim\", \"lap\"]",
+            "did you mean `lab`?",
+        ),
+        ("duration=1500ms", "duration=1500", "`set`: "),
+        (
+            "row = \"goodput\"",
+            "row = \"godput\"",
+            "did you mean `goodput`?",
+        ),
+        (
+            "x = [100]",
+            "x = [1, 2]",
+            "there are 2 for 1 values, which are those of: deep",
+        ),
+        ("x = [100]", "", "`x` is missing"),
+        (
+            "x = { label = \"queue\", log = true }",
+            "",
+            "`x` is missing; write x = { label",
+        ),
+        ("log = true", "log = true, from = 0", "begins above 0"),
+        ("form = \"time\"", "form = \"tiem\"", "did you mean `time`?"),
+        (
+            "series = \"cwnd\"",
+            "series = \"rtt\"",
+            "has the unit \"packets\"; it can be \"ms\", \"s\"",
+        ),
+        (
+            "flow = \"mine\"\n",
+            "flow = \"mien\"\n",
+            "did you mean `mine`?",
+        ),
+        (
+            "values = [50, 100]",
+            "values = [50]",
+            "2 to 8 values are needed",
+        ),
+        (
+            "bottleneck.queue\"\nvalues",
+            "bottleneck.queu\"\nvalues",
+            "did you mean `queue`?",
+        ),
+    ];
+    for (right, wrong, told) in cases {
+        let error = with_more(right, wrong).err();
+        let error = error.unwrap_or_else(|| panic!("`{wrong}` is taken"));
+        assert!(error.contains("b.toml:"), "{error}");
+        assert!(error.contains(told), "`{wrong}` is answered with:\n{error}");
+    }
+}

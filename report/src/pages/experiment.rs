@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ebb_experiments::{Cell, Comparison, Engine, Experiment, Influence, Unit, Verdict, number};
 
-use super::{Entry, chart, counts, escape, runs, verdict};
+use super::{Entry, chart, counts, escape, runs, strips, verdict};
 use crate::Error;
 
 pub(super) fn page(entry: &Entry<'_>) -> Result<String, Error> {
@@ -61,7 +61,7 @@ fn results(body: &mut String, comparison: &Comparison) {
     }
     if comparison.pictures.is_empty() {
         for unit in units(&comparison.cells) {
-            body.push_str(&chart::cells(&comparison.cells, unit));
+            body.push_str(&strips::cells(&comparison.cells, unit));
         }
     }
     table(body, comparison);

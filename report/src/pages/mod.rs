@@ -4,6 +4,7 @@ mod chart;
 mod experiment;
 mod front;
 mod scale;
+mod strips;
 
 use std::path::{Path, PathBuf};
 

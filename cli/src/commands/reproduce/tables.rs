@@ -62,7 +62,7 @@ pub(super) fn table(experiment: &Experiment, comparison: &Comparison) -> Table {
         };
         row = &cell.row;
         let number = |value: Option<f64>| value.map(|value| cell.number(value));
-        let [name_width, case_width] = if is_lab { [17, 11] } else { [21, 18] };
+        let [name_width, case_width] = if is_lab { [15, 11] } else { [21, 18] };
         let mut line = vec![
             cut(&name, name_width),
             cut(&cell.case, case_width),
