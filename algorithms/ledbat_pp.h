@@ -43,6 +43,10 @@ struct ebb_ledbat_pp_state {
 EBB_INLINE void ebb_ledbat_pp_follow(struct ebb_ledbat_pp_state *state, u32 cwnd_pkts,
 				     u32 ssthresh_pkts)
 {
+	/* What a slowdown comes back to is the law's: a host that undoes a loss brings back an
+	 * older threshold, or none. */
+	if (state->own.stage >= EBB_LEDBAT_PP_HOLD)
+		ssthresh_pkts = (u32)ebb_min(ssthresh_pkts, state->own.ssthresh_pkts);
 	ebb_sender_follow(&state->window, cwnd_pkts, ssthresh_pkts);
 	state->own.cwnd_x65536 = ebb_ledbat_window_x65536(state->own.cwnd_x65536, cwnd_pkts);
 	state->own.ssthresh_pkts = ssthresh_pkts;

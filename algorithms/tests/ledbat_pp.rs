@@ -4,6 +4,7 @@
 mod delay_laws;
 
 use delay_laws::Hand;
+use ebb_algorithms::SenderEvent;
 
 const STEADY: &str = "ledbat++:slowdown_interval=0";
 
@@ -208,6 +209,33 @@ fn difference_3_no_growth_while_the_application_leaves_the_window_unused() {
             assert_eq!(hand.ack(200, 120.0), cwnd_pkts, "{policy}");
         }
     }
+}
+
+#[test]
+fn an_undo_during_a_slowdown_does_not_take_the_window_to_come_back_to() {
+    let mut hand = Hand::new("ledbat++", 2);
+    for _ in 0..8 {
+        hand.ack(10, 120.0);
+    }
+    let before_loss = hand.event();
+    hand.lose();
+    hand.ack(1, 120.0);
+    hand.wait_ms(201);
+    assert_eq!(hand.ack(1, 120.0), 2);
+    let back_to = hand.window.ssthresh_pkts;
+    // Before the loss there was no threshold.
+    assert_eq!(before_loss.ssthresh_pkts, 0x7fff_ffff);
+    hand.flow.on_undo(&SenderEvent {
+        ssthresh_pkts: before_loss.ssthresh_pkts,
+        ..hand.event()
+    });
+    hand.window = hand.flow.window();
+    assert_eq!(hand.window.ssthresh_pkts, back_to);
+    // As the kernel does, behind the law's back.
+    hand.window.ssthresh_pkts = before_loss.ssthresh_pkts;
+    assert_eq!(hand.ack(1, 120.0), 2);
+    hand.lose();
+    assert_eq!(hand.window.ssthresh_pkts, back_to / 2);
 }
 
 #[test]

@@ -358,7 +358,13 @@ impl Model for LedbatPp {
         if cwnd > self.window.cwnd.floor() {
             self.window.set(cwnd, error);
         }
-        (self.window.ssthresh, self.window.ssthresh_error) = threshold;
+        // What a slowdown comes back to is not undone.
+        if self.window.stage == Stage::First
+            || self.window.stage == Stage::Steady
+            || threshold.0 < self.window.ssthresh
+        {
+            (self.window.ssthresh, self.window.ssthresh_error) = threshold;
+        }
     }
 
     fn on_idle(&mut self, _: &SenderEvent) {
