@@ -188,8 +188,8 @@ fn as_ordinary_user(arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn without_root_run_refuses_and_says_both_ways_out() {
-    let output = as_ordinary_user(&["run", "--", "echo", "ran"])
+fn without_root_the_kernel_backend_refuses_and_says_both_ways_out() {
+    let output = as_ordinary_user(&["run", "--backend", "kernel", "--", "echo", "ran"])
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(125));
@@ -205,6 +205,7 @@ fn without_root_run_refuses_and_says_both_ways_out() {
 fn without_root_run_runs_the_command_unlimited_if_told_to() {
     let words = [
         "run",
+        "--backend=kernel",
         "--if-unavailable=run",
         "--",
         "sh",
@@ -221,8 +222,16 @@ fn without_root_run_runs_the_command_unlimited_if_told_to() {
         "{}",
         stderr(&output)
     );
-    let output = as_ordinary_user(&["run", "--if-unavailable=run", "no-such-command"]).output();
-    assert_eq!(output.unwrap().status.code(), Some(127));
+    let words = [
+        "run",
+        "--backend=kernel",
+        "--if-unavailable=run",
+        "no-such-command",
+    ];
+    assert_eq!(
+        as_ordinary_user(&words).output().unwrap().status.code(),
+        Some(127)
+    );
 }
 
 #[test]

@@ -101,13 +101,18 @@ as Lower Effort, for networks that know the mark, unless the command chose a cod
 The command has the terminal, standard input and output, and the signals that are sent to ebb. \
 It runs in a cgroup of its own: under systemd in a transient scope, elsewhere below the cgroup \
 that ebb was started in. Once it runs, nothing that happens to Ebb stops it or keeps it slow: \
-should Ebb die, all limits are lifted within two seconds.";
+should Ebb die, all limits are lifted within two seconds.
+
+Without root the user backend does this, from outside: by the sockets of the command and of what \
+it starts, which must run as the same user (no setuid programs). There is no cgroup then, and \
+what is sent is held back by its pace.";
 
 const AFTER_HELP: &str = "\
 Exit status: the command's own; 128 + N if signal N killed it; 127 if there is no such \
 command; 126 if it cannot be executed; 125 if Ebb refused or failed before it started.
 
 Examples:
+  ebb run -- curl -O https://example.org/large.iso
   sudo ebb run -- apt-get upgrade
   sudo ebb run --user $USER -- curl -O https://example.org/large.iso
   sudo ebb run --summary --policy ebb:target_us=8000 -- rsync -a host:/data /backup
