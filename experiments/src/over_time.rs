@@ -44,9 +44,7 @@ impl View<'_> {
         let first = (from.as_secs_f64() / bin_s).round() as usize;
         let rates = self.rates(flows)?;
         let looks = rates.get(first..)?.chunks_exact(per_look);
-        let place = looks
-            .map(|look| mean(look))
-            .position(|look| look >= Some(rate))?;
+        let place = looks.map(mean).position(|look| look >= Some(rate))?;
         Some(((place + 1) * per_look) as f64 * bin_s)
     }
 

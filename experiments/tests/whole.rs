@@ -115,11 +115,11 @@ fn an_experiment_is_run_judged_stored_and_read_again() {
     assert_eq!(compare(&experiments[0]), comparison);
 
     let file = folder.path().join("verdicts.csv");
-    KnownVerdicts::new(&[comparison.clone()])
+    KnownVerdicts::new(std::slice::from_ref(&comparison))
         .write(&file)
         .unwrap();
     let known = KnownVerdicts::read(&file).unwrap();
-    assert!(known.lost(&[comparison.clone()]).is_empty());
+    assert!(known.lost(std::slice::from_ref(&comparison)).is_empty());
     let mut worse = comparison.clone();
     worse.cells[0].verdict = Yellow;
     worse.cells[3].verdict = Red;

@@ -42,17 +42,17 @@ fn results(body: &mut String, comparison: &Comparison) {
         escape(&comparison.version)
     );
     if let Some(apart) = comparison.goodput_apart {
-        let _ = write!(
+        let _ = writeln!(
             body,
-            "<p>Of all goodput {:.1} % is elsewhere than in the simulator in the same scenario.</p>\n",
+            "<p>Of all goodput {:.1} % is elsewhere than in the simulator in the same scenario.</p>",
             apart * 100.0
         );
     }
     if comparison.disturbed_runs > 0 {
-        let _ = write!(
+        let _ = writeln!(
             body,
             "<p><strong>{} runs were disturbed by the machine, also when repeated: do not believe \
-             them.</strong></p>\n",
+             them.</strong></p>",
             comparison.disturbed_runs
         );
     }
@@ -84,11 +84,11 @@ fn table(body: &mut String, comparison: &Comparison) {
         true => "<th class=\"n\">simulator</th><th class=\"n\">apart</th>",
         false => "",
     };
-    let _ = write!(
+    let _ = writeln!(
         body,
         "<table class=\"cells\"><thead><tr><th>what</th><th>case</th><th class=\"n\">paper</th>\
          <th class=\"n\">ours</th><th class=\"n\">± (95 %)</th>{lab_heads}<th>verdict</th></tr>\
-         </thead><tbody>\n"
+         </thead><tbody>"
     );
     for cell in &comparison.cells {
         let with_unit = |text: String| match cell.unit.symbol() {

@@ -26,10 +26,10 @@ pub(super) fn page(entries: &[Entry<'_>]) -> String {
     );
     let apart: Vec<f64> = all.filter_map(|it| it.goodput_apart).collect();
     if !apart.is_empty() {
-        let _ = write!(
+        let _ = writeln!(
             body,
             "<p>Kernel and simulator in the same scenarios: {:.1} % of goodput is elsewhere, mean \
-             of {} experiments.</p>\n",
+             of {} experiments.</p>",
             apart.iter().sum::<f64>() / apart.len() as f64 * 100.0,
             apart.len()
         );
