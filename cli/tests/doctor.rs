@@ -88,7 +88,8 @@ fn root_without_capabilities_is_told_which_are_missing_and_the_command_is_not_ru
             "--inh-caps=-all",
             "--ambient-caps=-all",
         ])
-        .args([env!("CARGO_BIN_EXE_ebb"), "run", "--", "echo", "ran"])
+        .args([env!("CARGO_BIN_EXE_ebb"), "run", "--backend=kernel"])
+        .args(["--", "echo", "ran"])
         .output()
         .unwrap();
     let said = (output.status.code(), stdout(&output));
