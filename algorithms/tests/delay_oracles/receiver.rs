@@ -171,6 +171,8 @@ struct Pair<'a, M> {
     path: Path,
     is_observed: bool,
     now_us: u64,
+    /// When the first segment arrived.
+    first_us: Option<u64>,
     queue_us: u64,
     sent_us: u64,
     echoed_us: u64,
@@ -190,6 +192,7 @@ impl<'a, M: Model> Pair<'a, M> {
             habits,
             is_observed: false,
             now_us: path.from_us,
+            first_us: None,
             queue_us: 0,
             sent_us: 0,
             echoed_us: 0,
@@ -202,7 +205,9 @@ impl<'a, M: Model> Pair<'a, M> {
     }
 
     fn take(&mut self, turn: &Turn) -> Result<(), TestCaseError> {
-        let is_settling = self.now_us - self.path.from_us < STEADY_US;
+        let is_settling = self
+            .first_us
+            .is_none_or(|first_us| self.now_us - first_us < STEADY_US);
         let goal_us = if is_settling {
             0
         } else {
@@ -253,6 +258,7 @@ impl<'a, M: Model> Pair<'a, M> {
     }
 
     fn arrive(&mut self, seq: u32, is_ce: bool, turn: &Turn) -> Result<(), TestCaseError> {
+        self.first_us.get_or_insert(self.now_us);
         let way_us = self.path.wire_us / 2;
         // Neither clock steps back.
         self.sent_us = self.sent_us.max(self.now_us - way_us - self.queue_us);
