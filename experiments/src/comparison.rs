@@ -223,7 +223,10 @@ impl Measure {
         let is_unknown = |part: &&Self| {
             matches!(
                 part.figure,
-                Figure::LossShare { .. } | Figure::ObjectTime { .. } | Figure::PageTime { .. }
+                Figure::LossShare { .. }
+                    | Figure::ObjectTime { .. }
+                    | Figure::PageTime { .. }
+                    | Figure::PreBuffer { .. }
             )
         };
         !self.parts().iter().any(is_unknown)

@@ -2,7 +2,9 @@
 //! What can be taken from a run: a small closed set.
 use ebb_lab::stats::jain_index;
 use ebb_link::{Capacity, Nanos};
-use ebb_scenario::{ApplicationMeasure, FlowMeasure, FlowOutcome, LinkMeasure, Outcome, Scenario};
+use ebb_scenario::{
+    ApplicationMeasure, FlowMeasure, FlowOutcome, LateShare, LinkMeasure, Outcome, Scenario,
+};
 
 use crate::Dimension;
 
@@ -103,6 +105,12 @@ pub enum Figure {
     },
     /// From the opening of a web page to its last byte.
     PageTime {
+        /// Whose.
+        flows: String,
+    },
+    /// The least pre-buffering time of those that the scenario lists with which no packet of
+    /// a video is late.
+    PreBuffer {
         /// Whose.
         flows: String,
     },
@@ -312,6 +320,7 @@ impl Measure {
             Figure::Completion { flows } => view.completion_s(flows),
             Figure::ObjectTime { flows, size_bytes } => view.object_s(flows, *size_bytes),
             Figure::PageTime { flows } => view.page_s(flows),
+            Figure::PreBuffer { flows } => view.pre_buffer_s(flows),
             Figure::Difference { .. } | Figure::Ratio { .. } | Figure::InferenceBound { .. } => {
                 None
             }
@@ -484,6 +493,22 @@ impl View<'_> {
             }
         }
         (count > 0).then(|| sum / count as f64)
+    }
+
+    /// Of several videos the longest; none if none of those listed is enough.
+    fn pre_buffer_s(&self, flows: &str) -> Option<f64> {
+        let mut longest = None;
+        for flow in self.measures(flows) {
+            if let Some(ApplicationMeasure::Video { late, .. }) = &flow.application {
+                let is_enough = |share: &&LateShare| share.late_pkts == 0 && share.due_pkts > 0;
+                let enough = late
+                    .iter()
+                    .filter(is_enough)
+                    .map(|share| share.pre_buffer_s);
+                longest = Some(enough.reduce(f64::min)?.max(longest.unwrap_or(0.0)));
+            }
+        }
+        longest
     }
 }
 

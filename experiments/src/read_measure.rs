@@ -28,6 +28,7 @@ enum Kind {
     Completion,
     ObjectTime,
     PageTime,
+    PreBuffer,
     TimeTo,
     Window,
     Variations,
@@ -36,7 +37,7 @@ enum Kind {
     InferenceBound,
 }
 
-const KINDS: [(&str, Kind); 20] = [
+const KINDS: [(&str, Kind); 21] = [
     ("goodput", Kind::Goodput),
     ("share", Kind::Share),
     ("spare-share", Kind::SpareShare),
@@ -51,6 +52,7 @@ const KINDS: [(&str, Kind); 20] = [
     ("completion", Kind::Completion),
     ("object-time", Kind::ObjectTime),
     ("page-time", Kind::PageTime),
+    ("pre-buffer", Kind::PreBuffer),
     ("time-to", Kind::TimeTo),
     ("window", Kind::Window),
     ("variations", Kind::Variations),
@@ -152,6 +154,7 @@ impl Reader<'_> {
                     .map(|bytes| bytes as f64),
             },
             Kind::PageTime => Figure::PageTime { flows: flows()? },
+            Kind::PreBuffer => Figure::PreBuffer { flows: flows()? },
             Kind::TimeTo => Figure::TimeTo {
                 flows: flows()?,
                 rate: section.required::<Rate>("rate", "\"9mbit\"")?.bits_per_s() as f64,
@@ -356,7 +359,8 @@ impl Measure {
             | Figure::Jain { flows }
             | Figure::Completion { flows }
             | Figure::ObjectTime { flows, .. }
-            | Figure::PageTime { flows } => vec![flows],
+            | Figure::PageTime { flows }
+            | Figure::PreBuffer { flows } => vec![flows],
             _ => Vec::new(),
         }
     }
