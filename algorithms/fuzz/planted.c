@@ -55,7 +55,7 @@ static void planted_on_ack(void *state, const struct ebb_sender_ack *ack, const 
 	struct planted_state *planted = state;
 
 	ebb_reno_on_ack(&planted->reno, ack, params);
-	planted_step(planted, 2, ack->rtt_us > 0x30000000);
+	planted_step(planted, 2, ack->rtt_us > 3000000);
 	if (planted->steps == 3)
 		planted_go_wrong(planted, ack->rtt_us, fault);
 }

@@ -28,7 +28,7 @@ const FILES: [(&str, bool); 7] = [
     ("native.c", true),
 ];
 const RUNS_PER_LAW: u32 = 15_000;
-const RUNS_FOR_PLANTED: u32 = 300_000;
+const RUNS_FOR_PLANTED: u32 = 1_000_000;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz")
