@@ -27,7 +27,7 @@ const FILES: [(&str, bool); 7] = [
     ("fuzz/planted.c", true),
     ("native.c", true),
 ];
-const RUNS_PER_LAW: u32 = 15_000;
+const RUNS_PER_LAW: u32 = 10_000;
 const RUNS_FOR_PLANTED: u32 = 1_000_000;
 
 fn folder() -> PathBuf {
