@@ -100,6 +100,7 @@ impl UserRun<'_> {
             signals,
             guardian,
             command: None,
+            early: Vec::new(),
         }
         .attend()
     }
@@ -111,6 +112,8 @@ struct Front {
     signals: Signals,
     guardian: Pid,
     command: Option<Pid>,
+    /// Signals that came before the command was known.
+    early: Vec<Arrived>,
 }
 
 /// The guardian reaps the command if the governor cannot; it is given this long.
@@ -139,7 +142,12 @@ impl Front {
 
     fn hear(&mut self, word: Word) -> Result<Option<Outcome>> {
         match word {
-            Word::Started { pid } => self.command = Some(Pid::from_raw(pid)),
+            Word::Started { pid } => {
+                self.command = Some(Pid::from_raw(pid));
+                for arrived in std::mem::take(&mut self.early) {
+                    self.pass_on(arrived);
+                }
+            }
             Word::NotStarted { status, errno } => {
                 return Ok(Some(Outcome::NotStarted { status, errno }));
             }
@@ -154,7 +162,10 @@ impl Front {
         Ok(None)
     }
 
-    fn pass_on(&self, arrived: Arrived) {
+    fn pass_on(&mut self, arrived: Arrived) {
+        if self.command.is_none() {
+            self.early.push(arrived);
+        }
         let guardian = self.guardian.as_raw().cast_unsigned();
         let is_ours = |pid: Pid| {
             ebb_sockets::descendants_of(guardian).contains(&pid.as_raw().cast_unsigned())
