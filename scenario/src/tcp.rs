@@ -28,7 +28,9 @@ pub struct TcpOptions {
     /// What the receiver holds for its application.
     pub receive_buffer: Buffer,
     /// The receiver may take back window that it has advertised (what Linux does with
-    /// `net.ipv4.tcp_shrink_window`).
+    /// `net.ipv4.tcp_shrink_window`). Results from before this could be chosen are of such
+    /// as may not.
+    #[serde(default)]
     pub shrinks_window: bool,
     /// What the sender holds until it is acknowledged.
     pub send_buffer: Buffer,

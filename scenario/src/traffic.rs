@@ -118,6 +118,7 @@ pub struct Web {
     pub think: Draw,
     /// Whether people wait until a page is there; if not, the next is opened so long after
     /// the last one was, whatever the network does.
+    #[serde(default = "people_wait")]
     pub waits: bool,
     /// Time from one object's request to that of the next. *Units:* ns.
     pub object_gap: Draw,
@@ -125,6 +126,11 @@ pub struct Web {
     pub connections: Connections,
     /// How many connections a person has at the most; what finds none waits.
     pub parallel: u32,
+}
+
+/// What results from before this could be chosen are of.
+fn people_wait() -> bool {
+    true
 }
 
 /// A video over one TCP connection, written at its own rate as a live source does.

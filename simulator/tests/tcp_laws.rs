@@ -127,7 +127,8 @@ fn paces_a_window_over_the_round_trip() {
 
 #[test]
 fn sends_bursts_as_large_as_it_is_told_to_at_the_most() {
-    // The pace is up to twice 100 Mbit/s, of which a millisecond is 17 segments.
+    // The pace is up to twice 100 Mbit/s, of which a millisecond is 17 segments, and more
+    // while the smoothed round-trip time lags behind a queue that grows.
     let largest = |tso_pkts| {
         let options = TcpOptions {
             pacing: Pacing::On,
@@ -146,7 +147,7 @@ fn sends_bursts_as_large_as_it_is_told_to_at_the_most() {
     };
     assert_eq!([1, 4].map(largest), [1, 4]);
     let free = largest(44);
-    assert!((8..=22).contains(&free), "{free}");
+    assert!((8..=34).contains(&free), "{free}");
 }
 
 #[test]
