@@ -130,7 +130,7 @@ impl Kernel {
         };
         let mut open = ObjectBuilder::default().open_memory(object).unwrap();
         // struct ebb_config: the law's number follows the cgroup's id.
-        let mut config = [0u8; 40];
+        let mut config = [0u8; 48];
         config[8..12].copy_from_slice(&law.number.to_ne_bytes());
         for mut map in open.maps_mut() {
             if map.name() == ".rodata.config" {
