@@ -287,6 +287,37 @@ fn a_stopped_governor_limits_nobody_and_goes_on_later() {
     until("limited again", || download.is_limited());
 }
 
+#[test]
+fn a_killed_ebb_run_limits_nobody_and_leaves_the_command_alone() {
+    if !ebb_kernel::requires_root("a_killed_ebb_run_limits_nobody_and_leaves_the_command_alone") {
+        return;
+    }
+    let mut download = Download::start(&["python3", "-c", READER, "ADDRESS", "PORT"]);
+    until("limited", || download.is_limited());
+    let family = descendants_of(download.child.id());
+    let command = *family.last().unwrap();
+    download.child.kill().unwrap();
+    let killed = Instant::now();
+    let is_let_go = || {
+        let sockets = sockets_of(command).unwrap_or_default();
+        let mut tcp = sockets.iter().filter(|socket| socket.kind() == Kind::Tcp);
+        tcp.any(|socket| {
+            socket
+                .window_clamp()
+                .is_ok_and(|clamp| clamp >= NO_CLAMP_BYTES)
+        })
+    };
+    until("let go", is_let_go);
+    assert!(
+        killed.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        killed.elapsed()
+    );
+    let command = Pid::from_raw(command.cast_signed());
+    kill(command, None).expect("the command runs on");
+    kill(command, Signal::SIGKILL).unwrap();
+}
+
 /// No shared library to preload, and a shell that forks before.
 #[test]
 fn a_static_program_behind_forks_is_governed() {

@@ -51,10 +51,12 @@ fn guard(run: &UserRun<'_>, speaker: &Speaker, group: Pid, mask: SigSet) -> Resu
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None).context("sigprocmask")?;
     close_standard_streams()?;
     let command = watch(&ours)?;
-    match waitpid(governor, None) {
-        Ok(WaitStatus::Exited(_, 0)) => return Ok(()),
-        _ => ebb_sockets::lift_limits_of_descendants(),
-    };
+    let end = waitpid(governor, None);
+    // Also after an orderly end: what is left of the command is ours by now.
+    ebb_sockets::lift_limits_of_descendants();
+    if matches!(end, Ok(WaitStatus::Exited(_, 0))) {
+        return Ok(());
+    }
     outlive(speaker, command);
     Ok(())
 }
