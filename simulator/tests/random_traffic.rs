@@ -53,9 +53,8 @@ fn some_time() -> impl Strategy<Value = Nanos> {
 
 fn web() -> impl Strategy<Value = Traffic> {
     let connections = prop_oneof![Just(Connections::PerObject), Just(Connections::Persistent)];
-    let people = (1_u32..3, any::<bool>());
-    (people, 1_u32..6, 1_u64..60_000, connections, 1_u32..4).prop_map(
-        |((sessions, waits), objects, mean, connections, parallel)| {
+    (1_u32..3, 1_u32..6, 1_u64..60_000, connections, 1_u32..4).prop_map(
+        |(sessions, objects, mean, connections, parallel)| {
             Traffic::Web(Web {
                 sessions,
                 objects,
@@ -66,7 +65,7 @@ fn web() -> impl Strategy<Value = Traffic> {
                 },
                 request_bytes: 300,
                 think: Draw::Exponential { mean: 300_000_000 },
-                waits,
+                waits: true,
                 object_gap: Draw::Constant(5_000_000),
                 connections,
                 parallel,
@@ -79,11 +78,11 @@ fn traffic() -> impl Strategy<Value = Traffic> {
     prop_oneof![
         3 => Just(Traffic::Greedy),
         2 => (1_u64..300_000).prop_map(|bytes| Traffic::Fixed { bytes }),
-        2 => (rate(), 1_u32..20_000, prop::option::of(1_u64..60_000)).prop_map(
-            |(rate, write_bytes, backlog_bytes)| Traffic::Constant {
+        2 => (rate(), 1_u32..20_000).prop_map(
+            |(rate, write_bytes)| Traffic::Constant {
                 rate,
                 write_bytes,
-                backlog_bytes,
+                backlog_bytes: None,
             }
         ),
         2 => (some_time(), some_time(), any::<bool>())
@@ -194,7 +193,7 @@ fn parking_lot(wires: &[Wire], sources: &[Source], seed: u64) -> Scenario {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(640))]
+    #![proptest_config(ProptestConfig::with_cases(160))]
 
     #[test]
     fn all_traffic_keeps_the_rules_packet_by_packet(

@@ -178,57 +178,8 @@ fn transfer(options: TcpOptions, laws: (&str, Option<&str>), mut vices: Vices, b
     }
 }
 
-/// A server that reads so much, then waits so long, and so on.
-fn slow_reading(options: TcpOptions, mut vices: Vices, bytes: u64, reads: &[(u64, u64)]) {
-    let buffer_bytes = options.receive_buffer.max_bytes();
-    let config = TcpConfig::new(options, "cubic", None).unwrap();
-    let mut pair = pair_of(&config, &config, ms(20));
-    pair.ns_per_byte = 800;
-    pair.queue_bytes = 50_000;
-    pair.disturb(move |sent| vices.fate(sent));
-    pair.ends[1].read_on_demand();
-    pair.connect();
-    pair.write(0, bytes);
-    pair.close(0);
-    pair.close(1);
-    let mut edges = [0; 2];
-    let mut read_bytes = 0;
-    let mut reads = reads.iter().cycle();
-    let mut next_read_at = Nanos::ZERO;
-    let is_over = |pair: &Pair| pair.ends.iter().all(|end| end.state() == State::Finished);
-    while !is_over(&pair) {
-        assert!(pair.now < Nanos::from_secs(100_000), "it takes for ever");
-        let is_all_read = read_bytes == bytes;
-        if is_all_read || pair.next_event().is_some_and(|at| at <= next_read_at) {
-            step_and_check(&mut pair, &mut edges);
-        } else {
-            pair.now = pair.now.max(next_read_at);
-            let (wanted, wait_ms) = *reads.next().expect("it goes round");
-            let there = pair.ends[1].received_bytes() - read_bytes;
-            pair.consume(1, wanted);
-            read_bytes += wanted.min(there);
-            next_read_at = pair.now + ms(wait_ms);
-        }
-        // A window is rounded up to what its scale can say.
-        let unread_bytes = pair.ends[1].received_bytes() - read_bytes;
-        assert!(unread_bytes <= buffer_bytes + (1 << 14), "{unread_bytes}");
-    }
-    assert_eq!(pair.ends[1].received_bytes(), bytes);
-    assert_eq!(pair.ends[0].acknowledged_bytes(), bytes);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
-
-    #[test]
-    fn every_byte_arrives_at_a_receiver_that_reads_slowly(
-        options in options(),
-        vices in vices(),
-        bytes in 0..200_000_u64,
-        reads in prop::collection::vec((1..30_000_u64, 0..3_000_u64), 1..6),
-    ) {
-        slow_reading(options, vices, bytes, &reads);
-    }
 
     #[test]
     fn every_byte_arrives_once_and_in_order(
