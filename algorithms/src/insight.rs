@@ -40,10 +40,10 @@ impl Doing {
     pub fn reason(self) -> &'static str {
         match self {
             Self::Unknown | Self::Start | Self::Grow => "",
-            Self::Hold => "queue at its target",
-            Self::Yield => "others want the link",
-            Self::Look => "looks for the empty path",
-            Self::Wait => "older window not used up",
+            Self::Hold => "queue at target",
+            Self::Yield => "others want it",
+            Self::Look => "seeing empty path",
+            Self::Wait => "older window left",
         }
     }
 }

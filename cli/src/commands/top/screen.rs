@@ -85,7 +85,8 @@ fn headline(look: &Look, view: &View) -> Line<'static> {
             .flows
             .iter()
             .filter(|flow| flow.view.direction == direction);
-        own.map(|flow| flow.rate_bit_per_s).sum::<f64>()
+        // The sum of nothing is -0.
+        own.map(|flow| flow.rate_bit_per_s).sum::<f64>() + 0.0
     };
     let (attachments, flows) = (look.attachments.len() as u64, look.flows.len() as u64);
     let mut text = format!(
@@ -109,20 +110,26 @@ fn draw_attachments(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
     }
     let lines = look.attachments.iter().enumerate().map(|(index, record)| {
         let mark = if index == view.chosen { '>' } else { ' ' };
-        let free = if record.is_observing { "  [free]" } else { "" };
-        let policies = output::policies(&record.policy, record.upload_policy.as_ref());
+        let free = if record.is_observing { "[free] " } else { "" };
         let is_silent = look
             .silent
             .iter()
             .any(|text| text.starts_with(&record.target.to_string()));
-        let silent = if is_silent { "  [no answer]" } else { "" };
+        let silent = if is_silent { "[no answer] " } else { "" };
+        let download = law_of(&record.policy);
+        let upload = record.upload_policy.as_deref().map_or("none", law_of);
         Line::raw(format!(
-            "{mark} {}{free}{silent}  {policies}",
+            "{mark} {free}{silent}down {download}, up {upload}: {}",
             record.target
         ))
     });
     let first = (view.chosen + 1).saturating_sub(usize::from(area.height));
     Paragraph::new(lines.skip(first).collect::<Vec<_>>()).render(area, buffer);
+}
+
+/// Without its parameters.
+fn law_of(policy: &str) -> &str {
+    policy.split(':').next().unwrap_or(policy)
 }
 
 fn draw_flows(look: &Look, area: Rect, buffer: &mut Buffer) {

@@ -84,8 +84,8 @@ fn everything_that_matters_is_in_80_by_24() {
     let screen = drawn(80, 24);
     for text in [
         "2 attachments, 3 connections, down 18.9M/s, up 9.43M/s",
-        "> ebb run -- curl",
-        "process 4242  [free]  vulture",
+        "> down ebb, up ledbat++: ebb run -- curl",
+        "  [free] down vulture, up none: process 4242",
         "curl[4711]",
         "198.51.100.7:443",
         "101.4",
