@@ -278,7 +278,10 @@ impl super::Connection {
 
     /// Payload that the receiver law was told of: all that arrived, in order or not.
     pub(crate) fn arrived_bytes(&self) -> u64 {
-        self.receiver.law.as_ref().map_or(0, |law| law.arrived_bytes)
+        self.receiver
+            .law
+            .as_ref()
+            .map_or(0, |law| law.arrived_bytes)
     }
 
     /// Whether the receiver law only watches.
