@@ -41,6 +41,10 @@ Examples:
 struct Diagnosis {
     kernel_release: String,
     is_usable: bool,
+    /// Why sockets of one's own processes cannot be copied, if they cannot: what the user
+    /// backend needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_backend_problem: Option<String>,
     /// The backend that `ebb run` will use, if any.
     backend: Option<&'static str>,
     checks: Vec<Check>,
@@ -72,20 +76,27 @@ impl Doctor {
 }
 
 fn examine() -> Diagnosis {
+    // Forks, so before anything starts a thread.
+    let user_backend_problem = ebb_sockets::probe().err().map(|error| error.to_string());
     let features = features::probe();
     let mut checks: Vec<Check> = features.features.iter().map(Check::from).collect();
     checks.push(place_of_commands());
     if features.is_usable() {
         checks.push(trial());
     }
-    let is_usable = checks
+    let has_kernel_backend = checks
         .iter()
         .all(|check| !check.is_required || check.presence != "missing");
     let kernel_release = features.kernel_release;
     Diagnosis {
         kernel_release,
-        is_usable,
-        backend: is_usable.then_some("kernel"),
+        is_usable: has_kernel_backend || user_backend_problem.is_none(),
+        backend: match &user_backend_problem {
+            _ if has_kernel_backend => Some("kernel"),
+            None => Some("user"),
+            Some(_) => None,
+        },
+        user_backend_problem,
         checks,
     }
 }
@@ -175,7 +186,13 @@ fn describe(diagnosis: &Diagnosis) -> String {
             let _ = writeln!(text, "  {:8} -> {remedy}", "");
         }
     }
+    if let Some(problem) = &diagnosis.user_backend_problem {
+        let _ = writeln!(text, "  {:8} user backend: {problem}", "absent");
+    }
     text.push_str(match diagnosis.backend {
+        Some("user") => {
+            "\n`ebb run` uses the user backend here: what is missing above is for the kernel backend.\n"
+        }
         Some(_) => "\n`ebb run` uses the kernel backend here.\n",
         None => "\nEbb cannot be used here, as this user: see what is missing above.\n",
     });
