@@ -57,7 +57,7 @@ fn repository() -> PathBuf {
 fn completed(block: &str) -> String {
     let mut whole = block.to_owned();
     if !block.contains("duration =") {
-        let times = [("135s", 140), ("45s", 50), ("", 10)];
+        let times = [("135s", 140), ("45s", 50), ("30s", 40), ("", 10)];
         let (_, duration) = times
             .into_iter()
             .find(|(time, _)| block.contains(time))
