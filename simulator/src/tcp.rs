@@ -204,6 +204,11 @@ impl Connection {
         }
     }
 
+    /// Whether the application has written everything.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.sender.is_closing
+    }
+
     /// The application has written everything: FIN follows the last byte.
     pub fn close(&mut self, now: Nanos, out: Out<'_>) {
         if self.sender.is_closing {
@@ -324,7 +329,11 @@ impl Connection {
         let progress = self.sender.on_ack(time, segment, peer_seq)?;
         if let Some(at) = progress.look_again_at {
             self.look_again(now, at);
-        } else if progress.flags.has(flag::SET_TIMER) && self.sender.restarts_timer() {
+        } else if progress.flags.has(flag::SET_TIMER)
+            // With nothing outstanding it is off, also for the impatient [RFC6298 §5.2]: it
+            // would keep the one for a closed window away.
+            && (self.sender.restarts_timer() || self.sender.is_idle())
+        {
             self.restart_timer(now);
         }
         if self.timer == TimerKind::Persist && progress.flags.has(flag::WINDOW) {

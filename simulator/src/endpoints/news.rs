@@ -117,8 +117,11 @@ impl Endpoint {
         (is_writable && !was_writable).then_some(ConnectionEvent::Writable)
     }
 
+    /// A connection that is being closed takes nothing: to say that it has room would have
+    /// its application write for ever.
     fn is_writable(&self) -> bool {
         self.connection.state() == State::Established
+            && !self.connection.is_closing()
             && self.connection.unsent_bytes() < self.low_water_bytes
     }
 }
