@@ -70,17 +70,24 @@ fn fetches_from_the_server_through_the_link() {
     let flags = [
         "--rate", "10mbit", "--delay", "50ms", "--queue", "86", "--server", &server,
     ];
-    assert_eq!(
-        run(&flags, &format!("python3 {here}/client.py > {here}/result")),
-        0
-    );
+    let fetch = format!("for i in 1 2 3; do python3 {here}/client.py; done > {here}/result");
+    assert_eq!(run(&flags, &fetch), 0);
 
-    let result = read(path, "result");
-    let (length, took_s) = result.split_once(' ').unwrap();
-    assert_eq!(length, "50000");
-    // A round trip of 100 ms; its upper bound is loose for busy machines.
-    let took_s: f64 = took_s.parse().unwrap();
-    assert!((0.100..0.150).contains(&took_s), "{took_s}");
+    let results = read(path, "result");
+    let results: Vec<_> = results
+        .lines()
+        .map(|line| line.split_once(' ').unwrap())
+        .collect();
+    assert!(
+        results.iter().all(|(length, _)| *length == "50000"),
+        "{results:?}"
+    );
+    // A round trip of 100 ms; a busy machine is not late each time.
+    let took_s = results
+        .iter()
+        .map(|(_, took_s)| took_s.parse::<f64>().unwrap());
+    let least_s = took_s.fold(f64::INFINITY, f64::min);
+    assert!((0.100..0.150).contains(&least_s), "{results:?}");
     // Who has ended is in no namespace, even where init has not buried it yet.
     let namespace = format!("/proc/{}/ns/net", read(path, "pid"));
     assert!(fs::read_link(namespace).is_err(), "the server has ended");
