@@ -22,6 +22,10 @@ struct ebb_insight {
 void ebb_native_insight(u32 number, const void *state, const void *params,
 			struct ebb_insight *insight);
 
+/* The numbers that the lists of laws give them. */
+#define LAW_NUMBER(number, law, ...) LAW_##law = number,
+enum { EBB_RECEIVER_LAWS(LAW_NUMBER) EBB_SENDER_LAWS(LAW_NUMBER) };
+
 /* A law that doubles, or does not, and sees no queue. */
 static u32 of_window(const struct ebb_sender_window *window)
 {
@@ -111,29 +115,30 @@ void ebb_native_insight(u32 number, const void *state, const void *params,
 	insight->queue_us = EBB_NO_INSIGHT;
 	insight->doing = EBB_DOING_UNKNOWN;
 	switch (number) {
-	case 1:
+	case LAW_ebb:
 		of_ebb(state, insight);
 		break;
-	case 2:
+	case LAW_vulture:
 		of_vulture(state, insight);
 		break;
-	case 3:
+	case LAW_rledbat:
 		of_rledbat(state, params, insight);
 		break;
-	case 4:
+	case LAW_rate:
 		insight->doing = EBB_DOING_HOLD;
 		break;
-	case 107:
+	case LAW_tcp_lp:
 		of_tcp_lp(state, insight);
 		break;
-	case 109:
+	case LAW_ledbat:
 		of_ledbat(state, params, insight);
 		break;
-	case 110:
+	case LAW_ledbat_pp:
 		of_ledbat_pp(state, params, insight);
 		break;
 	default:
-		if (number > 100)
+		/* Every other law of a sender begins with its window. */
+		if (number >= LAW_reno)
 			insight->doing = of_window(state);
 	}
 }
