@@ -30,7 +30,7 @@ const UNLIMITED_BYTES: u32 = 1 << 30;
 const FREE_CLAMP_BYTES: u32 = 60_000;
 const SETTLING: Duration = Duration::from_secs(3);
 const MEASURING: Duration = Duration::from_secs(3);
-/// So often until either is so, on a machine that may be busy: CUBIC once it had 0.22 of the link between 5 and 8 s.
+/// So often until CUBIC has shared: once it had 0.22 of the link between 5 and 8 s.
 const LOOKS: usize = 6;
 
 /// A governed transfer next to an ordinary one.
@@ -60,8 +60,12 @@ impl Contest {
     }
 
     fn assert_governed(&self) {
-        let is_governed = (0..LOOKS).any(|_| self.share() < GOVERNED_SHARE);
-        assert!(is_governed, "governed, yet always had {GOVERNED_SHARE}");
+        // One look may fall on a moment in which the machine was busy; two of three may not.
+        let is_governed = || self.share() < GOVERNED_SHARE;
+        assert!(
+            is_governed() || (is_governed() && is_governed()),
+            "governed, yet more than {GOVERNED_SHARE}"
+        );
     }
 
     /// Called right after the event.
