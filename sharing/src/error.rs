@@ -12,6 +12,14 @@ pub enum SharingError {
         /// Rates that were given.
         given: usize,
     },
+    /// There must be one count, or one wish, for each member.
+    #[error("{given} given for {members} members: give one for each, in their order")]
+    Members {
+        /// Members of the controller.
+        members: usize,
+        /// What was given.
+        given: usize,
+    },
     /// Targets are set through the law `rate` alone.
     #[error("{policy}: flows that share are held by the law 'rate'; write rate, or rate:key=value")]
     NotRate {

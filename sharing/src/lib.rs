@@ -5,12 +5,14 @@
 //! - [`Preferences`]: what somebody wants for a flow;
 //! - [`desired_partition`]: who is to have what of a given sum, equations (7) and (8);
 //! - [`Sharing`]: searches the sum: takes what each flow received in a control period, answers
-//!   what each is to be held at.
+//!   what each is to be held at;
+//! - [`Controller`]: the same for members that come and go, from counts of what arrived.
 //!
-//! No clock, no sockets: whoever owns a [`Sharing`] calls it once in each control period and
+//! No clock, no sockets: whoever owns one calls it once in each control period and
 //! sets the targets. `docs/sharing.md` has the rules.
 #![forbid(unsafe_code)]
 
+mod controller;
 mod error;
 mod partition;
 mod preferences;
@@ -19,6 +21,7 @@ mod settings;
 mod sharing;
 mod target;
 
+pub use controller::Controller;
 pub use error::SharingError;
 pub use partition::desired_partition;
 pub use preferences::{NO_BOUND, Preferences};

@@ -5,7 +5,7 @@
 use ebb_algorithms::Policy;
 use ebb_link::Nanos;
 use ebb_scenario::{Scenario, Share, SharingGroup};
-use ebb_sharing::{Preferences, Sharing, Target};
+use ebb_sharing::{Controller, Preferences, Target};
 
 use crate::Error;
 use crate::network::Network;
@@ -18,18 +18,10 @@ struct Group {
     spec: SharingGroup,
     /// When it is looked after next; none: not any more.
     next: Option<Nanos>,
-    last: Nanos,
     next_change: usize,
-    /// What is wanted now.
-    shares: Vec<Share>,
     /// Parameters of the law that holds each flow, but for the target. *Shape:* by share.
     bases: Vec<Policy>,
-    /// Places of the shares whose flows have a connection.
-    active: Vec<usize>,
-    sharing: Sharing,
-    /// What had arrived of each flow when it was looked at last, in order or not: what its
-    /// law goes by, too. *Shape:* by share.
-    arrived_bytes: Vec<u64>,
+    controller: Controller,
 }
 
 impl Groups {
@@ -83,13 +75,9 @@ impl Group {
         }
         Ok(Self {
             next: Some(spec.start),
-            last: spec.start,
             next_change: 0,
-            shares: spec.shares.clone(),
             bases,
-            active: Vec::new(),
-            sharing: Sharing::new(spec.settings, Vec::new()),
-            arrived_bytes: vec![0; spec.shares.len()],
+            controller: Controller::new(spec.settings, preferences(&spec.shares)),
             spec: spec.clone(),
         })
     }
@@ -98,19 +86,18 @@ impl Group {
         let now = network.now;
         if self.spec.stop.is_some_and(|stop| stop <= now) {
             self.next = None;
-            self.shares
-                .iter()
-                .for_each(|share| network.hold(share.flow, None));
+            let shares = self.spec.shares.iter();
+            shares.for_each(|share| network.hold(share.flow, None));
             return Ok(());
         }
-        let received = self.measure(network);
-        if !self.follow_changes(network) {
-            self.sharing
-                .on_period(&received)
-                .map_err(|error| sharing_error(&self.spec, &error))?;
-        }
+        self.follow_changes(now)?;
+        let arrived: Vec<Option<u64>> = (self.spec.shares.iter())
+            .map(|share| arrived_bytes(network, share))
+            .collect();
+        self.controller
+            .control(now.0, &arrived)
+            .map_err(|error| sharing_error(&self.spec, &error))?;
         self.set_targets(network)?;
-        self.last = now;
         self.next = Some(self.next_after(now));
         Ok(())
     }
@@ -122,48 +109,22 @@ impl Group {
         self.spec.stop.map_or(next, |stop| next.min(stop))
     }
 
-    /// What the active flows received since they were looked at last. *Units:* bit/s.
-    fn measure(&mut self, network: &Network) -> Vec<u64> {
-        let length_ns = network.now.since(self.last).0.max(1);
-        let mut rates = vec![0; self.shares.len()];
-        for (place, share) in self.shares.iter().enumerate() {
-            let now_bytes = network.arrived_bytes(share.flow);
-            let before_bytes = std::mem::replace(&mut self.arrived_bytes[place], now_bytes);
-            // Less than before: another connection.
-            let bits = u128::from(now_bytes.saturating_sub(before_bytes)) * 8;
-            rates[place] = (bits * 1_000_000_000 / u128::from(length_ns)) as u64;
-        }
-        self.active.iter().map(|place| rates[*place]).collect()
-    }
-
-    /// Takes what is wanted from now on, and who came and went. *Returns:* whether anything
-    /// is other than before.
-    fn follow_changes(&mut self, network: &Network) -> bool {
+    /// Takes what is wanted from now on.
+    fn follow_changes(&mut self, now: Nanos) -> Result<(), Error> {
         while let Some(change) = self.spec.changes.get(self.next_change)
-            && change.at <= network.now
+            && change.at <= now
         {
-            self.shares.clone_from(&change.shares);
+            self.controller
+                .set_wanted(preferences(&change.shares))
+                .map_err(|error| sharing_error(&self.spec, &error))?;
             self.next_change += 1;
         }
-        let is_active = |place: &usize| {
-            let flow = &network.flows[self.shares[*place].flow as usize];
-            !flow.connections.is_empty()
-        };
-        let active: Vec<usize> = (0..self.shares.len()).filter(is_active).collect();
-        let preferences = |place: &usize| self.shares[*place].preferences;
-        let wanted: Vec<Preferences> = active.iter().map(preferences).collect();
-        if active == self.active && wanted == self.sharing.flows() {
-            return false;
-        }
-        self.active = active;
-        self.sharing = Sharing::new(self.spec.settings, wanted);
-        true
+        Ok(())
     }
 
     fn set_targets(&self, network: &mut Network) -> Result<(), Error> {
-        for (place, share) in self.shares.iter().enumerate() {
-            let number = self.active.iter().position(|active| *active == place);
-            let target = number.map_or(Target::Free, |number| self.sharing.target(number));
+        for (place, share) in self.spec.shares.iter().enumerate() {
+            let target = self.controller.target(place);
             let policy = target
                 .policy(&self.bases[place])
                 .map_err(|error| sharing_error(&self.spec, &error))?;
@@ -171,6 +132,18 @@ impl Group {
         }
         Ok(())
     }
+}
+
+fn preferences(shares: &[Share]) -> Vec<Preferences> {
+    shares.iter().map(|share| share.preferences).collect()
+}
+
+/// What has arrived of a flow, in order or not: what its law goes by, too. None while it has no
+/// connection.
+fn arrived_bytes(network: &Network, share: &Share) -> Option<u64> {
+    let flow = network.flows.get(share.flow as usize)?;
+    let has_connection = !flow.connections.is_empty();
+    has_connection.then(|| network.arrived_bytes(share.flow))
 }
 
 fn sharing_error(group: &SharingGroup, source: &dyn std::error::Error) -> Error {
