@@ -24,7 +24,10 @@ void ebb_native_insight(u32 number, const void *state, const void *params,
 
 /* The numbers that the lists of laws give them. */
 #define LAW_NUMBER(number, law, ...) LAW_##law = number,
-enum { EBB_RECEIVER_LAWS(LAW_NUMBER) EBB_SENDER_LAWS(LAW_NUMBER) };
+enum {
+	EBB_RECEIVER_LAWS(LAW_NUMBER) EBB_COUNTER_RECEIVER_LAWS(LAW_NUMBER)
+		EBB_SENDER_LAWS(LAW_NUMBER) EBB_COUNTER_SENDER_LAWS(LAW_NUMBER)
+};
 
 /* A law that doubles, or does not, and sees no queue. */
 static u32 of_window(const struct ebb_sender_window *window)
@@ -52,6 +55,24 @@ static void of_ebb(const struct ebb_ebb_state *s, struct ebb_insight *insight)
 		insight->doing = EBB_DOING_START;
 	else
 		insight->doing = s->growth_bytes ? EBB_DOING_GROW : EBB_DOING_HOLD;
+}
+
+static void of_sampled(const struct ebb_sampled_state *s, struct ebb_insight *insight)
+{
+	insight->queue_us = s->queue_us;
+	if (s->is_yielding)
+		insight->doing = EBB_DOING_YIELD;
+	else if (s->is_draining)
+		insight->doing = EBB_DOING_LOOK;
+	else if (s->is_starting || s->is_reclaiming)
+		insight->doing = EBB_DOING_START;
+	else
+		insight->doing = s->growth_bytes ? EBB_DOING_GROW : EBB_DOING_HOLD;
+}
+
+static void of_paced(const struct ebb_paced_state *s, struct ebb_insight *insight)
+{
+	of_sampled(&s->own, insight);
 }
 
 static void of_vulture(const struct ebb_vulture_state *s, struct ebb_insight *insight)
@@ -117,6 +138,12 @@ void ebb_native_insight(u32 number, const void *state, const void *params,
 	switch (number) {
 	case LAW_ebb:
 		of_ebb(state, insight);
+		break;
+	case LAW_sampled:
+		of_sampled(state, insight);
+		break;
+	case LAW_paced:
+		of_paced(state, insight);
 		break;
 	case LAW_vulture:
 		of_vulture(state, insight);

@@ -147,4 +147,16 @@ mod tests {
         let insight = policy.insight(flow.state_bytes()).unwrap();
         assert_eq!(insight.doing, Doing::Start);
     }
+
+    #[test]
+    fn the_laws_of_the_user_backend_tell_their_queue() {
+        let policy = Policy::receiver("sampled").unwrap();
+        let flow = ReceiverFlow::new(policy.clone(), &Start::default());
+        let insight = policy.insight(flow.state_bytes()).unwrap();
+        assert_eq!((insight.doing, insight.queue_us), (Doing::Start, Some(0)));
+        let policy = Policy::sender("paced").unwrap();
+        let flow = crate::SenderFlow::new(policy.clone(), &crate::SenderStart::default());
+        let insight = policy.insight(flow.state_bytes()).unwrap();
+        assert_eq!((insight.doing, insight.queue_us), (Doing::Start, Some(0)));
+    }
 }

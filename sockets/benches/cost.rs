@@ -85,6 +85,7 @@ fn govern(pid: u32, server_port: u16) -> bool {
         // One end of each connection.
         filter: Some(Box::new(move |(own, _, _)| own.1 != server_port)),
         includes_loopback: true,
+        ..Options::default()
     };
     let mut governor = Governor::new(Root::Process(pid), options).expect("the load is there");
     governor.tick();

@@ -2,14 +2,18 @@
 //! One connection: what is seen of it, what its laws are told, what is set.
 
 use std::io;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use ebb_algorithms::{Policy, ReceiverFlow, Segment, Start};
 
+use crate::claim::Claim;
+use crate::hold::Own;
 use crate::info::TcpInfo;
 use crate::socket::{CopiedSocket, NO_CLAMP_BYTES};
 use crate::timing::until_next_look;
 use crate::upload::Upload;
+use crate::wish::{Flow, Way, Wish, address};
 
 /// Nothing is known of the path yet: look soon.
 const UNKNOWN_RTT_US: u32 = 100_000;
@@ -29,43 +33,89 @@ pub(crate) struct Look {
     pub(crate) has_ended: bool,
 }
 
+/// A connection that is to be governed, as it is met.
+pub(crate) struct Met {
+    pub(crate) cookie: u64,
+    pub(crate) info: TcpInfo,
+    pub(crate) own: Own,
+    pub(crate) ends: ((IpAddr, u16), (IpAddr, u16)),
+    pub(crate) claim: Claim,
+    /// What is sent is not marked.
+    pub(crate) keeps_code_point: bool,
+}
+
 /// A connection under laws.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) cookie: u64,
+    pub(crate) own: Own,
+    ends: ((IpAddr, u16), (IpAddr, u16)),
+    wish: Wish,
     download: Option<ReceiverFlow>,
     upload: Option<Upload>,
+    keeps_code_point: bool,
+    begun: TcpInfo,
     last: TcpInfo,
     clamp_bytes: u32,
     idle_looks: u32,
     pub(crate) due: Instant,
+    /// Nobody else's while it lives.
+    _claim: Claim,
 }
 
 impl Connection {
     /// Takes a connection over as it is now.
-    pub(crate) fn new(
-        cookie: u64,
-        info: TcpInfo,
-        policies: (Option<&Policy>, Option<&Policy>),
-        now: (Instant, u64),
-    ) -> Self {
-        let (download, upload) = policies;
-        let start = Start {
-            now_us: now.1,
-            mss_bytes: mss_bytes(&info),
-            rcv_nxt: info.bytes_received as u32,
-            has_timestamps: u32::from(info.has_timestamps()),
-            tsval: 0,
-        };
-        Self {
-            cookie,
-            download: download.map(|policy| ReceiverFlow::new(policy.clone(), &start)),
-            upload: upload.map(|policy| Upload::new(policy.clone(), &info, now.1)),
-            last: info,
+    pub(crate) fn new(met: Met, wish: &Wish, now: (Instant, u64)) -> Self {
+        let mut connection = Self {
+            cookie: met.cookie,
+            own: met.own,
+            ends: met.ends,
+            wish: Wish::default(),
+            download: None,
+            upload: None,
+            keeps_code_point: met.keeps_code_point,
+            begun: met.info,
+            last: met.info,
             clamp_bytes: NO_CLAMP_BYTES,
             idle_looks: 0,
             due: now.0,
+            _claim: met.claim,
+        };
+        connection.set_wish(wish.clone(), now);
+        connection
+    }
+
+    /// What is wanted of it.
+    pub(crate) fn wish(&self) -> &Wish {
+        &self.wish
+    }
+
+    /// Wants something else of it from the next look on, which is at once. A law goes on with
+    /// new parameters; another one starts anew.
+    pub(crate) fn set_wish(&mut self, wish: Wish, now: (Instant, u64)) {
+        match (&mut self.download, &wish.download) {
+            (Some(flow), Some(policy)) if is_same_law(flow.policy(), policy) => {
+                flow.set_policy(policy.clone());
+            }
+            (_, policy) => {
+                let start = start(&self.last, now.1);
+                let flow = |policy: &Policy| ReceiverFlow::new(policy.clone(), &start);
+                self.download = policy.as_ref().map(flow);
+            }
         }
+        match (&mut self.upload, &wish.upload) {
+            (Some(upload), Some(policy)) if upload.is_of(policy) => upload.set_policy(policy),
+            (Some(upload), Some(policy)) => upload.restart(policy.clone(), &self.last, now.1),
+            (None, Some(policy)) => {
+                let marks = !self.keeps_code_point;
+                let upload = Upload::new(policy.clone(), &self.last, now.1, self.own, marks);
+                self.upload = Some(upload);
+            }
+            // It stays until its limits are lifted.
+            (_, None) => {}
+        }
+        self.wish = wish;
+        self.due = now.0;
     }
 
     /// Whether it moved lately.
@@ -92,10 +142,8 @@ impl Connection {
         if info.receives() {
             look.settings += self.govern_download(socket, &info, now.1)?;
         }
-        if info.sends()
-            && let Some(upload) = &mut self.upload
-        {
-            look.settings += upload.look(socket, &self.last, &info, now.1)?;
+        if info.sends() {
+            look.settings += self.govern_upload(socket, &info, now.1)?;
         }
         let has_moved = look.received_bytes > 0 || look.sent_bytes > 0;
         self.idle_looks = if has_moved {
@@ -124,10 +172,14 @@ impl Connection {
         now_us: u64,
     ) -> io::Result<u64> {
         let Some(flow) = &mut self.download else {
-            return Ok(0);
+            return self.lift_clamp(socket);
         };
-        if let Some(segment) = arrived(&self.last, info, now_us) {
+        if let Some(mut segment) = arrived(&self.last, info, now_us) {
+            segment.is_observing = self.wish.is_download_free.into();
             flow.on_segment(&segment);
+        }
+        if self.wish.is_download_free {
+            return self.lift_clamp(socket);
         }
         // The kernel raises the clamp by itself as a transfer becomes faster.
         let is_raised = info.rcv_ssthresh > self.clamp_bytes;
@@ -140,17 +192,99 @@ impl Connection {
         Ok(1)
     }
 
+    fn govern_upload(
+        &mut self,
+        socket: &CopiedSocket,
+        info: &TcpInfo,
+        now_us: u64,
+    ) -> io::Result<u64> {
+        let Some(upload) = &mut self.upload else {
+            return Ok(0);
+        };
+        if self.wish.upload.is_none() || self.wish.is_upload_free {
+            let settings = upload.release(socket)?;
+            if self.wish.upload.is_none() {
+                self.upload = None;
+            }
+            return Ok(settings);
+        }
+        upload.look(socket, &self.last, info, now_us)
+    }
+
+    fn lift_clamp(&mut self, socket: &CopiedSocket) -> io::Result<u64> {
+        if self.clamp_bytes == NO_CLAMP_BYTES {
+            return Ok(0);
+        }
+        self.clamp_bytes = NO_CLAMP_BYTES;
+        socket.set_window_clamp(NO_CLAMP_BYTES)?;
+        Ok(1)
+    }
+
     /// Lifts every limit.
     ///
     /// *Errors:* the copy is no TCP socket.
     pub(crate) fn release(&mut self, socket: &CopiedSocket) -> io::Result<()> {
-        if self.clamp_bytes != NO_CLAMP_BYTES {
-            self.clamp_bytes = NO_CLAMP_BYTES;
-            socket.set_window_clamp(NO_CLAMP_BYTES)?;
+        self.lift_clamp(socket)?;
+        if let Some(upload) = &mut self.upload {
+            upload.release(socket)?;
         }
-        self.upload
-            .as_mut()
-            .map_or(Ok(()), |upload| upload.release(socket))
+        Ok(())
+    }
+
+    /// What is seen of it: one for each way that has a law.
+    pub(crate) fn flows(&self, pid: u32) -> impl Iterator<Item = Flow> {
+        let info = &self.last;
+        let flow = move |way, policy: &Policy, state: &[u8]| Flow {
+            cookie: self.cookie,
+            pid,
+            way,
+            local: address(self.ends.0),
+            peer: address(self.ends.1),
+            law: policy.law().name,
+            payload_bytes: 0,
+            window_bytes: 0,
+            pace_bytes_per_s: None,
+            rtt_us: None,
+            insight: policy.insight(state),
+            is_limited: false,
+        };
+        let known = |us: u32| (us > 0).then_some(us);
+        let download = self.download.as_ref().map(move |own| Flow {
+            payload_bytes: info
+                .bytes_received
+                .saturating_sub(self.begun.bytes_received),
+            window_bytes: match (self.clamp_bytes, info.rcv_wnd) {
+                (NO_CLAMP_BYTES, 0) => info.rcv_ssthresh,
+                (NO_CLAMP_BYTES, window_bytes) => window_bytes,
+                (clamp_bytes, _) => clamp_bytes,
+            },
+            rtt_us: known(info.rcv_rtt_us).or(known(info.rtt_us)),
+            is_limited: self.clamp_bytes != NO_CLAMP_BYTES,
+            ..flow(Way::Down, own.policy(), own.state_bytes())
+        });
+        let upload = self.upload.as_ref().map(move |own| Flow {
+            payload_bytes: info.bytes_acked.saturating_sub(self.begun.bytes_acked),
+            window_bytes: own.window_bytes(info),
+            pace_bytes_per_s: own.pace_bytes_per_s(),
+            rtt_us: known(info.rtt_us),
+            is_limited: own.pace_bytes_per_s().is_some(),
+            ..flow(Way::Up, own.policy(), own.state_bytes())
+        });
+        download.into_iter().chain(upload)
+    }
+}
+
+fn is_same_law(one: &Policy, other: &Policy) -> bool {
+    one.law().number == other.law().number
+}
+
+fn start(info: &TcpInfo, now_us: u64) -> Start {
+    Start {
+        now_us,
+        mss_bytes: mss_bytes(info),
+        rcv_nxt: info.bytes_received as u32,
+        has_timestamps: u32::from(info.has_timestamps()),
+        tsval: 0,
     }
 }
 

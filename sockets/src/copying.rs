@@ -3,10 +3,11 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 
 use nix::sys::wait::waitpid;
-use nix::unistd::{ForkResult, Pid, fork};
+use nix::unistd::{ForkResult, Pid, User, fork};
 
 use crate::error::{Error, Result};
 
@@ -75,9 +76,64 @@ pub fn probe() -> Result<()> {
     }
 }
 
+/// Tries whether descriptors of a process that we did not start can be copied.
+///
+/// *Errors:* [`Error::NoProcess`]; [`Error::OtherUsers`]; [`Error::CopyingRefused`] with what
+/// refuses and what to do.
+pub fn probe_process(pid: u32) -> Result<()> {
+    let no_process = |source| Error::NoProcess { pid, source };
+    let process = open_process(pid).map_err(no_process)?;
+    let owner = fs::metadata(format!("/proc/{pid}")).map_err(no_process)?;
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).map_err(no_process)?;
+    let uid = uid_in(&status).unwrap_or(owner.uid());
+    let own = nix::unistd::geteuid();
+    if uid != own.as_raw() && !own.is_root() {
+        let user = User::from_uid(uid.into()).ok().flatten();
+        return Err(Error::OtherUsers {
+            pid,
+            owner: user.map_or_else(|| format!("user {uid}"), |user| user.name),
+            remedy: "attach as that user, or as root: sudo ebb attach",
+        });
+    }
+    // Whether there is a descriptor of that number is asked after permission.
+    match copy(process.as_fd(), 0) {
+        Ok(_) => Ok(()),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EBADF | libc::ESRCH)) => Ok(()),
+        Err(source) => Err(refusal_of_process(source, ptrace_scope())),
+    }
+}
+
+/// The real user of a process, from /proc/PID/status.
+fn uid_in(status: &str) -> Option<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// As [`refusal`], for a process that is no child of ours.
+fn refusal_of_process(source: io::Error, ptrace_scope: Option<u8>) -> Error {
+    let is_permission = matches!(source.raw_os_error(), Some(libc::EPERM | libc::EACCES));
+    let (why, remedy) = match ptrace_scope {
+        Some(1) if is_permission => (
+            "Yama allows it to a process's ancestors only (kernel.yama.ptrace_scope = 1)",
+            "start the command by 'ebb run', which is one; or as root: sudo ebb attach, or \
+             sysctl kernel.yama.ptrace_scope=0",
+        ),
+        None | Some(0) if is_permission => (
+            "the process does not let others of its user look into it (it was setuid, or has \
+             PR_SET_DUMPABLE off, as ssh-agent has), or a system call filter refuses",
+            "as root: sudo ebb attach",
+        ),
+        _ => return refusal(source, ptrace_scope),
+    };
+    Error::CopyingRefused {
+        why,
+        remedy,
+        source,
+    }
+}
+
 fn copy_from(child: Pid, descriptor: RawFd) -> io::Result<OwnedFd> {
     let process = open_process(child.as_raw().cast_unsigned())?;
-    use std::os::fd::AsFd;
     copy(process.as_fd(), descriptor)
 }
 
@@ -136,5 +192,26 @@ mod tests {
         assert!(told(None, libc::EPERM).contains("--cap-add SYS_PTRACE"));
         assert!(told(Some(1), libc::EPERM).contains("seccomp"));
         assert!(told(None, libc::ENOSYS).contains("older than 5.6"));
+    }
+
+    #[test]
+    fn a_process_that_is_no_child_is_refused_for_its_own_reasons() {
+        let told = |scope, errno| {
+            refusal_of_process(io::Error::from_raw_os_error(errno), scope).to_string()
+        };
+        assert!(told(Some(1), libc::EPERM).contains("ptrace_scope=0"));
+        assert!(told(Some(2), libc::EPERM).contains("ptrace_scope=1"));
+        assert!(told(None, libc::EPERM).contains("PR_SET_DUMPABLE"));
+        assert!(told(Some(0), libc::ENOSYS).contains("older than 5.6"));
+        assert_eq!(uid_in("Name:\tx\nUid:\t7\t8\t9\t10\n"), Some(7));
+        let error = probe_process(4_194_305).unwrap_err().to_string();
+        assert!(error.starts_with("process 4194305"), "{error}");
+        let mut child = std::process::Command::new("sleep")
+            .arg("9")
+            .spawn()
+            .unwrap();
+        assert!(probe_process(child.id()).is_ok());
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

@@ -28,6 +28,26 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The cgroup that is to be followed is not there.
+    #[error("{}: {source}; name the directory of a cgroup (version 2)", directory.display())]
+    NoCgroup {
+        /// Its directory.
+        directory: std::path::PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Another user's process.
+    #[error(
+        "process {pid} is {owner}'s, and whose it is not cannot reach its connections; {remedy}"
+    )]
+    OtherUsers {
+        /// Its number.
+        pid: u32,
+        /// Whose it is.
+        owner: String,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// A system call that always works did not.
     #[error("{what}: {source}; 'ebb doctor' shows what this machine offers")]
     System {

@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is done when a governor has died: it cannot lift its limits any more.
+//! What is done when a governor has died and nobody knows what it held.
 
 use std::collections::HashSet;
 
-use crate::process::{Process, descendants_of};
+use crate::process::{descendants_of, sockets_of};
 use crate::socket::{CopiedSocket, Kind, NO_CLAMP_BYTES, NO_PACE};
 
 /// Lifts the limits of every TCP connection that descendants of this process have; answers
 /// how many there were. Needs nothing that a governor knew: whatever it left is lifted.
+/// Where a guardian knows the [`crate::Holds`], these give back what programs had set.
 pub fn lift_limits_of_descendants() -> usize {
     let mut seen = HashSet::new();
     for pid in descendants_of(std::process::id()) {
-        let Ok(mut process) = Process::open(pid) else {
-            continue;
-        };
-        if process.look_for_sockets().is_err() {
-            continue;
-        }
-        for (descriptor, inode) in std::mem::take(&mut process.sockets) {
-            if seen.contains(&inode) {
-                continue;
-            }
-            if let Ok(socket) = CopiedSocket::from_process(process.handle(), descriptor)
+        for socket in sockets_of(pid).unwrap_or_default() {
+            if let Ok(cookie) = socket.cookie()
+                && !seen.contains(&cookie)
                 && lift(&socket)
             {
-                seen.insert(inode);
+                seen.insert(cookie);
             }
         }
     }
@@ -44,6 +37,7 @@ fn lift(socket: &CopiedSocket) -> bool {
         let _ = socket.set_window_clamp(NO_CLAMP_BYTES);
         let _ = socket.set_max_pace(NO_PACE);
         let _ = socket.set_unsent_limit(0);
+        let _ = socket.unmark_lower_effort(0);
     }
     is_open
 }

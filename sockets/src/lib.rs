@@ -8,23 +8,33 @@
 //! (`SO_MAX_PACING_RATE`). No copy is kept: a connection ends when its own program closes it.
 //! `docs/user-backend.md` has the whole.
 
+mod claim;
 mod connection;
 mod copying;
 mod counters;
 mod error;
+mod family;
 mod governor;
 mod guardian;
+mod hold;
 mod info;
+mod port;
 mod process;
+mod root;
 mod socket;
 mod timing;
 mod upload;
+mod wish;
 
-pub use copying::probe;
+pub use copying::{probe, probe_process};
 pub use counters::Counters;
 pub use error::{Error, Result};
-pub use governor::{Ends, Filter, Governor, Options, Root};
+pub use family::Family;
+pub use governor::{Ends, Filter, Governor, Journal, Options};
 pub use guardian::lift_limits_of_descendants;
+pub use hold::{Hold, Holds, Note, Own};
 pub use info::TcpInfo;
 pub use process::{changes_privileges, descendants_of, sockets_of};
+pub use root::Root;
 pub use socket::{CopiedSocket, Kind, own_namespace};
+pub use wish::{Change, Flow, Way, Whose};

@@ -36,26 +36,11 @@ impl Process {
         self.handle.as_fd()
     }
 
-    /// Looks which descriptors are sockets.
+    /// Looks which descriptors are sockets; where that fails, what was known stays.
     ///
     /// *Errors:* the process has ended, or it is not ours to look into.
     pub(crate) fn look_for_sockets(&mut self) -> io::Result<()> {
-        self.sockets.clear();
-        let directory = nix::dir::Dir::open(
-            format!("/proc/{}/fd", self.pid).as_str(),
-            nix::fcntl::OFlag::O_RDONLY | nix::fcntl::OFlag::O_DIRECTORY,
-            nix::sys::stat::Mode::empty(),
-        );
-        let mut directory = directory?;
-        let raw = directory.as_raw_fd();
-        for entry in directory.iter().flatten() {
-            let name = entry.file_name();
-            if let Some(inode) = socket_inode(raw, name)
-                && let Some(descriptor) = name.to_str().ok().and_then(|text| text.parse().ok())
-            {
-                self.sockets.push((descriptor, inode));
-            }
-        }
+        self.sockets = sockets_in(self.pid)?;
         Ok(())
     }
 
@@ -74,6 +59,29 @@ impl Process {
             matches!(state, None | Some(b'Z' | b'X'))
         })
     }
+}
+
+/// The sockets of a process: descriptor and inode.
+///
+/// *Errors:* the process has ended, or it is not ours to look into.
+pub(crate) fn sockets_in(pid: u32) -> io::Result<Vec<(RawFd, u64)>> {
+    let directory = nix::dir::Dir::open(
+        format!("/proc/{pid}/fd").as_str(),
+        nix::fcntl::OFlag::O_RDONLY | nix::fcntl::OFlag::O_DIRECTORY,
+        nix::sys::stat::Mode::empty(),
+    );
+    let mut directory = directory?;
+    let raw = directory.as_raw_fd();
+    let mut sockets = Vec::new();
+    for entry in directory.iter().flatten() {
+        let name = entry.file_name();
+        if let Some(inode) = socket_inode(raw, name)
+            && let Some(descriptor) = name.to_str().ok().and_then(|text| text.parse().ok())
+        {
+            sockets.push((descriptor, inode));
+        }
+    }
+    Ok(sockets)
 }
 
 /// The inode of the socket that a link of a descriptor directory names, if it names one.
@@ -108,7 +116,7 @@ pub fn descendants_of(pid: u32) -> Vec<u32> {
 }
 
 /// Children are listed by the thread that made them.
-fn children_of(pid: u32) -> Vec<u32> {
+pub(crate) fn children_of(pid: u32) -> Vec<u32> {
     let own = format!("/proc/{pid}/task");
     let Ok(threads) = fs::read_dir(&own) else {
         return Vec::new();
@@ -150,12 +158,9 @@ fn parent_of(pid: u32) -> Option<u32> {
 ///
 /// *Errors:* the process has ended, or it is not ours to look into.
 pub fn sockets_of(pid: u32) -> io::Result<Vec<CopiedSocket>> {
-    let mut process = Process::open(pid)?;
-    process.look_for_sockets()?;
-    let descriptors = process.sockets.iter().map(|(descriptor, _)| *descriptor);
-    Ok(descriptors
-        .filter_map(|descriptor| CopiedSocket::from_process(process.handle(), descriptor).ok())
-        .collect())
+    let process = open_process(pid)?;
+    let copy = |(descriptor, _)| CopiedSocket::from_process(process.as_fd(), descriptor).ok();
+    Ok(sockets_in(pid)?.into_iter().filter_map(copy).collect())
 }
 
 /// Keeps the processes that are still there, and opens the new ones.

@@ -14,6 +14,10 @@ pub(crate) const NO_CLAMP_BYTES: u32 = 1 << 30;
 /// A pace that limits nothing.
 pub(crate) const NO_PACE: u64 = u64::MAX;
 
+/// The differentiated services field of Lower Effort, and the code point's part of one.
+const LOWER_EFFORT: u8 = 1 << 2;
+const CODE_POINT_MASK: u8 = 0xfc;
+
 const SO_NETNS_COOKIE: i32 = 71;
 
 /// What kind of socket it is, as far as a governor cares.
@@ -127,6 +131,62 @@ impl CopiedSocket {
     /// *Errors:* it is no TCP socket.
     pub fn set_unsent_limit(&self, bytes: u32) -> io::Result<()> {
         self.write(libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &bytes)
+    }
+
+    /// The congestion control's name.
+    ///
+    /// *Errors:* it is no TCP socket.
+    pub fn congestion_control(&self) -> io::Result<String> {
+        let name: [u8; 16] = self.read(libc::IPPROTO_TCP, libc::TCP_CONGESTION)?;
+        let length = name.iter().position(|byte| *byte == 0);
+        let text = &name[..length.unwrap_or(name.len())];
+        Ok(String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// The differentiated services field of what is sent, with the two bits of ECN.
+    ///
+    /// *Errors:* it is no socket over IP.
+    pub fn traffic_class(&self) -> io::Result<u8> {
+        let (level, name) = self.traffic_class_option();
+        Ok(self.number(level, name)? as u8)
+    }
+
+    /// Sets the differentiated services field; the kernel keeps the two bits of ECN.
+    ///
+    /// *Errors:* it is no socket over IP.
+    pub fn set_traffic_class(&self, field: u8) -> io::Result<()> {
+        let (level, name) = self.traffic_class_option();
+        self.write(level, name, &i32::from(field))
+    }
+
+    /// Marks what is sent as Lower Effort (RFC 8622), unless the program has chosen a code
+    /// point; answers whether it is marked now.
+    ///
+    /// *Errors:* it is no socket over IP.
+    pub fn mark_lower_effort(&self) -> io::Result<bool> {
+        let code_point = self.traffic_class()? & CODE_POINT_MASK;
+        if code_point == 0 {
+            self.set_traffic_class(LOWER_EFFORT)?;
+        }
+        Ok(matches!(code_point, 0 | LOWER_EFFORT))
+    }
+
+    /// Gives the field back, unless the program has chosen a code point meanwhile.
+    pub(crate) fn unmark_lower_effort(&self, own: u8) -> io::Result<()> {
+        let now = self.traffic_class()?;
+        if now & CODE_POINT_MASK == LOWER_EFFORT && own & CODE_POINT_MASK != LOWER_EFFORT {
+            self.set_traffic_class(own)?;
+        }
+        Ok(())
+    }
+
+    /// IPv4 on an IPv6 socket has the field of IPv4.
+    fn traffic_class_option(&self) -> (i32, i32) {
+        let is_ipv4 = self.ends().is_some_and(|(own, _)| own.0.is_ipv4());
+        match is_ipv4 {
+            true => (libc::IPPROTO_IP, libc::IP_TOS),
+            false => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+        }
     }
 
     fn number(&self, level: i32, option: i32) -> io::Result<i32> {

@@ -5,6 +5,7 @@ use std::io;
 
 use ebb_algorithms::{Phase, Policy, SenderAck, SenderEvent, SenderFlow, SenderStart};
 
+use crate::hold::Own;
 use crate::info::TcpInfo;
 use crate::socket::{CopiedSocket, NO_PACE};
 
@@ -24,28 +25,61 @@ pub(crate) struct Upload {
     begun_bytes: u64,
     pace_bytes_per_s: u64,
     unsent_bytes: u32,
-    /// What the program had set itself.
-    own: Option<(u64, u32)>,
+    own: Own,
+    /// The code point is to be set, and whether it was looked after.
+    marks: bool,
+    has_marked: bool,
     phase: Phase,
 }
 
 impl Upload {
-    pub(crate) fn new(policy: Policy, info: &TcpInfo, now_us: u64) -> Self {
-        let start = SenderStart {
-            now_us,
-            mss_bytes: info.snd_mss.max(64),
-            cwnd_pkts: info.snd_cwnd.max(1),
-            local_tick_us: 1_000,
-            has_timestamps: 0,
-        };
+    pub(crate) fn new(policy: Policy, info: &TcpInfo, now_us: u64, own: Own, marks: bool) -> Self {
         Self {
-            flow: SenderFlow::new(policy, &start),
+            flow: SenderFlow::new(policy, &start(info, now_us)),
             begun_bytes: info.bytes_acked,
             pace_bytes_per_s: NO_PACE,
             unsent_bytes: 0,
-            own: None,
+            own,
+            marks,
+            has_marked: false,
             phase: Phase::Open,
         }
+    }
+
+    /// Goes on under another law, which knows nothing yet.
+    pub(crate) fn restart(&mut self, policy: Policy, info: &TcpInfo, now_us: u64) {
+        self.flow = SenderFlow::new(policy, &start(info, now_us));
+    }
+
+    pub(crate) fn is_of(&self, policy: &Policy) -> bool {
+        self.flow.policy().law().number == policy.law().number
+    }
+
+    /// Goes on with other parameters.
+    pub(crate) fn set_policy(&mut self, policy: &Policy) {
+        self.flow.set_policy(policy.clone());
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        self.flow.policy()
+    }
+
+    pub(crate) fn state_bytes(&self) -> &[u8] {
+        self.flow.state_bytes()
+    }
+
+    /// The pace that it may have at the most; none: it is not limited.
+    pub(crate) fn pace_bytes_per_s(&self) -> Option<u64> {
+        (self.pace_bytes_per_s != NO_PACE).then_some(self.pace_bytes_per_s)
+    }
+
+    /// What the pace is in a round trip, or the kernel's own window where there is none.
+    pub(crate) fn window_bytes(&self, info: &TcpInfo) -> u32 {
+        let own_bytes = u64::from(info.snd_cwnd) * u64::from(info.snd_mss);
+        let bytes = self.pace_bytes_per_s().map_or(own_bytes, |pace| {
+            pace.min(1 << 40) * u64::from(info.rtt_us) / 1_000_000
+        });
+        u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 
     /// Tells the law and sets the pace; answers how many limits were set.
@@ -59,23 +93,29 @@ impl Upload {
         now_us: u64,
     ) -> io::Result<u64> {
         self.tell(last, info, now_us);
+        if self.marks && !self.has_marked {
+            self.has_marked = true;
+            // What cannot be marked yields all the same.
+            let _ = socket.mark_lower_effort();
+        }
         if info.bytes_acked.saturating_sub(self.begun_bytes) < FREE_BYTES {
             return Ok(0);
         }
         self.limit(socket, info)
     }
 
-    /// Gives back what the program had set itself.
+    /// Gives back what the program had set itself; answers how many limits that were.
     ///
     /// *Errors:* the copy is no TCP socket.
-    pub(crate) fn release(&mut self, socket: &CopiedSocket) -> io::Result<()> {
-        let Some((pace, unsent)) = self.own.take() else {
-            return Ok(());
-        };
+    pub(crate) fn release(&mut self, socket: &CopiedSocket) -> io::Result<u64> {
+        if self.pace_bytes_per_s == NO_PACE && !self.has_marked {
+            return Ok(0);
+        }
         self.pace_bytes_per_s = NO_PACE;
         self.unsent_bytes = 0;
-        socket.set_max_pace(pace)?;
-        socket.set_unsent_limit(unsent)
+        self.has_marked = false;
+        self.own.restore(socket)?;
+        Ok(1)
     }
 
     fn tell(&mut self, last: &TcpInfo, info: &TcpInfo, now_us: u64) {
@@ -149,12 +189,8 @@ impl Upload {
             0 => window_bytes * 1_000_000 / u64::from(info.rtt_us.max(1)),
             pace => pace,
         };
-        if self.own.is_none() {
-            self.own = Some((socket.max_pace()?, socket.unsent_limit()?));
-        }
-        let own_pace = self.own.map_or(NO_PACE, |(pace, _)| pace);
         let mut settings = 0;
-        let pace = pace.min(own_pace).max(LEAST_PACE);
+        let pace = pace.min(self.own.pace_bytes_per_s).max(LEAST_PACE);
         if pace.abs_diff(self.pace_bytes_per_s) > self.pace_bytes_per_s / PACE_GRAIN {
             socket.set_max_pace(pace)?;
             self.pace_bytes_per_s = pace;
@@ -171,6 +207,16 @@ impl Upload {
             settings += 1;
         }
         Ok(settings)
+    }
+}
+
+fn start(info: &TcpInfo, now_us: u64) -> SenderStart {
+    SenderStart {
+        now_us,
+        mss_bytes: info.snd_mss.max(64),
+        cwnd_pkts: info.snd_cwnd.max(1),
+        local_tick_us: 1_000,
+        has_timestamps: 0,
     }
 }
 
@@ -214,7 +260,12 @@ mod tests {
     #[test]
     fn an_acknowledgement_is_what_came_between_two_looks() {
         let policy = Policy::sender("paced").unwrap();
-        let upload = Upload::new(policy, &info(0), 1);
+        let own = Own {
+            pace_bytes_per_s: NO_PACE,
+            unsent_bytes: 0,
+            traffic_class: 0,
+        };
+        let upload = Upload::new(policy, &info(0), 1, own, false);
         let ack = upload.ack(&info(14_480), &info(28_960), 2);
         assert_eq!((ack.acked_bytes, ack.acked_pkts), (14_480, 10));
         assert_eq!(ack.snd_nxt, 28_960 + 14_480 - 1_448);

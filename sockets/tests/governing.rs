@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ebb_algorithms::Policy;
-use ebb_sockets::{Governor, Kind, Options, Root, sockets_of};
+use ebb_sockets::{Change, Governor, Kind, Note, Options, Root, Way, Whose, sockets_of};
 
 const NO_CLAMP_BYTES: u32 = 1 << 30;
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -97,6 +97,7 @@ fn governor(root: Root, peer: &Peer) -> Governor {
         upload: Some(Policy::sender("paced").unwrap()),
         filter: Some(Box::new(move |(_, peer, _)| peer.1 == port)),
         includes_loopback: true,
+        ..Options::default()
     };
     Governor::new(root, options).unwrap()
 }
@@ -138,6 +139,183 @@ fn a_connection_is_limited_and_let_go_again() {
     assert_eq!(governor.counters().connections, 1);
     governor.release();
     assert_eq!(clamps(child.id()), [NO_CLAMP_BYTES]);
+    end(child);
+}
+
+fn is_limited(child: &Child) -> bool {
+    clamps(child.id()).iter().any(|clamp| *clamp < 1 << 20)
+}
+
+#[test]
+fn a_connection_can_be_switched_off_and_on_and_to_other_parameters() {
+    let peer = Peer::new();
+    let child = peer.helper("read").spawn().unwrap();
+    let mut governor = governor(Root::Process(child.id()), &peer);
+    let _stream = peer.accept();
+    until(&mut governor, "limited", |_| is_limited(&child));
+    let flows = governor.flows();
+    let ways: Vec<Way> = flows.iter().map(|flow| flow.way).collect();
+    assert_eq!(ways, [Way::Down, Way::Up]);
+    assert_eq!((flows[0].law, flows[0].pid), ("sampled", child.id()));
+    assert!(flows[0].is_limited && flows[0].insight.is_some());
+    let one = Whose::Connection(flows[0].cookie, Way::Down);
+    assert_eq!(governor.switch(one, &Change::Free(true)), 1);
+    until(&mut governor, "free", |_| !is_limited(&child));
+    assert!(governor.flows().iter().all(|flow| !flow.is_limited));
+    let process = Whose::Process(child.id());
+    assert_eq!(governor.switch(process, &Change::Free(false)), 1);
+    until(&mut governor, "limited again", |_| is_limited(&child));
+    let policy = Policy::receiver("sampled:start_segments=2").unwrap();
+    assert_eq!(governor.switch(Whose::All, &Change::Law(policy)), 1);
+    governor.tick();
+    assert!(is_limited(&child), "it stays limited");
+    end(child);
+}
+
+#[test]
+fn a_process_that_was_switched_off_stays_so_for_connections_to_come() {
+    let peer = Peer::new();
+    let child = peer.helper("read").spawn().unwrap();
+    let mut governor = governor(Root::Process(child.id()), &peer);
+    governor.tick();
+    governor.switch(Whose::Process(child.id()), &Change::Free(true));
+    let _stream = peer.accept();
+    until(&mut governor, "met", |governor| governor.connections() > 0);
+    for _ in 0..5 {
+        let next = governor.tick();
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+    assert!(governor.flows().iter().all(|flow| !flow.is_limited));
+    assert_eq!(governor.counters().settings, 0);
+    end(child);
+}
+
+#[test]
+fn of_two_ebbs_one_governs_a_connection_and_the_other_follows() {
+    let peer = Peer::new();
+    let child = peer.helper("read").spawn().unwrap();
+    let mut first = governor(Root::Process(child.id()), &peer);
+    let _stream = peer.accept();
+    until(&mut first, "limited", |_| is_limited(&child));
+    let mut second = governor(Root::Process(child.id()), &peer);
+    for _ in 0..5 {
+        second.tick();
+        std::thread::sleep(Duration::from_millis(30));
+    }
+    assert_eq!((first.connections(), second.connections()), (1, 0));
+    drop(first);
+    assert!(!is_limited(&child));
+    until(&mut second, "taken over", |_| is_limited(&child));
+    end(child);
+}
+
+#[test]
+fn the_connections_of_a_port_are_governed_whoever_has_them() {
+    let (peer, other) = (Peer::new(), Peer::new());
+    let port = peer.listener.local_addr().unwrap().port();
+    let options = Options {
+        download: Some(Policy::receiver("sampled").unwrap()),
+        includes_loopback: true,
+        ..Options::default()
+    };
+    let mut governor = Governor::new(Root::Port(port), options).unwrap();
+    governor.tick();
+    let children = [&peer, &other].map(|peer| peer.helper("read").spawn().unwrap());
+    let _streams = [&peer, &other].map(Peer::accept);
+    // Both ends are on this machine: the server's is this test's own.
+    until(&mut governor, "both ends", |governor| {
+        governor.connections() == 2
+    });
+    until(&mut governor, "limited", |_| is_limited(&children[0]));
+    let has_port = |port_of: std::net::SocketAddr| port_of.port() == port;
+    let flows = governor.flows();
+    assert!(
+        flows
+            .iter()
+            .all(|flow| has_port(flow.local) || has_port(flow.peer)),
+        "{flows:?}"
+    );
+    children.into_iter().for_each(end);
+}
+
+#[test]
+fn the_processes_of_a_cgroup_are_governed_and_who_leaves_it_is_let_go() {
+    let peer = Peer::new();
+    let child = peer.helper("read").spawn().unwrap();
+    // What matters of a cgroup is who is listed in its files.
+    let cgroup = tempfile::tempdir().unwrap();
+    let inner = cgroup.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    std::fs::write(cgroup.path().join("cgroup.procs"), "").unwrap();
+    let list = |text: &str| std::fs::write(inner.join("cgroup.procs"), text).unwrap();
+    list(&format!("0\n{}\n", child.id()));
+    let mut governor = governor(Root::Cgroup(cgroup.path().into()), &peer);
+    let _stream = peer.accept();
+    until(&mut governor, "limited", |_| is_limited(&child));
+    list("");
+    until(&mut governor, "let go", |_| !is_limited(&child));
+    assert_eq!(governor.connections(), 0);
+    let nowhere = Governor::new(Root::Cgroup("/no/such".into()), Options::default());
+    assert!(
+        nowhere
+            .unwrap_err()
+            .to_string()
+            .starts_with("/no/such: No such file")
+    );
+    end(child);
+}
+
+/// What a guardian needs is told before it happens.
+#[test]
+fn the_journal_tells_what_is_held_and_what_is_free() {
+    let peer = Peer::new();
+    let child = peer.helper("read").spawn().unwrap();
+    let port = peer.listener.local_addr().unwrap().port();
+    let (said, heard) = std::sync::mpsc::channel();
+    let options = Options {
+        download: Some(Policy::receiver("sampled").unwrap()),
+        filter: Some(Box::new(move |(_, peer, _)| peer.1 == port)),
+        journal: Some(Box::new(move |note| said.send(note).unwrap())),
+        includes_loopback: true,
+        ..Options::default()
+    };
+    let mut governor = Governor::new(Root::Process(child.id()), options).unwrap();
+    let _stream = peer.accept();
+    until(&mut governor, "limited", |_| is_limited(&child));
+    let mut holds = ebb_sockets::Holds::default();
+    let note = heard.try_recv().unwrap();
+    assert!(matches!(&note, Note::Held(hold) if hold.pid == child.id()));
+    holds.hear(note);
+    assert_eq!(holds.lift(), 1);
+    assert!(!is_limited(&child));
+    governor.release();
+    assert!(matches!(heard.try_recv().unwrap(), Note::Free(_)));
+    end(child);
+}
+
+#[test]
+fn what_is_sent_is_marked_as_lower_effort_and_gets_its_own_mark_back() {
+    let peer = Peer::new();
+    let child = peer.helper("read").spawn().unwrap();
+    let mut governor = governor(Root::Process(child.id()), &peer);
+    let _stream = peer.accept();
+    let field = |pid| {
+        let sockets = sockets_of(pid).unwrap_or_default();
+        let mut tcp = sockets.iter().filter(|socket| socket.kind() == Kind::Tcp);
+        tcp.next().map(|socket| socket.traffic_class().unwrap())
+    };
+    until(&mut governor, "marked", |_| field(child.id()) == Some(4));
+    governor.release();
+    assert_eq!(field(child.id()), Some(0));
+    // What a program chose itself stays.
+    let sockets = sockets_of(child.id()).unwrap();
+    let mut tcp = sockets.iter().filter(|socket| socket.kind() == Kind::Tcp);
+    tcp.next().unwrap().set_traffic_class(0x20).unwrap();
+    drop(sockets);
+    until(&mut governor, "limited", |_| is_limited(&child));
+    assert_eq!(field(child.id()), Some(0x20));
+    governor.release();
+    assert_eq!(field(child.id()), Some(0x20));
     end(child);
 }
 

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A process and its descendants, followed while any of them lives.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::error::{Error, Result};
+use crate::process::children_of;
+
+/// The living members, each with the time at which it started: numbers are used again. One
+/// whose parent has ended stays a member, whoever its parent is by then.
+#[derive(Debug)]
+pub struct Family {
+    /// Its children are members, itself is not.
+    above: Option<u32>,
+    members: BTreeMap<u32, u64>,
+}
+
+impl Family {
+    /// A process and whatever it forks.
+    ///
+    /// *Errors:* there is no such process.
+    pub fn of(pid: u32) -> Result<Self> {
+        let started = started(pid)?;
+        Ok(Self {
+            above: None,
+            members: BTreeMap::from([(pid, started)]),
+        })
+    }
+
+    /// Whatever a process forks, itself not included.
+    ///
+    /// *Errors:* there is no such process.
+    pub fn below(pid: u32) -> Result<Self> {
+        started(pid)?;
+        Ok(Self {
+            above: Some(pid),
+            members: BTreeMap::new(),
+        })
+    }
+
+    /// Finds out who has ended and who was born; ask often, since who is forked by a member
+    /// that ends before is not found.
+    pub fn update(&mut self) {
+        self.members
+            .retain(|pid, started| read_stat(*pid).is_some_and(|now| now == *started));
+        let mut parents: Vec<u32> = self.members.keys().copied().chain(self.above).collect();
+        while let Some(parent) = parents.pop() {
+            for child in children_of(parent) {
+                if let Some(started) = read_stat(child)
+                    && self.members.insert(child, started).is_none()
+                {
+                    parents.push(child);
+                }
+            }
+        }
+    }
+
+    /// Whether any member lives.
+    pub fn is_alive(&mut self) -> bool {
+        self.update();
+        !self.members.is_empty()
+    }
+
+    /// The members as of the last update.
+    pub fn pids(&self) -> Vec<u32> {
+        self.members.keys().copied().collect()
+    }
+}
+
+fn started(pid: u32) -> Result<u64> {
+    read_stat(pid).ok_or_else(|| Error::NoProcess {
+        pid,
+        source: std::io::Error::from_raw_os_error(libc::ESRCH),
+    })
+}
+
+/// Start time of a process that has not ended.
+fn read_stat(pid: u32) -> Option<u64> {
+    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// From proc_pid_stat(5): the name, in parentheses, may contain anything.
+fn parse_stat(text: &str) -> Option<u64> {
+    let (_, behind_name) = text.rsplit_once(") ")?;
+    let mut fields = behind_name.split(' ');
+    let has_ended = matches!(fields.next()?, "Z" | "X");
+    let started = fields.nth(18)?.parse().ok()?;
+    (!has_ended).then_some(started)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_name_with_spaces_and_parentheses_is_skipped() {
+        let rest = "S 41 1 1 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 987654 1 1";
+        assert_eq!(parse_stat(&format!("42 (a) b (c)) {rest}")), Some(987_654));
+        assert_eq!(parse_stat("42 (a) Z 41 1"), None);
+    }
+
+    #[test]
+    fn a_family_lives_as_long_as_a_grandchild_does() {
+        let mut shell = Command::new("sh")
+            .args(["-c", "sleep 60 & echo $!; read -r line"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut family = Family::of(shell.id()).unwrap();
+        let mut number = String::new();
+        let mut output = std::io::BufReader::new(shell.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut output, &mut number).unwrap();
+        let sleep: u32 = number.trim().parse().unwrap();
+        assert!(family.is_alive());
+        assert_eq!(family.pids().len(), 2);
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        assert!(family.is_alive(), "the sleep is left");
+        assert_eq!(family.pids(), [sleep]);
+        let pid = nix::unistd::Pid::from_raw(sleep.cast_signed());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+        for _ in 0..100 {
+            if !family.is_alive() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("nobody is left, and it is still said to be alive");
+    }
+
+    #[test]
+    fn who_is_above_is_no_member() {
+        let own = std::process::id();
+        let mut child = Command::new("sleep").arg("20").spawn().unwrap();
+        let mut family = Family::below(own).unwrap();
+        family.update();
+        let found = family.pids();
+        assert!(
+            found.contains(&child.id()) && !found.contains(&own),
+            "{found:?}"
+        );
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_that_does_not_exist_is_named() {
+        let error = Family::of(4_194_305).unwrap_err().to_string();
+        assert!(error.starts_with("process 4194305: "), "{error}");
+    }
+}
