@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb demo`, short, but with everything in it.
 
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
 use ebb_lab::judging::{Attempt, judge};
@@ -81,20 +80,106 @@ fn misses(output: &Output) -> Vec<String> {
     wrong
 }
 
-#[test]
-fn demo_without_root_says_what_to_type() {
-    let mut demo = ebb(&["demo"]);
+/// `ebb demo` as an ordinary user who owns nothing but a folder; none where the machine lets no
+/// such user make namespaces.
+fn as_ordinary_user(folder: &std::path::Path, arguments: &[&str]) -> Option<Command> {
+    const USER: u32 = 54_321;
+    let may = |command: &mut Command| {
+        let status = command
+            .args(["unshare", "--user", "--net", "true"])
+            .status();
+        status.is_ok_and(|status| status.success())
+    };
+    let mut command = Command::new("env");
     if nix::unistd::geteuid().is_root() {
-        const NOBODY: u32 = 65534;
-        demo.uid(NOBODY).gid(NOBODY);
+        std::os::unix::fs::chown(folder, Some(USER), Some(USER)).unwrap();
+        command = Command::new("setpriv");
+        let user = USER.to_string();
+        command.args(["--reuid", &user, "--regid", &user, "--clear-groups", "--"]);
     }
+    let mut trial = Command::new(command.get_program());
+    trial.args(command.get_args());
+    if !may(&mut trial) {
+        eprintln!("skipped: no ordinary user may make namespaces here");
+        return None;
+    }
+    command.arg(env!("CARGO_BIN_EXE_ebb")).args(arguments);
+    command.current_dir(folder);
+    Some(command)
+}
+
+#[test]
+fn an_ordinary_user_is_shown_the_user_backend() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["demo", "--seconds", "4", "--output", "plot"];
+    let Some(mut demo) = as_ordinary_user(folder.path(), &arguments) else {
+        return;
+    };
     let output = demo.output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
     assert!(
-        text(&output.stderr).contains("sudo make demo"),
-        "{}",
-        text(&output.stderr)
+        printed.contains("ebb run: by the user backend, policy sampled"),
+        "{printed}"
     );
+    // How fast on a busy machine is not judged here; that everything ran is.
+    assert!(
+        numbers(&output, "pages loaded")
+            .iter()
+            .all(|pages| *pages >= 1.0)
+    );
+    for line in ["download beside the person", "download, nobody else"] {
+        let rates = numbers(&output, line);
+        assert!(
+            rates.len() == 2 && rates.iter().all(|rate| *rate > 0.1),
+            "{line}: {rates:?}"
+        );
+    }
+    let plot = std::fs::metadata(folder.path().join("plot/demo.png")).unwrap();
+    let owner = std::fs::metadata(folder.path()).unwrap();
+    assert_eq!(plot.uid(), owner.uid());
+}
+
+#[test]
+fn where_namespaces_are_forbidden_the_setting_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    // Not root inside, but with what it takes to forbid.
+    command.args([
+        "--user",
+        "--map-user=1000",
+        "--map-group=1000",
+        "--keep-caps",
+        "--",
+    ]);
+    command.args(["sh", "-c", forbid, "sh", env!("CARGO_BIN_EXE_ebb"), "demo"]);
+    let output = command.current_dir(folder.path()).output().unwrap();
+    let told = text(&output.stderr);
+    if !told.starts_with("ebb: ") {
+        eprintln!("skipped: {told}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("user.max_user_namespaces = 0") && told.contains("as root"),
+        "{told}"
+    );
+}
+
+#[test]
+fn laws_of_the_other_backend_are_refused_before_anything_is_set_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["demo", "--backend", "user", "--policy", "vulture"];
+    let output = ebb(&arguments).current_dir(folder.path()).output().unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("'vulture'") && told.contains("--backend"),
+        "{told}"
+    );
+    assert!(!folder.path().join("ebb-demo").exists());
 }
 
 #[test]

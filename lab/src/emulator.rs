@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Emulated paths between namespaces, all run by one thread.
 //!
-//! A path is two network namespaces, *server* and *client*, with one TUN device each;
-//! packets from one to the other pass an [`ebb_link::Link`] per direction. The thread
+//! A path is two network namespaces, *server* and *client*, with one device each (TUN, or a
+//! virtual cable); packets from one to the other pass an [`ebb_link::Link`] per direction. The thread
 //! runs at real-time priority where it may, keeps count of how late it delivered each
 //! packet, and says so ([`EmulatorReport::is_disturbed`]): a disturbed run is repeated,
 //! not believed.

@@ -2,7 +2,8 @@
 //! The lab: real kernel TCP over emulated links.
 //!
 //! * [`namespace`]: network namespaces without names, gone with the process;
-//! * [`tun`]: the devices between the kernel and the emulator;
+//! * [`device`]: between the kernel and the emulator: [`tun`], or [`veth`] where that is out of reach;
+//! * [`without_root`]: namespaces for ordinary users;
 //! * [`emulator`]: [`emulator::Testbed`], any number of paths in one thread;
 //! * [`engine`]: runs a scenario file, as the simulator does;
 //! * [`judging`]: how tests judge figures of real time;
@@ -11,6 +12,7 @@
 
 pub mod clock;
 pub mod demo;
+pub mod device;
 pub mod emulator;
 pub mod endpoint;
 pub mod engine;
@@ -22,5 +24,7 @@ pub mod shell;
 pub mod stats;
 pub mod traffic;
 pub mod tun;
+pub mod veth;
+pub mod without_root;
 
 pub use error::LabError;

@@ -7,6 +7,13 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use crate::LabError;
 
+const PATH: &str = "/dev/net/tun";
+
+/// Whether this process may make such devices, as far as the file's permissions tell.
+pub fn is_available() -> bool {
+    OpenOptions::new().read(true).write(true).open(PATH).is_ok()
+}
+
 /// A TUN device; it disappears when this is dropped.
 ///
 /// Without offloads: the kernel cuts everything to the MTU before it is read here.
@@ -22,13 +29,12 @@ impl Tun {
     /// *Errors:* [`LabError::System`] without /dev/net/tun or the privilege, or when the
     /// name is taken.
     pub fn create(name: &str) -> Result<Self, LabError> {
-        let path = "/dev/net/tun";
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(libc::O_NONBLOCK)
-            .open(path)
-            .map_err(|error| LabError::system(path, error, "needs root and the tun driver"))?;
+            .open(PATH)
+            .map_err(|error| LabError::system(PATH, error, "needs root and the tun driver"))?;
         // SAFETY: ifreq is plain data for which zero bytes are valid.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         assert!(

@@ -29,6 +29,7 @@ pub fn table(outcome: &Outcome, notes: &[String]) -> Table {
         units::rate(outcome.alone_plain_bits_per_s),
         units::rate(outcome.alone_ebb_bits_per_s),
     ]);
+    table.note(&format!("ebb run: by {}", outcome.method));
     for note in notes {
         table.note(note);
     }
@@ -79,6 +80,7 @@ pub fn figure(outcome: &Outcome) -> Figure {
                 "nginx, curl and Linux TCP (CUBIC), all real; emulated link: {}.",
                 link()
             ),
+            format!("ebb run: by {}.", outcome.method),
         ],
         columns: columns.collect(),
         rows: vec![

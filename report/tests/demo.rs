@@ -35,6 +35,7 @@ fn part(kind: PartKind, load_s: f64, delay_ms: f64) -> Part {
 
 fn outcome(ebb_load_s: f64) -> Outcome {
     Outcome {
+        method: "the user backend, policy sampled".into(),
         parts: vec![
             part(PartKind::Quiet, 0.8, 51.0),
             part(PartKind::Plain, 1.6, 140.0),

@@ -5,14 +5,18 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
+
+use anyhow::{Context, Result};
 use clap::Args;
 use ebb_algorithms::Policy;
 use ebb_lab::demo::{self, PartKind, Plan, Status};
 use ebb_lab::emulator::EmulatorReport;
 use ebb_report::{image, units};
 
+use super::run::{Backend, USER_LAWS, require_root};
 use crate::output;
+use crate::user_run;
 
 /// Show on an emulated home link what a download does to a person's traffic
 #[derive(Debug, Args)]
@@ -22,9 +26,14 @@ pub struct Demo {
     #[arg(short, long, value_name = "DIR", default_value = "ebb-demo")]
     output: PathBuf,
 
-    /// Law that the download yields by; see `ebb policies`
-    #[arg(short, long, value_name = "POLICY", default_value = "ebb")]
-    policy: Policy,
+    /// Law that the download yields by; see `ebb policies`: without it `ebb`, with the user
+    /// backend `sampled`
+    #[arg(short, long, value_name = "POLICY", value_parser = Policy::receiver)]
+    policy: Option<Policy>,
+
+    /// How `ebb run` reaches the connections of curl
+    #[arg(long, value_enum, default_value_t)]
+    backend: Backend,
 
     /// Length of each of the three parts
     #[arg(long, value_name = "N", default_value_t = 22,
@@ -40,27 +49,26 @@ away with the demo; the Internet is not needed. The link has 10 Mbit/s, a round 
 a queue of 86 packets. A person opens a page every other second and is on a call: with nobody \
 else, beside a download by plain curl, and beside the same download under `ebb run`.
 
+Without root all of this is in user and network namespaces of its own, and `ebb run` has the user \
+backend. The table says which backend was shown.
+
 Prints a table and writes a plot, demo.png and demo.svg. Takes about 75 seconds.";
 
 const AFTER_HELP: &str = "\
 Examples:
-  sudo ebb demo                      table, and the plot in ./ebb-demo
+  ebb demo                           table, and the plot in ./ebb-demo: the user backend
+  sudo ebb demo                      the same with the kernel backend
   sudo ebb demo --policy vulture     the same with another law
   sudo ebb demo --output /tmp/plot   the plot elsewhere";
 
 impl Demo {
     /// Runs the demo, prints the table, writes the plot.
     pub fn execute(self) -> Result<()> {
+        let plan = self.plan()?;
+        prepare_folder(&self.output)?;
         if !nix::unistd::geteuid().is_root() {
-            bail!("the demo needs root for its network namespaces: sudo make demo, sudo ebb demo");
+            ebb_lab::without_root::enter_namespaces()?;
         }
-        let ebb = std::env::current_exe().context("where is this program?")?;
-        let policy = self.policy.to_string();
-        let yielding = [&ebb.display().to_string(), "run", "--policy", &policy, "--"];
-        let plan = Plan {
-            part: Duration::from_secs(self.seconds),
-            yielding: yielding.map(str::to_owned).to_vec(),
-        };
         let mut progress = Progress::new(self.seconds);
         let outcome = demo::run(&plan, |status| progress.tell(status));
         progress.end();
@@ -76,6 +84,52 @@ impl Demo {
             files[0].display()
         ))
     }
+
+    fn plan(&self) -> Result<Plan> {
+        let (backend, default) = match self.backend()? {
+            Backend::User => ("user", USER_LAWS[0].parse()?),
+            _ => ("kernel", Policy::default()),
+        };
+        let policy = self.policy.as_ref().unwrap_or(&default);
+        anyhow::ensure!(
+            (backend == "user") == USER_LAWS.contains(&policy.law().name),
+            "the law '{}' is not one of the {backend} backend (see 'ebb policies'; --backend \
+             chooses the backend)",
+            policy.law().name
+        );
+        let ebb = std::env::current_exe().context("where is this program?")?;
+        let (ebb, law) = (ebb.display().to_string(), policy.to_string());
+        let yielding = [&ebb, "run", "--backend", backend, "--policy", &law, "--"];
+        Ok(Plan {
+            part: Duration::from_secs(self.seconds),
+            yielding: yielding.map(str::to_owned).to_vec(),
+            method: format!("the {backend} backend, policy {law}"),
+        })
+    }
+
+    /// The backend that there is, before anything is set up for it.
+    fn backend(&self) -> Result<Backend> {
+        let is_root = nix::unistd::geteuid().is_root();
+        let has_kernel_backend = || is_root && ebb_kernel::features::probe().is_usable();
+        match self.backend {
+            Backend::Kernel => {
+                require_root("demo")?;
+                Ok(Backend::Kernel)
+            }
+            Backend::Auto if has_kernel_backend() => Ok(Backend::Kernel),
+            Backend::Auto | Backend::User => {
+                user_run::check(&[OsString::from("curl")])?;
+                Ok(Backend::User)
+            }
+        }
+    }
+}
+
+/// What would go wrong at the end is told at the beginning.
+fn prepare_folder(folder: &Path) -> Result<()> {
+    let name = || format!("{}: the plot's directory", folder.display());
+    std::fs::create_dir_all(folder).with_context(name)?;
+    nix::unistd::access(folder, nix::unistd::AccessFlags::W_OK).with_context(name)
 }
 
 fn notes(emulator: &EmulatorReport) -> Vec<String> {

@@ -66,8 +66,9 @@ pub struct Run {
     words: Vec<OsString>,
 }
 
+/// How a policy reaches connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Backend {
+pub enum Backend {
     /// The kernel backend as root, else the user backend
     #[default]
     Auto,
@@ -308,7 +309,7 @@ enum Prepared {
 }
 
 /// The laws of the user backend: for what arrives, for what is sent.
-const USER_LAWS: [&str; 2] = ["sampled", "paced"];
+pub const USER_LAWS: [&str; 2] = ["sampled", "paced"];
 
 /// Says what to do before the first system call fails for want of it.
 pub fn require_root(command: &str) -> Result<()> {

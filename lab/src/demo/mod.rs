@@ -127,6 +127,8 @@ pub struct Share {
 /// The whole demo's measurements.
 #[derive(Clone, Debug)]
 pub struct Outcome {
+    /// How the download yielded in the third part: the backend and the policy.
+    pub method: String,
     /// The three parts: quiet, plain, under Ebb.
     pub parts: Vec<Part>,
     /// Rate in bits per second of plain curl on a link of its own.

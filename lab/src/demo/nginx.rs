@@ -114,7 +114,8 @@ impl Drop for Nginx {
     }
 }
 
-/// One process without a master: nothing is left behind when it is killed.
+/// One process without a master: nothing is left behind when it is killed. As root it would give
+/// its folders to somebody else, who does not exist in an ordinary user's namespace.
 fn configure(addresses: &[SocketAddr], folder: &Path, own: &Path) -> String {
     let listen: String = addresses
         .iter()
@@ -126,7 +127,8 @@ fn configure(addresses: &[SocketAddr], folder: &Path, own: &Path) -> String {
         .collect();
     let (folder, own) = (folder.display(), own.display());
     format!(
-        "daemon off;
+        "user root root;
+daemon off;
 master_process off;
 pid {own}/nginx.pid;
 error_log {own}/error.log warn;

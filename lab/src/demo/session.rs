@@ -40,6 +40,8 @@ pub struct Plan {
     pub part: Duration,
     /// What stands before `curl` to make it yield: `ebb run … --`.
     pub yielding: Vec<String>,
+    /// How that makes it yield, for readers: the backend and the policy.
+    pub method: String,
 }
 
 /// How things stand, told a few times a second.
@@ -98,6 +100,7 @@ pub fn run(plan: &Plan, mut tell: impl FnMut(Status)) -> Result<(Outcome, Emulat
     }
     let outcome = Outcome {
         parts,
+        method: plan.method.clone(),
         alone_plain_bits_per_s,
         alone_ebb_bits_per_s,
     };

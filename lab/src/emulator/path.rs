@@ -6,8 +6,8 @@ use ebb_link::{Class, LinkSpec};
 
 use super::packet::{Classifier, ClassifierState, PortClasses};
 use crate::LabError;
+use crate::device::Device;
 use crate::namespace::NamespaceHandle;
-use crate::tun::Tun;
 
 /// IPv4 address of the server side of every path.
 pub const SERVER_IPV4: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
@@ -106,7 +106,7 @@ impl Path {
     }
 
     /// Makes both namespaces; answers the devices of the server and the client.
-    pub(super) fn set_up(spec: &PathSpec) -> Result<(Self, Tun, Tun), LabError> {
+    pub(super) fn set_up(spec: &PathSpec) -> Result<(Self, Device, Device), LabError> {
         let server = Side {
             ipv4: SERVER_IPV4,
             ipv6: SERVER_IPV6,
@@ -117,8 +117,8 @@ impl Path {
             ipv6: CLIENT_IPV6,
             sysctls: &spec.client_sysctls,
         };
-        let (server, server_tun) = server.set_up(spec)?;
-        let (client, client_tun) = client.set_up(spec)?;
+        let (server, server_device) = server.set_up(spec)?;
+        let (client, client_device) = client.set_up(spec)?;
         let classifier = ClassifierState::new(spec.classifier);
         Ok((
             Self {
@@ -126,8 +126,8 @@ impl Path {
                 client,
                 classifier,
             },
-            server_tun,
-            client_tun,
+            server_device,
+            client_device,
         ))
     }
 }
@@ -158,7 +158,7 @@ struct Side<'a> {
 }
 
 impl Side<'_> {
-    fn set_up(&self, spec: &PathSpec) -> Result<(NamespaceHandle, Tun), LabError> {
+    fn set_up(&self, spec: &PathSpec) -> Result<(NamespaceHandle, Device), LabError> {
         let namespace = NamespaceHandle::create()?;
         let has_ipv6 = std::path::Path::new("/proc/sys/net/ipv6").exists();
         namespace.set_sysctls(&SYSCTLS)?;
@@ -171,9 +171,9 @@ impl Side<'_> {
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
         namespace.set_sysctls(&own)?;
-        let tun = namespace.run_in(|| Tun::create(DEVICE))??;
+        let device = Device::create(&namespace, DEVICE)?;
         namespace.ip(&self.ip_lines(has_ipv6, spec))?;
-        Ok((namespace, tun))
+        Ok((namespace, device))
     }
 
     /// The queue of the device is long: packets are to be dropped by the link only.

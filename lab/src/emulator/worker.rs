@@ -12,7 +12,7 @@ use super::packet::{ClassifierState, flow_of, mark_congested};
 use super::{DirectionReport, EmulatorReport, Lateness, PathReport, QueueSeries};
 use crate::LabError;
 use crate::clock::{monotonic_now, thread_cpu_time};
-use crate::tun::Tun;
+use crate::device::Device;
 
 /// Packets read from one device before others have their turn.
 const BATCH: usize = 32;
@@ -26,8 +26,8 @@ const STOP: u64 = u64::MAX;
 /// One direction of a path: a device to read, a link, a device to write.
 pub(super) struct Direction {
     link: Link<Frame>,
-    from: Arc<Tun>,
-    to: Arc<Tun>,
+    from: Arc<Device>,
+    to: Arc<Device>,
     classifier: ClassifierState,
     deadline: Option<Nanos>,
     series: QueueSeries,
@@ -55,8 +55,8 @@ pub(super) struct Worker {
 impl Direction {
     pub(super) fn new(
         link: Link<Frame>,
-        from: Arc<Tun>,
-        to: Arc<Tun>,
+        from: Arc<Device>,
+        to: Arc<Device>,
         classifier: ClassifierState,
         keeps_waits: bool,
     ) -> Self {
