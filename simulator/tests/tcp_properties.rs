@@ -21,7 +21,14 @@ struct Vices {
     doubling: u64,
     marking: u64,
     seed: u64,
+    in_row: [u8; 2],
 }
+
+/// Segments lost in a row, each way, at the most: a sender that hears nothing after 15
+/// time-outs gives up, and 200 000 cases would meet a path that is so unkind by chance.
+const MOST_IN_ROW: [u8; 2] = [3, 2];
+/// The same while a connection opens, which is given up sooner.
+const MOST_SYNS_IN_ROW: u8 = 1;
 
 fn vices() -> impl Strategy<Value = Vices> {
     (
@@ -40,6 +47,7 @@ fn vices() -> impl Strategy<Value = Vices> {
                 doubling,
                 marking,
                 seed,
+                in_row: [0; 2],
             },
         )
 }
@@ -53,11 +61,25 @@ fn mixed(state: &mut u64) -> u64 {
 
 impl Vices {
     fn fate(&mut self, sent: &Sent) -> Fate {
+        let is_syn = sent.segment.flags.has(Flags::SYN);
+        let most = match is_syn {
+            true => MOST_SYNS_IN_ROW,
+            false => MOST_IN_ROW[sent.from],
+        };
+        let fate = match self.draw(sent, is_syn) {
+            Fate::IsLost if self.in_row[sent.from] >= most => Fate::Arrives,
+            fate => fate,
+        };
+        let in_row = &mut self.in_row[sent.from];
+        *in_row = if fate == Fate::IsLost { *in_row + 1 } else { 0 };
+        fate
+    }
+
+    fn draw(&mut self, sent: &Sent, is_syn: bool) -> Fate {
         let draw = mixed(&mut self.seed) % 1_000;
         let later = Nanos(mixed(&mut self.seed) % 60_000_000);
         let loss = match sent.segment.payload_bytes {
-            // A connection is given up after seven lost SYNs.
-            0 if sent.segment.flags.has(Flags::SYN) => self.ack_loss / 4,
+            0 if is_syn => self.ack_loss / 4,
             0 => self.ack_loss,
             _ => self.loss,
         };
@@ -178,8 +200,62 @@ fn transfer(options: TcpOptions, laws: (&str, Option<&str>), mut vices: Vices, b
     }
 }
 
+/// A server that reads so much, then waits so long, and so on.
+fn slow_reading(options: TcpOptions, mut vices: Vices, bytes: u64, reads: &[(u64, u64)]) {
+    let buffer_bytes = options.receive_buffer.max_bytes();
+    let config = TcpConfig::new(options, "cubic", None).unwrap();
+    let mut pair = pair_of(&config, &config, ms(20));
+    pair.ns_per_byte = 800;
+    pair.queue_bytes = 50_000;
+    pair.disturb(move |sent| vices.fate(sent));
+    pair.ends[1].read_on_demand();
+    pair.connect();
+    pair.write(0, bytes);
+    pair.close(0);
+    pair.close(1);
+    let mut edges = [0; 2];
+    let mut read_bytes = 0;
+    let mut reads = reads.iter().cycle();
+    let mut next_read_at = Nanos::ZERO;
+    let is_over = |pair: &Pair| pair.ends.iter().all(|end| end.state() == State::Finished);
+    while !is_over(&pair) {
+        let states = [0, 1].map(|place| pair.ends[place].state());
+        assert!(
+            !states.iter().any(|state| matches!(state, State::Failed(_))),
+            "{states:?}"
+        );
+        assert!(pair.now < Nanos::from_secs(100_000), "it takes for ever");
+        let is_all_read = read_bytes == bytes;
+        if is_all_read || pair.next_event().is_some_and(|at| at <= next_read_at) {
+            step_and_check(&mut pair, &mut edges);
+        } else {
+            pair.now = pair.now.max(next_read_at);
+            let (wanted, wait_ms) = *reads.next().expect("it goes round");
+            let there = pair.ends[1].received_bytes() - read_bytes;
+            pair.consume(1, wanted);
+            read_bytes += wanted.min(there);
+            next_read_at = pair.now + ms(wait_ms);
+        }
+        // A window is rounded up to what its scale can say.
+        let unread_bytes = pair.ends[1].received_bytes() - read_bytes;
+        assert!(unread_bytes <= buffer_bytes + (1 << 14), "{unread_bytes}");
+    }
+    assert_eq!(pair.ends[1].received_bytes(), bytes);
+    assert_eq!(pair.ends[0].acknowledged_bytes(), bytes);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn every_byte_arrives_at_a_receiver_that_reads_slowly(
+        options in options(),
+        vices in vices(),
+        bytes in 0..200_000_u64,
+        reads in prop::collection::vec((300..30_000_u64, 1..3_000_u64), 1..6),
+    ) {
+        slow_reading(options, vices, bytes, &reads);
+    }
 
     #[test]
     fn every_byte_arrives_once_and_in_order(
