@@ -6,6 +6,7 @@
 //! runs at real-time priority where it may, keeps count of how late it delivered each
 //! packet, and says so ([`EmulatorReport::is_disturbed`]): a disturbed run is repeated,
 //! not believed.
+mod detours;
 mod lateness;
 mod packet;
 mod path;
@@ -20,6 +21,7 @@ use std::time::Instant;
 use ebb_link::{Class, Link, Nanos};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
+pub use detours::PortDelay;
 pub use lateness::Lateness;
 pub use packet::{Classifier, PortClasses};
 pub use path::{CLIENT_IPV4, CLIENT_IPV6, DEVICE, Path, PathSpec, SERVER_IPV4, SERVER_IPV6};
@@ -28,6 +30,7 @@ pub use series::{QueueBin, QueueSeries};
 
 use crate::LabError;
 use crate::clock::monotonic_now;
+use detours::Detours;
 use worker::{Direction, Worker};
 
 /// Paths that are up, and the thread that carries their packets.
@@ -67,8 +70,14 @@ impl Testbed {
                 let (from, to) = (Arc::clone(from), Arc::clone(to));
                 Direction::new(link, from, to, path.classifier(), spec.keeps_waits)
             };
-            directions.push(direction(forward, &server_tun, &client_tun));
-            directions.push(direction(reverse, &client_tun, &server_tun));
+            let delays = |of: fn(&PortDelay) -> Nanos| {
+                let ports = spec.port_delays.iter();
+                Detours::new(ports.map(move |delay| (delay.port, of(delay))))
+            };
+            let forward = direction(forward, &server_tun, &client_tun);
+            directions.push(forward.with_detours(delays(|delay| delay.forward)));
+            let reverse = direction(reverse, &client_tun, &server_tun);
+            directions.push(reverse.with_detours(delays(|delay| delay.reverse)));
             paths.push(path);
         }
         Self::start_thread(paths, directions)

@@ -23,6 +23,7 @@ mod traffic;
 /// What other TOML files of Ebb are read with, so that their mistakes are told alike.
 pub mod reading {
     pub use crate::file::section::{Section, Source, Value, unknown_name, with_article};
+    pub use crate::file::sharing::preferences;
     pub use crate::file::value::FromValue;
 }
 

@@ -11,7 +11,7 @@ use crate::ScenarioError;
 /// `flow.mine.receiver=vulture`, `flow.*.tcp.ecn=true`.
 ///
 /// Flows, links and groups are named after `flow`, `link` and `sharing`, all of them by
-/// `*`. The value is TOML, or else text, so that text needs no quotes.
+/// `*`; entries of other lists by their number: `sharing.home.change.1.at=60s`. The value is TOML, or else text, so that text needs no quotes.
 #[derive(Clone, Debug)]
 pub struct Setting {
     text: String,
@@ -107,6 +107,19 @@ impl Setting {
                 table.insert(key, Item::Value(self.value.clone()));
                 Ok(())
             }
+            [key, number, rest @ ..] if table.get(key).is_some_and(Item::is_array_of_tables) => {
+                let tables = table.get_mut(key).and_then(Item::as_array_of_tables_mut);
+                let tables = tables.ok_or_else(|| format!("`{key}` is no list"))?;
+                let place = number.parse::<usize>().ok();
+                let place = place.and_then(|number| number.checked_sub(1));
+                let count = tables.len();
+                match place.and_then(|place| tables.get_mut(place)) {
+                    Some(entry) => self.set(entry, rest),
+                    None => Err(format!(
+                        "`{key}` has {count} entries; write {key}.1 for the first"
+                    )),
+                }
+            }
             [key, rest @ ..] => {
                 let is_table = table.get(key).is_some_and(Item::is_table_like);
                 if !is_table {
@@ -195,6 +208,21 @@ name = \"other\"
             text.contains("[tcp]\nprofile = \"paper\"\nmss = 1460\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn entries_of_a_list_without_names_are_counted_from_one() {
+        let list = "[[sharing]]\nname = \"home\"\n[[sharing.change]]\nat = \"1s\"\n";
+        let set = |setting: &str| Setting::apply_all(&[setting.parse().unwrap()], list);
+        let text = set("sharing.home.change.1.at=9s").unwrap();
+        assert!(text.contains("at = \"9s\""), "{text}");
+        for number in ["0", "2", "first"] {
+            let error = set(&format!("sharing.home.change.{number}.at=9s")).unwrap_err();
+            assert!(
+                error.to_string().contains("`change` has 1 entries"),
+                "{error}"
+            );
+        }
     }
 
     #[test]

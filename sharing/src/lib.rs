@@ -6,6 +6,7 @@
 //! - [`desired_partition`]: who is to have what of a given sum, equations (7) and (8);
 //! - [`Sharing`]: searches the sum: takes what each flow received in a control period, answers
 //!   what each is to be held at;
+//! - [`split`]: one limit for several connections that have a target together;
 //! - [`Controller`]: the same for members that come and go, from counts of what arrived.
 //!
 //! No clock, no sockets: whoever owns one calls it once in each control period and
@@ -19,6 +20,7 @@ mod preferences;
 mod search;
 mod settings;
 mod sharing;
+mod split;
 mod target;
 
 pub use controller::Controller;
@@ -28,4 +30,5 @@ pub use preferences::{NO_BOUND, Preferences};
 pub use search::Stage;
 pub use settings::Settings;
 pub use sharing::Sharing;
+pub use split::split;
 pub use target::Target;

@@ -101,6 +101,11 @@ pub(super) fn flow_of(bytes: &[u8]) -> u32 {
     })
 }
 
+/// Source and destination port of an IP packet; none if it has none, or they are not in it.
+pub(super) fn ports_of(bytes: &[u8]) -> Option<[u16; 2]> {
+    Header::parse(bytes)?.ports
+}
+
 /// Writes "congestion experienced" into an IP packet.
 pub(super) fn mark_congested(bytes: &mut [u8]) {
     match bytes.first().map(|byte| byte >> 4) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ebb_link::{Class, LinkSpec};
 
+use super::PortDelay;
 use super::packet::{Classifier, ClassifierState, PortClasses};
 use crate::LabError;
 use crate::device::Device;
@@ -40,6 +41,8 @@ pub struct PathSpec {
     /// one. It overrides what a socket asked for before it was connected, or on the
     /// listener. `None`: the machine's default, and sockets choose.
     pub congestion_control: Option<String>,
+    /// Ports that are further away than the others.
+    pub port_delays: Vec<PortDelay>,
     /// Seed of the path's random numbers; paths differ even with equal seeds.
     pub seed: u64,
     /// Whether the report has each packet's waiting time and not only means and maxima.

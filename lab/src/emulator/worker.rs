@@ -8,7 +8,8 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::eventfd::EventFd;
 use nix::sys::mman::{MlockAllFlags, mlockall};
 
-use super::packet::{ClassifierState, flow_of, mark_congested};
+use super::detours::Detours;
+use super::packet::{ClassifierState, flow_of, mark_congested, ports_of};
 use super::{DirectionReport, EmulatorReport, Lateness, PathReport, QueueSeries};
 use crate::LabError;
 use crate::clock::{monotonic_now, thread_cpu_time};
@@ -29,6 +30,7 @@ pub(super) struct Direction {
     from: Arc<Device>,
     to: Arc<Device>,
     classifier: ClassifierState,
+    detours: Detours<Frame>,
     deadline: Option<Nanos>,
     series: QueueSeries,
     refused_pkts: u64,
@@ -66,10 +68,28 @@ impl Direction {
             from,
             to,
             classifier,
+            detours: Detours::new(std::iter::empty()),
             deadline: None,
             series,
             refused_pkts: 0,
             ignored_pkts: 0,
+        }
+    }
+
+    /// Some packets are to go further than the end of the link.
+    pub(super) fn with_detours(self, detours: Detours<Frame>) -> Self {
+        Self { detours, ..self }
+    }
+
+    fn next_deadline(&self) -> Option<Nanos> {
+        let deadlines = [self.link.next_deadline(), self.detours.next_deadline()];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// Gives the packet to the kernel.
+    fn write(&mut self, frame: &Frame) {
+        if self.to.write(&frame.bytes[..frame.length]).is_err() {
+            self.refused_pkts += 1;
         }
     }
 
@@ -163,7 +183,7 @@ impl Worker {
                 self.pool.push(rejected.0.payload);
             }
         }
-        direction.deadline = direction.link.next_deadline();
+        direction.deadline = direction.next_deadline();
         Ok(())
     }
 
@@ -179,15 +199,26 @@ impl Worker {
                 if delivery.packet.ecn == Ecn::Congested {
                     mark_congested(&mut frame.bytes[..frame.length]);
                 }
+                let ports = || ports_of(&frame.bytes[..frame.length]);
+                let detour = direction.detours.delay(ports);
+                direction.series.add_sent(&delivery);
+                let frame = delivery.packet.payload;
+                if let Some(delay) = detour {
+                    direction.detours.hold(delivery.due + delay, frame);
+                    continue;
+                }
                 now = monotonic_now();
                 self.lateness.add(now.since(delivery.due));
-                if direction.to.write(&frame.bytes[..frame.length]).is_err() {
-                    direction.refused_pkts += 1;
-                }
-                direction.series.add_sent(&delivery);
-                self.pool.push(delivery.packet.payload);
+                direction.write(&frame);
+                self.pool.push(frame);
             }
-            direction.deadline = direction.link.next_deadline();
+            while let Some((due, frame)) = direction.detours.poll(now) {
+                now = monotonic_now();
+                self.lateness.add(now.since(due));
+                direction.write(&frame);
+                self.pool.push(frame);
+            }
+            direction.deadline = direction.next_deadline();
         }
     }
 

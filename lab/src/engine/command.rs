@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ebb_scenario::{Results, Scenario, ScenarioError};
+use ebb_scenario::{Results, Scenario, ScenarioError, Setting};
 
 use super::{EngineError, Job, LabRun, run};
 
@@ -13,6 +13,10 @@ pub struct RunArguments {
     /// Scenario files (docs/scenarios.md)
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+
+    /// Value that comes before that of the files, as for `ebb sim run`
+    #[arg(short, long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<Setting>,
 
     /// How often each is run; otherwise as often as its file says
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -84,7 +88,10 @@ impl RunArguments {
     ///
     /// *Errors:* [`CommandError`]; nothing is run if a file is wrong.
     pub fn run(&self) -> Result<Vec<LabResults>, CommandError> {
-        let scenarios = self.files.iter().map(|file| Scenario::read(file));
+        let scenarios = self
+            .files
+            .iter()
+            .map(|file| Scenario::read_with(file, &self.settings));
         let scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
         let jobs: Vec<Job<'_>> = scenarios
             .iter()

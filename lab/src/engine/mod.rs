@@ -3,12 +3,14 @@
 //! and answers in the format that the simulator answers in.
 //!
 //! It can do what two hosts with one link in each direction can show: TCP and UDP flows in
-//! both directions, drop-tail or any other queue of the link, receiver laws through the
-//! kernel backend, congestion controls that the kernel has. It refuses the rest by name.
+//! both directions and of different round trips, drop-tail or any other queue of the link,
+//! receiver laws through the kernel backend, groups that share, congestion controls that the
+//! kernel has. It refuses the rest by name.
 mod command;
 mod outcome;
 mod plan;
 mod run;
+mod sharing;
 
 pub use command::{CommandError, LabResults, RunArguments};
 pub use run::{Job, LabRun, run};

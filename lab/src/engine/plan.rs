@@ -2,12 +2,13 @@
 //! From a scenario to one emulated path with flows, or a refusal that names what is missing.
 use ebb_algorithms::Policy;
 use ebb_link::{Capacity, Class, LinkSpec, Nanos};
-use ebb_scenario::{Flow, LinkId, NodeId, Scenario, TcpOptions, Traffic};
+use ebb_scenario::{Buffer, Flow, LinkId, NodeId, Scenario, TcpOptions, Traffic};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::EngineError;
-use crate::emulator::PathSpec;
+use crate::emulator::{PathSpec, PortDelay};
+use crate::figures::FIRST_PORT;
 use crate::traffic::{Direction, FlowKind, FlowSpec, Role};
 
 /// The sender's state is looked at so often. *Units:* ms.
@@ -25,6 +26,9 @@ pub(super) struct SharedPath {
     pub bottlenecks: [Option<LinkId>; 2],
     /// Where servers are, from which downloads come.
     server: NodeId,
+    /// How much further away than the nearest flow each is, forward and reverse. *Shape:* by
+    /// flow.
+    pub further: Vec<[Nanos; 2]>,
 }
 
 /// One run of a scenario.
@@ -56,39 +60,73 @@ pub(super) fn shared_path(scenario: &Scenario) -> Result<SharedPath, EngineError
     let Some(first) = scenario.flows.first() else {
         return Err(refuse.because("it has no flow".into(), "write a [[flow]]"));
     };
-    if let Some(group) = scenario.sharing.first() {
-        let what = format!("its flows share bandwidth in the group `{}`", group.name);
-        return Err(refuse.because(what, "run it in the simulator"));
-    }
     let (forward, out) = combine(scenario, first, &first.path)?;
     let (reverse, back) = combine(scenario, first, &first.return_path)?;
-    let path = SharedPath {
+    let mut path = SharedPath {
         forward,
         reverse,
         bottlenecks: [out, back],
         server: first.from,
+        further: vec![[Nanos::ZERO; 2]],
     };
     for flow in &scenario.flows[1..] {
         let (there, here) = match direction(&path, flow) {
             Direction::Download => (&flow.path, &flow.return_path),
             Direction::Upload => (&flow.return_path, &flow.path),
         };
-        let same = combine(scenario, flow, there)? == (path.forward.clone(), out)
-            && combine(scenario, flow, here)? == (path.reverse.clone(), back);
-        if !same {
+        let (forward, reverse) = (
+            combine(scenario, flow, there)?,
+            combine(scenario, flow, here)?,
+        );
+        let delays = [forward.0.delay, reverse.0.delay];
+        let is_same = |(link, id): (LinkSpec, _), of: &LinkSpec, bottleneck| {
+            (at(link, Nanos::ZERO), id) == (at(of.clone(), Nanos::ZERO), bottleneck)
+        };
+        if !is_same(forward, &path.forward, out) || !is_same(reverse, &path.reverse, back) {
             let what = format!(
                 "flow `{}` takes another way than `{}`",
                 flow.name, first.name
             );
-            return Err(refuse.because(what, "in the lab all flows share one path and one RTT"));
+            return Err(refuse.because(what, "in the lab all flows share one bottleneck"));
+        }
+        path.further.push(delays);
+    }
+    path.further[0] = [path.forward.delay, path.reverse.delay];
+    path.begin_at_nearest();
+    Ok(path)
+}
+
+/// The same link with another delay.
+fn at(link: LinkSpec, delay: Nanos) -> LinkSpec {
+    LinkSpec { delay, ..link }
+}
+
+impl SharedPath {
+    /// Leaves the least delay of all flows to the links, and to each flow what it has beyond.
+    fn begin_at_nearest(&mut self) {
+        for (place, link) in [&mut self.forward, &mut self.reverse]
+            .into_iter()
+            .enumerate()
+        {
+            let delays = self.further.iter().map(|further| further[place]);
+            link.delay = delays.min().unwrap_or(link.delay);
+            for further in &mut self.further {
+                further[place] = further[place].since(link.delay);
+            }
         }
     }
-    Ok(path)
 }
 
 /// Which way the data of a flow goes.
 pub(super) fn direction(path: &SharedPath, flow: &Flow) -> Direction {
-    if flow.from == path.server {
+    // Hosts may differ where flows have access links of their own; the bottleneck does not.
+    let [out, back] = path.bottlenecks;
+    let is_download = match (out, back) {
+        (Some(out), _) => flow.path.contains(&out),
+        (None, Some(back)) => flow.return_path.contains(&back),
+        (None, None) => flow.from == path.server,
+    };
+    if is_download {
         Direction::Download
     } else {
         Direction::Upload
@@ -137,7 +175,9 @@ impl Plan {
         let mut path = PathSpec::new(shared.forward.clone(), shared.reverse.clone());
         path.seed = scenario.seed_of_run(run);
         path.keeps_waits = true;
+        path.port_delays = port_delays(shared);
         apply_tcp_options(scenario, &mut path)?;
+        apply_buffers(scenario, &mut path);
         // One stream for start times, so that nothing else depends on them.
         let mut random = Xoshiro256PlusPlus::seed_from_u64(scenario.seed_of_run(run));
         let flows = scenario.flows.iter().map(|flow| {
@@ -149,6 +189,23 @@ impl Plan {
             flows: flows.collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// The port of a flow, by its place.
+pub(super) fn port_of(place: usize) -> u16 {
+    FIRST_PORT + place as u16
+}
+
+fn port_delays(shared: &SharedPath) -> Vec<PortDelay> {
+    let delays = shared.further.iter().enumerate();
+    let further = delays.filter(|(_, further)| **further != [Nanos::ZERO; 2]);
+    further
+        .map(|(place, [forward, reverse])| PortDelay {
+            port: port_of(place),
+            forward: *forward,
+            reverse: *reverse,
+        })
+        .collect()
 }
 
 fn spread(random: &mut Xoshiro256PlusPlus, most: Nanos) -> Nanos {
@@ -274,4 +331,20 @@ fn apply_tcp_options(scenario: &Scenario, path: &mut PathSpec) -> Result<(), Eng
         path.client_sysctls.push((value.0.into(), value.1.into()));
     }
     Ok(())
+}
+
+/// Receive buffers of a stated size where flows share: what is advertised while flows are free
+/// must be used up before a target binds. Linux takes half of a buffer for its own book-keeping.
+fn apply_buffers(scenario: &Scenario, path: &mut PathSpec) {
+    let Some(first) = scenario.sharing.iter().flat_map(|it| &it.shares).next() else {
+        return;
+    };
+    let buffer = scenario.flows[first.flow as usize].tcp.receive_buffer;
+    let Buffer::Fixed(bytes) = buffer else {
+        return;
+    };
+    let bytes = bytes.saturating_mul(2);
+    let value = ("net.ipv4.tcp_rmem", format!("4096 {bytes} {bytes}"));
+    path.server_sysctls.push((value.0.into(), value.1.clone()));
+    path.client_sysctls.push((value.0.into(), value.1));
 }

@@ -10,11 +10,12 @@ use ebb_scenario::{Flow, Interval, Outcome, Scenario};
 
 use super::EngineError;
 use super::outcome::{Measured, outcome};
-use super::plan::{Plan, SharedPath, is_built_in, shared_path};
+use super::plan::{Plan, SharedPath, is_built_in, port_of, shared_path};
+use super::sharing::SharedGroups;
 use crate::clock::monotonic_now;
 use crate::emulator::{CLIENT_IPV4, EmulatorReport, SERVER_IPV4, Testbed};
 use crate::endpoint::Endpoints;
-use crate::figures::{BIN_US, ENDPOINT_LATE_US, FIRST_PORT, Group, LEAD, namespace_file};
+use crate::figures::{BIN_US, ENDPOINT_LATE_US, Group, LEAD, namespace_file};
 use crate::traffic::{self, PlannedFlow, WorkerResult};
 
 /// What one run in the lab gave.
@@ -79,6 +80,7 @@ struct Wave<'a> {
     jobs: &'a [OnPath<'a>],
     testbed: Testbed,
     groups: Vec<YieldingGroup>,
+    sharing: SharedGroups,
     endpoints: Endpoints,
 }
 
@@ -90,9 +92,11 @@ impl<'a> Wave<'a> {
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
         let testbed = Testbed::start(plans.iter().map(|plan| plan.path.clone()).collect())?;
         let mut groups = Vec::new();
+        let mut sharing = SharedGroups::default();
         let mut flows = Vec::new();
         for (number, plan) in plans.into_iter().enumerate() {
             let scenario = jobs[number].0.scenario;
+            sharing.add(number, scenario)?;
             for (place, spec) in plan.flows.into_iter().enumerate() {
                 let flow = &scenario.flows[place];
                 let port = port_of(place);
@@ -107,7 +111,10 @@ impl<'a> Wave<'a> {
                     client_address: CLIENT_IPV4.into(),
                     server_address: SERVER_IPV4.into(),
                     port,
-                    receiver_cgroup: receiver_group(&mut groups, number, flow)?,
+                    receiver_cgroup: match sharing.directory(number, place) {
+                        Some(directory) => Some(directory),
+                        None => receiver_group(&mut groups, number, flow)?,
+                    },
                     sender_cgroup: sender_group(&mut groups, number, flow)?,
                     end_s: scenario.duration.as_secs_f64(),
                 });
@@ -121,6 +128,7 @@ impl<'a> Wave<'a> {
             jobs,
             testbed,
             groups,
+            sharing,
             endpoints: Endpoints::prepare(&plan)?,
         })
     }
@@ -128,32 +136,50 @@ impl<'a> Wave<'a> {
     fn run(mut self) -> Result<Vec<LabRun>, EngineError> {
         let epoch = monotonic_now() + LEAD;
         self.endpoints.start(epoch.0)?;
-        self.switch(epoch)?;
+        self.steer(epoch)?;
         let ends = self.endpoints.finish()?;
         let emulator = self.testbed.stop()?;
         for group in self.groups {
             group.group.finish()?;
         }
+        self.sharing.finish()?;
         Ok(results(self.jobs, (&emulator, epoch), ends))
     }
 
-    /// Switches classes and policies of flows that yield for a part of a run only.
-    fn switch(&mut self, epoch: Nanos) -> Result<(), EngineError> {
+    /// Switches what holds for a part of a run only, and looks after groups that share.
+    fn steer(&mut self, epoch: Nanos) -> Result<(), EngineError> {
+        let ends: Vec<Nanos> = (self.jobs.iter())
+            .map(|(job, _)| job.scenario.duration)
+            .collect();
         let flows = self.jobs.iter().flat_map(|(job, _)| &job.scenario.flows);
         let mut times: Vec<Nanos> = flows.flat_map(boundaries).collect();
         times.sort_unstable();
         times.dedup();
-        for time in times {
-            let at = epoch + time;
+        let mut times = times.into_iter().peekable();
+        loop {
+            let next = [times.peek().copied(), self.sharing.next_period()];
+            let Some(next) = next.into_iter().flatten().min() else {
+                return Ok(());
+            };
+            let at = epoch + next;
             std::thread::sleep(Duration::from_nanos(at.since(monotonic_now()).0));
-            for group in &mut self.groups {
-                if !group.during.is_empty() {
-                    let is_yielding = is_within(&group.during, time);
-                    group.group.set_observing(!is_yielding)?;
-                }
+            if let Some(time) = times.next_if_eq(&next) {
+                self.switch(time)?;
             }
-            self.switch_classes(time);
+            let now = monotonic_now().since(epoch);
+            self.sharing.control(now.max(next), &ends)?;
         }
+    }
+
+    /// Switches classes and policies of flows that yield for a part of a run only.
+    fn switch(&mut self, time: Nanos) -> Result<(), EngineError> {
+        for group in &mut self.groups {
+            if !group.during.is_empty() {
+                let is_yielding = is_within(&group.during, time);
+                group.group.set_observing(!is_yielding)?;
+            }
+        }
+        self.switch_classes(time);
         Ok(())
     }
 
@@ -171,10 +197,6 @@ impl<'a> Wave<'a> {
             }
         }
     }
-}
-
-fn port_of(place: usize) -> u16 {
-    FIRST_PORT + place as u16
 }
 
 fn boundaries(flow: &Flow) -> impl Iterator<Item = Nanos> + '_ {

@@ -97,6 +97,29 @@ impl Group {
             .map_err(failed)
     }
 
+    /// Changes the parameters of the law, for all its connections at once.
+    pub(crate) fn set_policy(&mut self, policy: &Policy) -> Result<(), RunError> {
+        let failed = |source| RunError::Policy {
+            policy: policy.to_string(),
+            source,
+        };
+        let set = self.attachment.as_mut().map(|it| it.set_policy(policy));
+        set.unwrap_or(Ok(())).map_err(failed)
+    }
+
+    /// What has arrived for the connections of the group so far, in order or not; none before
+    /// there has been one.
+    pub(crate) fn arrived_bytes(&self) -> Result<Option<u64>, RunError> {
+        let failed = |source| RunError::Policy {
+            policy: self.policy.clone(),
+            source,
+        };
+        let counters = self.attachment.as_ref().map(Attachment::counters);
+        let counters = counters.transpose().map_err(failed)?;
+        let has_connection = counters.filter(|counters| counters.adopted_new > 0);
+        Ok(has_connection.map(|counters| counters.payload_bytes))
+    }
+
     /// Detaches; an error shows that a trace is not whole.
     pub(crate) fn finish(mut self) -> Result<(), RunError> {
         let policy = self.policy.clone();

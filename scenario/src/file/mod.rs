@@ -7,7 +7,7 @@ mod network;
 mod queues;
 mod routes;
 pub(crate) mod section;
-mod sharing;
+pub(crate) mod sharing;
 mod tcp;
 mod traffic;
 pub(crate) mod value;

@@ -77,9 +77,13 @@ impl Reader<'_> {
     }
 
     fn read_times(&self, section: &Section<'_, '_>) -> (Nanos, Option<Nanos>) {
-        let start = section.get_or("start", Nanos::ZERO);
-        let stop = section.get::<Nanos>("stop");
         let end = self.duration;
+        let start = section.get::<Start>("start");
+        let start = match start.unwrap_or(Start::At(Nanos::ZERO)) {
+            Start::At(time) => time,
+            Start::Never => end,
+        };
+        let stop = section.get::<Nanos>("stop");
         if start > end {
             section.wrong("start", format!("begins at {start}; the run ends at {end}"));
         }
@@ -255,14 +259,36 @@ fn read_preferences(
     };
     let title = format!("[[sharing]] flows.{name}");
     let own = Section::new(section.source, table, value.span(), title);
-    let minimum = own.get::<Minimum>("minimum");
-    let preferences = Preferences {
-        weight: own.number_or("weight", (0, 1_000_000), before.weight),
-        minimum_bits_per_s: minimum.map_or(before.minimum_bits_per_s, |minimum| minimum.0),
-        priority: own.number_or("priority", (0, 1_000_000), before.priority),
-    };
+    let preferences = preferences(&own, before);
     own.finish();
     Some(preferences)
+}
+
+/// Reads `weight`, `minimum` and `priority` of a table that may have other keys; what is missing
+/// is as before.
+pub fn preferences(section: &Section<'_, '_>, before: Preferences) -> Preferences {
+    let minimum = section.get::<Minimum>("minimum");
+    Preferences {
+        weight: section.number_or("weight", (0, 1_000_000), before.weight),
+        minimum_bits_per_s: minimum.map_or(before.minimum_bits_per_s, |minimum| minimum.0),
+        priority: section.number_or("priority", (0, 1_000_000), before.priority),
+    }
+}
+
+/// When a group begins.
+enum Start {
+    At(Nanos),
+    Never,
+}
+
+impl FromValue for Start {
+    fn from_value(value: &DeValue<'_>) -> Result<Self, String> {
+        if value.as_str() == Some("never") {
+            return Ok(Self::Never);
+        }
+        let time = Nanos::from_value(value).map(Self::At);
+        time.map_err(|message| message + ", or \"never\"")
+    }
 }
 
 /// A rate, none, or all there is.
