@@ -10,7 +10,7 @@
 #include "sender.h"
 
 /* Changes whenever a struct of this file or the flow's storage changes. */
-#define EBB_CONTROL_VERSION 3u
+#define EBB_CONTROL_VERSION 4u
 
 /* Live: the owner writes it, through a mapping of the map, while programs run. */
 struct ebb_control {
@@ -54,6 +54,17 @@ struct ebb_counters {
 	u64 skipped_no_memory;
 	u64 skipped_malformed; /* packets whose headers could not be read */
 	u64 trace_lost;        /* records that found the trace's buffer full */
+	u64 udp_sockets;       /* not controlled; those of uTP and QUIC are among them */
+	u64 quic_sockets;
+	u64 utp_sockets;
+	u64 udp_received_bytes;
+	u64 udp_sent_bytes;
+};
+
+/* Whom governed connections were with. */
+struct ebb_peer {
+	u32 family;
+	u8 address[16]; /* network order; IPv4 in the first four */
 };
 
 /* What a law was told. */

@@ -60,6 +60,21 @@ EBB_INLINE void ebb_trace_call(const struct ebb_flow *flow, u32 kind, u32 order,
 	bpf_ringbuf_submit(record, 0);
 }
 
+EBB_INLINE void ebb_note_peer(struct tcp_sock *tp)
+{
+	struct sock_common *common = &((struct sock *)tp)->__sk_common;
+	struct ebb_peer peer = {};
+	u32 known = 1;
+
+	peer.family = common->skc_family;
+	if (peer.family == EBB_AF_INET)
+		*(u32 *)peer.address = common->skc_daddr;
+	else
+		BPF_CORE_READ_INTO(&peer.address, common, skc_v6_daddr);
+	/* Of very many not all are told. */
+	bpf_map_update_elem(&ebb_peers, &peer, &known, BPF_ANY);
+}
+
 /* Starts the law on a connection; the caller holds the socket's lock. */
 EBB_INLINE void ebb_flow_begin(struct ebb_flow *flow, struct tcp_sock *tp, u64 cookie, u64 now_ns)
 {
@@ -76,6 +91,7 @@ EBB_INLINE void ebb_flow_begin(struct ebb_flow *flow, struct tcp_sock *tp, u64 c
 	flow->cookie = cookie;
 	flow->adopted_ns = now_ns;
 	flow->guessed_mss_bytes = mss_bytes;
+	ebb_note_peer(tp);
 
 	bpf_spin_lock(&flow->lock);
 	ebb_law_init(config.law_number, &flow->law, &start, ebb_params());

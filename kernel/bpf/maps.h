@@ -41,4 +41,15 @@ struct {
 	__type(value, struct ebb_flow);
 } ebb_flows SEC(".maps");
 
+#define EBB_MAX_PEERS 1024
+
+/* For the account at the end: connections may be short. The value means nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, EBB_MAX_PEERS);
+	__type(key, struct ebb_peer);
+	__type(value, u32);
+} ebb_peers SEC(".maps");
+
 #endif /* EBB_MAPS_H */

@@ -6,11 +6,11 @@
  * They drop nothing, change no packet, and act only while the owner's lease lasts
  * (struct ebb_control): past it each connection is let go at its next segment.
  */
+#include "datagrams.h"
 #include "flow.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define EBB_LOOPBACK_IFINDEX 1
 /* At so many segments a second the law is not asked before each, which costs too much. */
 #define EBB_ASK_AGAIN_NS 50000u
 
@@ -30,8 +30,10 @@ int ebb_ingress(struct __sk_buff *skb)
 	if (!sk || !ebb_is_leased(now_ns))
 		return 1;
 	flow = bpf_sk_storage_get(&ebb_flows, sk, 0, 0);
-	if (!flow)
+	if (!flow) {
+		ebb_count_datagram(skb, 0);
 		return 1;
+	}
 	tp = bpf_skc_to_tcp_sock(sk);
 	counters = bpf_map_lookup_elem(&ebb_counters, &zero);
 	if (!tp || !counters)

@@ -3,7 +3,7 @@
 
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
-use crate::flows::{Flow, parse_flows};
+use crate::flows::{Flow, ip_address, parse_flows};
 use crate::layout::{Config, Counters};
 use crate::lease;
 use crate::processes::{self, Namespaces};
@@ -11,7 +11,9 @@ use crate::programs::{LoadOptions, Programs, Purpose, RunTime};
 use crate::recorder::Recorder;
 use crate::sweep;
 use ebb_algorithms::{Policy, Side};
+use std::collections::BTreeSet;
 use std::fmt;
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -212,6 +214,16 @@ impl Attachment {
     /// What the programs counted since the attachment was made.
     pub fn counters(&self) -> Result<Counters> {
         self.shared.lock().programs.counters()
+    }
+
+    /// Whom the governed connections were with, sorted; at most 1,024. Only at the receiving
+    /// end: a policy for what is sent tells nobody.
+    pub fn peers(&self) -> Vec<IpAddr> {
+        let peers = self.shared.lock().programs.peers();
+        let peers = peers
+            .iter()
+            .map(|peer| ip_address(peer.family, &peer.address));
+        peers.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The connections that are governed now.

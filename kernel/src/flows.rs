@@ -94,10 +94,14 @@ fn flow(record: &FlowRecord, state: &[u8], policy: &Policy) -> Flow {
 }
 
 fn address(family: u32, bytes: &[u8; 16], port: u32) -> SocketAddr {
-    let address = if family == libc::AF_INET as u32 {
+    SocketAddr::new(ip_address(family, bytes), port as u16)
+}
+
+/// An address as the programs tell it.
+pub(crate) fn ip_address(family: u32, bytes: &[u8; 16]) -> IpAddr {
+    if family == libc::AF_INET as u32 {
         IpAddr::from(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]))
     } else {
         IpAddr::from(Ipv6Addr::from(*bytes)).to_canonical()
-    };
-    SocketAddr::new(address, port as u16)
+    }
 }

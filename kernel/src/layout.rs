@@ -4,7 +4,7 @@
 use ebb_algorithms::MAX_PARAMS;
 
 /// `EBB_CONTROL_VERSION`.
-pub(crate) const CONTROL_VERSION: u32 = 3;
+pub(crate) const CONTROL_VERSION: u32 = 4;
 
 /// `struct ebb_control`.
 #[repr(C)]
@@ -69,6 +69,25 @@ pub struct Counters {
     pub skipped_malformed: u64,
     /// Trace records lost because the buffer was full.
     pub trace_lost: u64,
+    /// UDP sockets that sent or received anything, which no law controls; those of QUIC and uTP
+    /// are among them.
+    pub udp_sockets: u64,
+    /// UDP sockets that speak QUIC, by port 443.
+    pub quic_sockets: u64,
+    /// UDP sockets that speak uTP, by the first packet of a connection.
+    pub utp_sockets: u64,
+    /// Payload that arrived over UDP.
+    pub udp_received_bytes: u64,
+    /// Payload that was sent over UDP.
+    pub udp_sent_bytes: u64,
+}
+
+/// `struct ebb_peer`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Peer {
+    pub family: u32,
+    pub address: [u8; 16],
 }
 
 /// `struct ebb_flow_record`.
@@ -96,7 +115,8 @@ pub(crate) struct FlowRecord {
 
 const _: () = assert!(size_of::<Control>() == 8 + 8 * 4 + 2 * 4 * MAX_PARAMS);
 const _: () = assert!(size_of::<Config>() == 48);
-const _: () = assert!(size_of::<Counters>() == 14 * 8);
+const _: () = assert!(size_of::<Counters>() == 19 * 8);
+const _: () = assert!(size_of::<Peer>() == 20);
 const _: () = assert!(size_of::<FlowRecord>() == 5 * 8 + 10 * 4 + 32);
 
 impl Counters {
@@ -117,5 +137,10 @@ impl Counters {
         sum(&mut self.skipped_no_memory, other.skipped_no_memory);
         sum(&mut self.skipped_malformed, other.skipped_malformed);
         sum(&mut self.trace_lost, other.trace_lost);
+        sum(&mut self.udp_sockets, other.udp_sockets);
+        sum(&mut self.quic_sockets, other.quic_sockets);
+        sum(&mut self.utp_sockets, other.utp_sockets);
+        sum(&mut self.udp_received_bytes, other.udp_received_bytes);
+        sum(&mut self.udp_sent_bytes, other.udp_sent_bytes);
     }
 }

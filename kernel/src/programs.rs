@@ -4,7 +4,7 @@
 use crate::congestion::{self, Registration};
 use crate::control::{CONTROL_MAP, ControlMapping};
 use crate::error::{Error, Result};
-use crate::layout::{Config, Counters};
+use crate::layout::{Config, Counters, Peer};
 use crate::object::{flows_map, load_object, map, open_object, prepare, program};
 use crate::processes::Namespaces;
 use crate::sys::{self, Hook};
@@ -16,6 +16,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// What the names of all our programs begin with.
 pub(crate) const PROGRAM_PREFIX: &str = "ebb_";
+
+/// `EBB_MAX_PEERS`.
+const MAX_PEERS: usize = 1024;
 
 /// What is fixed before loading.
 pub(crate) struct LoadOptions<'a> {
@@ -80,6 +83,7 @@ impl RunStatistics {
 /// The loaded programs; they vanish with this unless they are attached.
 pub(crate) struct Programs {
     ingress: Option<OwnedFd>,
+    egress: Option<OwnedFd>,
     sockops: OwnedFd,
     sock_create: Option<OwnedFd>,
     adopt: OwnedFd,
@@ -91,6 +95,8 @@ pub(crate) struct Programs {
     trace: OwnedFd,
     /// The governed connections.
     flows: OwnedFd,
+    /// Whom they were with, at the receiving end.
+    peers: Option<OwnedFd>,
     /// The hooks of a sender law.
     law_hooks: Vec<(&'static str, OwnedFd)>,
     /// Keeps a sender law selectable.
@@ -152,10 +158,12 @@ impl Programs {
     }
 
     fn of(object: &Object, side: Side, is_marked_only: bool) -> Result<Self> {
+        let is_receiver = side == Side::Receiver;
+        let of_receiver = |name| is_receiver.then(|| program(object, name)).transpose();
         Ok(Self {
-            ingress: (side == Side::Receiver)
-                .then(|| program(object, "ebb_ingress"))
-                .transpose()?,
+            ingress: of_receiver("ebb_ingress")?,
+            egress: of_receiver("ebb_egress")?,
+            peers: is_receiver.then(|| map(object, "ebb_peers")).transpose()?,
             sockops: program(object, "ebb_sockops")?,
             sock_create: is_marked_only
                 .then(|| program(object, "ebb_sock_create"))
@@ -258,6 +266,30 @@ impl Programs {
         Ok(sum)
     }
 
+    /// Whom connections were with; at most 1,024.
+    pub(crate) fn peers(&self) -> Vec<Peer> {
+        let mut peers = Vec::new();
+        let Some(map) = &self.peers else {
+            return peers;
+        };
+        let mut key: Option<[u8; size_of::<Peer>()]> = None;
+        let mut next = [0; size_of::<Peer>()];
+        // A connection that begins meanwhile may send the walk back to the start.
+        while peers.len() < MAX_PEERS
+            && sys::next_key(
+                map.as_fd(),
+                key.as_ref().map(<[u8; _]>::as_slice),
+                &mut next,
+            )
+            .is_some()
+        {
+            // SAFETY: the bytes are as many as the struct has; any are valid integers.
+            peers.push(unsafe { next.as_ptr().cast::<Peer>().read_unaligned() });
+            key = Some(next);
+        }
+        peers
+    }
+
     /// Nanoseconds and calls of each hook while the kernel keeps statistics.
     pub(crate) fn run_times(&self) -> Result<Vec<RunTime>> {
         let law_hooks = self
@@ -289,6 +321,7 @@ impl Programs {
             "ebb_marks" => Some(self.marks.as_fd()),
             "ebb_processes" => Some(self.processes.as_fd()),
             "ebb_counters" => Some(self.counters.as_fd()),
+            "ebb_peers" => self.peers.as_ref().map(AsFd::as_fd),
             "ebb_origins" => Some(self.flows.as_fd()),
             _ => None,
         }
@@ -307,6 +340,7 @@ impl Programs {
     fn program_of(&self, hook: Hook) -> Option<BorrowedFd<'_>> {
         match hook {
             Hook::Ingress => self.ingress.as_ref().map(AsFd::as_fd),
+            Hook::Egress => self.egress.as_ref().map(AsFd::as_fd),
             Hook::SockOps => Some(self.sockops.as_fd()),
             Hook::SockCreate => self.sock_create.as_ref().map(AsFd::as_fd),
         }

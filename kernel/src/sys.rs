@@ -11,17 +11,20 @@ use std::ptr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hook {
     Ingress,
+    Egress,
     SockOps,
     SockCreate,
 }
 
 impl Hook {
-    pub(crate) const ALL: [Self; 3] = [Self::Ingress, Self::SockOps, Self::SockCreate];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Ingress, Self::Egress, Self::SockOps, Self::SockCreate];
 
     /// The name of our program there.
     pub(crate) fn program_name(self) -> &'static str {
         match self {
             Self::Ingress => "ebb_ingress",
+            Self::Egress => "ebb_egress",
             Self::SockOps => "ebb_sockops",
             Self::SockCreate => "ebb_sock_create",
         }
@@ -30,6 +33,7 @@ impl Hook {
     fn attach_type(self) -> raw::bpf_attach_type {
         match self {
             Self::Ingress => raw::BPF_CGROUP_INET_INGRESS,
+            Self::Egress => raw::BPF_CGROUP_INET_EGRESS,
             Self::SockOps => raw::BPF_CGROUP_SOCK_OPS,
             Self::SockCreate => raw::BPF_CGROUP_INET_SOCK_CREATE,
         }
@@ -169,6 +173,15 @@ pub(crate) fn lookup(map: BorrowedFd<'_>, key: &[u8], value: &mut [u8]) -> io::R
         )
     })
     .map(drop)
+}
+
+/// The key after this one, or the first; none: that was the last.
+pub(crate) fn next_key(map: BorrowedFd<'_>, key: Option<&[u8]>, next: &mut [u8]) -> Option<()> {
+    let key = key.map_or(ptr::null(), |key| key.as_ptr().cast());
+    // SAFETY: callers give buffers of the map's key's size.
+    let result =
+        unsafe { raw::bpf_map_get_next_key(map.as_raw_fd(), key, next.as_mut_ptr().cast()) };
+    check(result).ok().map(drop)
 }
 
 /// Sets the value of a key; both must be as long as the map's.
