@@ -42,4 +42,7 @@ pub struct Flow {
     pub receiver: Option<String>,
     /// Both ends of its TCP connections.
     pub tcp: TcpOptions,
+    /// In the lab a real server and client move its data.
+    #[serde(default)]
+    pub is_by_programs: bool,
 }

@@ -9,6 +9,7 @@
 mod command;
 mod outcome;
 mod plan;
+mod programs;
 mod run;
 mod sharing;
 
@@ -42,4 +43,7 @@ pub enum EngineError {
     /// A policy could not be put on its flows.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A real server or client is missing, or failed.
+    #[error(transparent)]
+    Program(#[from] crate::demo::Error),
 }

@@ -178,6 +178,7 @@ impl Plan {
         path.port_delays = port_delays(shared);
         apply_tcp_options(scenario, &mut path)?;
         apply_buffers(scenario, &mut path);
+        apply_programs(scenario, shared, &mut path)?;
         // One stream for start times, so that nothing else depends on them.
         let mut random = Xoshiro256PlusPlus::seed_from_u64(scenario.seed_of_run(run));
         let flows = scenario.flows.iter().map(|flow| {
@@ -347,4 +348,25 @@ fn apply_buffers(scenario: &Scenario, path: &mut PathSpec) {
     let value = ("net.ipv4.tcp_rmem", format!("4096 {bytes} {bytes}"));
     path.server_sysctls.push((value.0.into(), value.1.clone()));
     path.client_sysctls.push((value.0.into(), value.1));
+}
+
+/// A real server does not choose its congestion control: its side has that of the first.
+fn apply_programs(
+    scenario: &Scenario,
+    shared: &SharedPath,
+    path: &mut PathSpec,
+) -> Result<(), EngineError> {
+    for flow in scenario.flows.iter().filter(|flow| flow.is_by_programs) {
+        let name = congestion_control(scenario, flow)?;
+        let problem = if direction(shared, flow) == Direction::Upload {
+            "sends the other way than the first; real programs only fetch"
+        } else if path.congestion_control.get_or_insert(name.clone()) != &name {
+            "has another sender than the first by programs; all have the same"
+        } else {
+            continue;
+        };
+        let what = format!("flow `{}` {problem}", flow.name);
+        return Err(Refusal(scenario).because(what, "take `programs` away"));
+    }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Carries runs of a scenario out, several at the same time on paths of their own.
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ebb_algorithms::{Policy, PolicyError};
 use ebb_kernel::AttachOptions;
@@ -11,6 +11,7 @@ use ebb_scenario::{Flow, Interval, Outcome, Scenario};
 use super::EngineError;
 use super::outcome::{Measured, outcome};
 use super::plan::{Plan, SharedPath, is_built_in, port_of, shared_path};
+use super::programs::Programs;
 use super::sharing::SharedGroups;
 use crate::clock::monotonic_now;
 use crate::emulator::{CLIENT_IPV4, EmulatorReport, SERVER_IPV4, Testbed};
@@ -81,6 +82,7 @@ struct Wave<'a> {
     testbed: Testbed,
     groups: Vec<YieldingGroup>,
     sharing: SharedGroups,
+    programs: Programs,
     endpoints: Endpoints,
 }
 
@@ -93,7 +95,7 @@ impl<'a> Wave<'a> {
         let testbed = Testbed::start(plans.iter().map(|plan| plan.path.clone()).collect())?;
         let mut groups = Vec::new();
         let mut sharing = SharedGroups::default();
-        let mut flows = Vec::new();
+        let (mut flows, mut programs) = (Vec::new(), Vec::new());
         for (number, plan) in plans.into_iter().enumerate() {
             let scenario = jobs[number].0.scenario;
             sharing.add(number, scenario)?;
@@ -104,7 +106,7 @@ impl<'a> Wave<'a> {
                     testbed.set_class(number, port, Class::LessThanBestEffort);
                 }
                 let path = testbed.path(number);
-                flows.push(PlannedFlow {
+                let planned = PlannedFlow {
                     spec,
                     client_namespace: namespace_file(path.client()),
                     server_namespace: namespace_file(path.server()),
@@ -117,18 +119,24 @@ impl<'a> Wave<'a> {
                     },
                     sender_cgroup: sender_group(&mut groups, number, flow)?,
                     end_s: scenario.duration.as_secs_f64(),
-                });
+                };
+                match flow.is_by_programs {
+                    true => programs.push((flows.len() + programs.len(), number, planned)),
+                    false => flows.push(planned),
+                }
             }
         }
         let plan = traffic::Plan {
             flows,
             bin_us: BIN_US,
         };
+        let programs = Programs::prepare(&testbed, programs)?;
         Ok(Self {
             jobs,
             testbed,
             groups,
             sharing,
+            programs,
             endpoints: Endpoints::prepare(&plan)?,
         })
     }
@@ -137,7 +145,11 @@ impl<'a> Wave<'a> {
         let epoch = monotonic_now() + LEAD;
         self.endpoints.start(epoch.0)?;
         self.steer(epoch)?;
-        let ends = self.endpoints.finish()?;
+        let mut ends = self.endpoints.finish()?;
+        // In the order of places, so that each is put where it belongs.
+        for (place, result) in self.programs.finish()? {
+            ends.flows.insert(place, result);
+        }
         let emulator = self.testbed.stop()?;
         for group in self.groups {
             group.group.finish()?;
@@ -156,10 +168,12 @@ impl<'a> Wave<'a> {
         times.sort_unstable();
         times.dedup();
         let mut times = times.into_iter().peekable();
+        let epoch_instant = Instant::now() + Duration::from_nanos(epoch.since(monotonic_now()).0);
         loop {
-            let next = [times.peek().copied(), self.sharing.next_period()];
-            let Some(next) = next.into_iter().flatten().min() else {
-                return Ok(());
+            let changes = [self.sharing.next_period(), self.programs.next_change()];
+            let next = changes.into_iter().chain([times.peek().copied()]);
+            let Some(next) = next.flatten().min() else {
+                return self.wait_for_programs(epoch, &ends);
             };
             let at = epoch + next;
             std::thread::sleep(Duration::from_nanos(at.since(monotonic_now()).0));
@@ -168,7 +182,22 @@ impl<'a> Wave<'a> {
             }
             let now = monotonic_now().since(epoch);
             self.sharing.control(now.max(next), &ends)?;
+            self.programs.change(now.max(next), epoch_instant)?;
         }
+    }
+
+    /// The worker ends with its own flows, programs do not.
+    fn wait_for_programs(&self, epoch: Nanos, ends: &[Nanos]) -> Result<(), EngineError> {
+        let jobs = self.jobs.iter().zip(ends);
+        let by_programs = jobs.filter(|((job, _), _)| {
+            let mut flows = job.scenario.flows.iter();
+            flows.any(|flow| flow.is_by_programs)
+        });
+        if let Some(end) = by_programs.map(|(_, end)| *end).max() {
+            let left = (epoch + end).since(monotonic_now());
+            std::thread::sleep(Duration::from_nanos(left.0));
+        }
+        Ok(())
     }
 
     /// Switches classes and policies of flows that yield for a part of a run only.

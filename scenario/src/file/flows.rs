@@ -148,12 +148,16 @@ fn read_flow(
         sender: String::new(),
         receiver: None,
         tcp: defaults.tcp,
+        is_by_programs: section.get_or("programs", false),
     };
     if is_tcp {
         let sender = read_policy(section, "sender", Policy::sender);
         flow.sender = sender.unwrap_or_else(|| defaults.sender.clone());
         flow.receiver = read_policy(section, "receiver", Policy::receiver);
         flow.tcp = tcp::read(section, defaults.tcp);
+    }
+    if flow.is_by_programs && flow.traffic != Traffic::Greedy {
+        section.wrong("programs", "real programs fetch only: for kind `greedy`");
     }
     if !flow.during.is_empty() && flow.receiver.is_none() && flow.class == Class::BestEffort {
         section.wrong(

@@ -81,6 +81,7 @@ impl Builder {
             sender: "reno".to_owned(),
             receiver: None,
             tcp: TcpOptions::LINUX,
+            is_by_programs: false,
         };
         self.scenario.flows.push(flow);
         self.scenario.flows.last_mut().expect("one was pushed")
