@@ -75,12 +75,10 @@ pub enum Source {
     },
     /// A measure that the paper gives no numbers of.
     Measured {
-        /// What.
-        measure: Measure,
-        /// What it is written in.
+        /// What, of which case by place.
+        values: Vec<(Measure, usize)>,
+        /// What they are written in.
         unit: Unit,
-        /// Cases, by place.
-        cases: Vec<usize>,
         /// Where they stand. *Shape:* one for each.
         at: Vec<Place>,
     },
@@ -116,6 +114,8 @@ pub enum Quantity {
     Cwnd,
     /// The window that its sender was told.
     Rwnd,
+    /// What Vulture takes its congestion window for.
+    Estimate,
     /// Its RTTs.
     Rtt,
     /// Waiting in the queue of a link.
@@ -214,13 +214,8 @@ impl Experiment {
                     }));
                 }
             }
-            Some(Source::Measured {
-                measure,
-                unit,
-                cases,
-                at,
-            }) => {
-                for (case, at) in cases.iter().zip(at) {
+            Some(Source::Measured { values, unit, at }) => {
+                for ((measure, case), at) in values.iter().zip(at) {
                     ours.extend(measured(measure, *unit, *case, at, results));
                 }
             }
@@ -274,6 +269,7 @@ fn over_time(run: &Outcome, quantity: Quantity, of: &str, size: f64) -> Vec<Poin
         Quantity::Goodput => of_flow(|it| known(&it.goodput_bits_per_s)),
         Quantity::Cwnd => of_flow(|it| whole(&it.cwnd_bytes)),
         Quantity::Rwnd => of_flow(|it| whole(&it.rwnd_bytes)),
+        Quantity::Estimate => of_flow(|it| whole(&it.estimate_bytes)),
         Quantity::Rtt => of_flow(|it| it.rtt_ms.clone()),
         Quantity::QueueDelay => of_link(|it| it.queue_delay_ms.clone()),
         Quantity::Queue => of_link(|it| {

@@ -268,8 +268,10 @@ fn prepare(cases: &mut [Case], rows: &[Row], plots: &[Plot]) {
         let of_plots = plots.iter().flat_map(|plot| {
             let of_line = move |source: &PlotSource| match source {
                 PlotSource::Series { case, .. } if *case == place => vec![plot.bin],
-                PlotSource::Measured { measure, cases, .. } => {
-                    bins(measure, place, cases.contains(&place))
+                PlotSource::Measured { values, .. } => {
+                    let of_value =
+                        |(measure, case): &(Measure, usize)| bins(measure, place, *case == place);
+                    values.iter().flat_map(of_value).collect()
                 }
                 PlotSource::Series { .. } | PlotSource::Cells { .. } => Vec::new(),
             };

@@ -9,17 +9,18 @@ use crate::measure::is_of;
 use crate::plot::{Axis, Form, Line, Place, Plot, Quantity, Source};
 use crate::read_measure::{Reader, check};
 use crate::unit::UNITS;
-use crate::{Bound, Case, Row, Unit};
+use crate::{Bound, Case, Measure, Row, Unit};
 
 const FORMS: [(&str, Form); 3] = [
     ("lines", Form::Lines),
     ("bars", Form::Bars),
     ("time", Form::Time),
 ];
-const QUANTITIES: [(&str, Quantity); 6] = [
+const QUANTITIES: [(&str, Quantity); 7] = [
     ("goodput", Quantity::Goodput),
     ("cwnd", Quantity::Cwnd),
     ("rwnd", Quantity::Rwnd),
+    ("estimate", Quantity::Estimate),
     ("rtt", Quantity::Rtt),
     ("queue-delay", Quantity::QueueDelay),
     ("queue", Quantity::Queue),
@@ -82,12 +83,14 @@ impl<'e> Known<'e> {
     fn line(&self, section: &Section<'_, '_>, form: Form, unit: &str) -> Option<Line> {
         let name = section.required("name", "\"TCP\"");
         // Known, even if what they belong to is wrong.
-        for key in ["x", "labels", "cases"] {
+        for key in ["x", "labels", "case", "cases"] {
             section.has(key);
         }
         let source = match form {
             Form::Time => Some(self.series(section, unit)),
-            _ if section.has("measure") => Some(self.measured(section, form)),
+            _ if section.has("measure") || section.has("measures") => {
+                Some(self.measured(section, form))
+            }
             _ if section.has("row") || section.has("rows") => Some(self.cells(section, form)),
             _ if section.has("paper") => None,
             _ => {
@@ -137,33 +140,60 @@ impl<'e> Known<'e> {
         Some(Source::Cells { cells, at })
     }
 
+    /// `measure` of `cases`, or `measures` of `case`.
     fn measured(&self, section: &Section<'_, '_>, form: Form) -> Option<Source> {
-        let measure = Reader { cases: self.cases }.read(&section.section("measure")?)?;
-        let unit = section.choice("unit", &UNITS);
-        let unit = unit.unwrap_or(measure.dimension().unit());
-        if !unit.fits(measure.dimension()) {
-            let right = measure.dimension().unit().name();
-            section.wrong(
-                "unit",
-                format!("this measure has no such unit; write \"{right}\""),
-            );
-        }
-        let all: Vec<usize> = (0..self.cases.len()).collect();
-        let cases = self.cases_of(section)?.unwrap_or(all);
-        let values: Vec<_> = cases
-            .iter()
-            .map(|case| (*case, Bound::Exact, 0.0))
-            .collect();
-        if !check(section, &measure, &values, self.cases) {
+        let reader = Reader { cases: self.cases };
+        let values: Vec<(Measure, usize)> = if section.has("measure") {
+            let measure = reader.read(&section.section("measure")?)?;
+            let all: Vec<usize> = (0..self.cases.len()).collect();
+            let cases = self.cases_of(section)?.unwrap_or(all).into_iter();
+            cases.map(|case| (measure.clone(), case)).collect()
+        } else {
+            let case = self.case_of(section);
+            let tables = section.sections("measures");
+            let measures: Vec<_> = tables.iter().map(|table| reader.read(table)).collect();
+            let (case, measures) = (case?, measures.into_iter().collect::<Option<Vec<_>>>()?);
+            measures.into_iter().map(|one| (one, case)).collect()
+        };
+        let Some((first, _)) = values.first() else {
+            section.wrong_here("there is nothing to measure; write measures = [{ kind = … }, …]");
             return None;
+        };
+        let dimension = first.dimension();
+        let unit = section.choice("unit", &UNITS);
+        let unit = unit.unwrap_or(dimension.unit());
+        for (measure, case) in &values {
+            if !unit.fits(measure.dimension()) {
+                let right = dimension.unit().name();
+                section.wrong(
+                    "unit",
+                    format!("this measure has no such unit; write \"{right}\""),
+                );
+                return None;
+            }
+            if !check(section, measure, &[(*case, Bound::Exact, 0.0)], self.cases) {
+                return None;
+            }
         }
+        let cases: Vec<usize> = values.iter().map(|(_, case)| *case).collect();
         let at = self.at(section, form, &cases)?;
-        Some(Source::Measured {
-            measure,
-            unit,
-            cases,
-            at,
-        })
+        Some(Source::Measured { values, unit, at })
+    }
+
+    /// `case`, which may be left out if there is one only.
+    fn case_of(&self, section: &Section<'_, '_>) -> Option<usize> {
+        let Some(name) = section.get::<String>("case") else {
+            if self.cases.len() != 1 {
+                section.wrong_here("`case` is missing: which of the cases?");
+            }
+            return (self.cases.len() == 1).then_some(0);
+        };
+        let place = self.cases.iter().position(|case| case.name == name);
+        if place.is_none() {
+            let cases = self.cases.iter().map(|case| case.name.as_str());
+            section.wrong("case", unknown_name(&name, cases));
+        }
+        place
     }
 
     /// The outer none: something is wrong; the inner: none are named.
@@ -228,21 +258,7 @@ impl<'e> Known<'e> {
     }
 
     fn series(&self, section: &Section<'_, '_>, unit: &str) -> Option<Source> {
-        let case = match section.get::<String>("case") {
-            None if self.cases.len() == 1 => Some(0),
-            None => {
-                section.wrong_here("`case` is missing: which of the cases?");
-                None
-            }
-            Some(name) => {
-                let place = self.cases.iter().position(|case| case.name == name);
-                if place.is_none() {
-                    let cases = self.cases.iter().map(|case| case.name.as_str());
-                    section.wrong("case", unknown_name(&name, cases));
-                }
-                place
-            }
-        };
+        let case = self.case_of(section);
         if !section.has("series") {
             section.wrong_here("`series` is missing; write series = \"goodput\"");
         }
@@ -320,7 +336,7 @@ impl Quantity {
     fn units(self) -> &'static [&'static str] {
         match self {
             Self::Goodput => &["Mbit/s", "kbit/s"],
-            Self::Cwnd | Self::Rwnd => &["packets", "kB", "bytes"],
+            Self::Cwnd | Self::Rwnd | Self::Estimate => &["packets", "kB", "bytes"],
             Self::Rtt | Self::QueueDelay => &["ms", "s"],
             Self::Queue => &["packets"],
         }

@@ -272,6 +272,28 @@ fn pictures_sweeps_and_the_lab_have_scenarios_of_their_own() {
 }
 
 #[test]
+fn a_curve_has_several_measures_of_one_case() {
+    let of = |more| format!("{{ kind = \"goodput\", flows = \"mine\"{more} }}");
+    let measures = format!(
+        "measures = [{}, {}]\nx = [1, 2]",
+        of(""),
+        of(", of = \"1mbit\"")
+    );
+    let row = "row = \"goodput\"\nx = [100]";
+    let error = with_more(row, &measures).unwrap_err();
+    assert!(error.contains("no such unit"), "{error}");
+    let measures = measures.replacen(", of = \"1mbit\"", "", 1);
+    let experiment = with_more(row, &measures).unwrap();
+    assert_eq!(experiment.plots[0].lines.len(), 1);
+    let one = measures.replacen("[1, 2]", "[1]", 1);
+    let error = with_more(row, &one).unwrap_err();
+    assert!(error.contains("there are 1 for 2 values"), "{error}");
+    let none = "measures = []\nx = []";
+    let error = with_more(row, none).unwrap_err();
+    assert!(error.contains("there is nothing to measure"), "{error}");
+}
+
+#[test]
 fn what_the_lab_does_not_run_has_no_runs_there() {
     let only = "name = \"deep\"\nengines = [\"sim\"]";
     let experiment = with_more("name = \"deep\"", only).unwrap();
