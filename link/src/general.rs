@@ -67,7 +67,7 @@ impl<T: Clone> General<T> {
         let sending = self
             .sending
             .as_ref()
-            .map(|sending| sending.end + self.wire.delay());
+            .map(|sending| sending.end + self.wire.delay_at(sending.end));
         match (self.wire.next_due(), sending) {
             (Some(first), Some(second)) => Some(first.min(second)),
             (first, second) => first.or(second),

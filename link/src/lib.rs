@@ -11,13 +11,14 @@
 //!    optional ECN mark above a threshold; RED, also with thresholds by class; CoDel,
 //!    FQ-CoDel, PIE;
 //! 2. the *bottleneck* ([`Capacity`]): a rate, or a trace of delivery times;
-//! 3. the *wire*: random loss, duplication, propagation delay, jitter, reordering.
+//! 3. the *wire*: random loss, duplication, propagation delay, which may change with the
+//!    route, jitter, reordering.
 //!
 //! The packet that the bottleneck is sending is no longer in the queue: a queue of 86
 //! packets holds 86 and one more is on its way out.
 //!
 //! Not implemented: bursts of loss, corruption, changing a link while it runs (a trace
-//! changes its rate). Of RED: adaptive thresholds; of CoDel and FQ-CoDel: the threshold
+//! changes its rate, a reroute its delay). Of RED: adaptive thresholds; of CoDel and FQ-CoDel: the threshold
 //! for early marks (`ce_threshold`); of PIE: its estimator of the departure rate, and
 //! switching itself off. Active queue management within strict priorities.
 #![forbid(unsafe_code)]
@@ -48,7 +49,7 @@ pub use link::{Delivery, Link};
 pub use nanos::Nanos;
 pub use occupancy::Occupancy;
 pub use packet::{Class, Ecn, Packet, Rejected};
-pub use spec::{Capacity, LinkSpec};
+pub use spec::{Capacity, LinkSpec, Reroute};
 pub use statistics::{ClassStatistics, LinkStatistics, Waiting};
 pub use trace::{TRACE_MTU_BYTES, Trace};
 pub use units::{Probability, QueueLimit, Rate};

@@ -43,6 +43,7 @@ impl<T> Line<T> {
             return None;
         };
         let only_delays = spec.jitter == Nanos::ZERO
+            && spec.reroutes.is_empty()
             && [spec.loss, spec.reorder, spec.duplicate] == [Probability::NEVER; 3];
         only_delays.then(|| Self {
             next_start: NEVER,

@@ -16,6 +16,16 @@ pub enum Capacity {
     Trace(Trace),
 }
 
+/// Packets take another way from some time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reroute {
+    /// When, since the link began.
+    pub at: Nanos,
+    /// The propagation delay from then on; what the bottleneck has sent before keeps its own.
+    pub delay: Nanos,
+}
+
 /// A one-way link. The default passes everything on at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -28,6 +38,10 @@ pub struct LinkSpec {
     pub ecn_threshold: Option<QueueLimit>,
     /// Propagation delay, after the bottleneck.
     pub delay: Nanos,
+    /// Changes of that delay, in the order of their times. After one to a shorter way,
+    /// packets overtake those that still travel on the longer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reroutes: Vec<Reroute>,
     /// Each packet has an additional delay, uniform from 0 to this.
     pub jitter: Nanos,
     /// Whether jitter lets packets overtake each other; if not, a packet waits for
@@ -51,6 +65,7 @@ impl Default for LinkSpec {
             queue: QueueSpec::DropTail(QueueLimit::Packets(1000)),
             ecn_threshold: None,
             delay: Nanos::ZERO,
+            reroutes: Vec::new(),
             jitter: Nanos::ZERO,
             jitter_reorders: false,
             loss: Probability::NEVER,
@@ -92,6 +107,13 @@ impl LinkSpec {
         }
     }
 
+    /// The propagation delay of what the bottleneck has sent at a time.
+    #[inline]
+    pub fn delay_at(&self, sent_at: Nanos) -> Nanos {
+        let past = self.reroutes.iter().rev().find(|route| route.at <= sent_at);
+        past.map_or(self.delay, |route| route.delay)
+    }
+
     /// Whether the parts fit together.
     ///
     /// *Errors:* [`LinkError::Spec`] names the contradiction.
@@ -120,6 +142,11 @@ impl LinkSpec {
         if self.jitter_reorders && self.jitter == Nanos::ZERO {
             return Err(LinkError::Spec(
                 "jitter that reorders needs a jitter, like 5ms",
+            ));
+        }
+        if !self.reroutes.is_sorted_by(|one, next| one.at < next.at) {
+            return Err(LinkError::Spec(
+                "reroutes need times in order, each later than the one before it",
             ));
         }
         if self.capacity == Capacity::Unlimited && self.ecn_threshold.is_some() {
@@ -194,6 +221,19 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .contains("needs a jitter")
+        );
+        let at = Nanos::from_secs(1);
+        let delay = Nanos::ZERO;
+        let twice = LinkSpec {
+            reroutes: vec![Reroute { at, delay }; 2],
+            ..LinkSpec::default()
+        };
+        assert!(
+            twice
+                .validate()
+                .unwrap_err()
+                .to_string()
+                .contains("times in order")
         );
         let mark = LinkSpec {
             ecn_threshold: Some(QueueLimit::Packets(5)),

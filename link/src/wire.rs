@@ -15,8 +15,10 @@ pub(crate) struct Wire<T> {
     duplicate: Stream,
     /// Packets in the order of their due times: nearly all, so at no cost.
     ordered: VecDeque<InFlight<T>>,
-    /// Packets that may be overtaken.
+    /// Packets that may be overtaken, or overtake.
     unordered: BinaryHeap<Reverse<InFlight<T>>>,
+    /// Propagation delay of the last of `ordered`.
+    ordered_delay: Nanos,
     next_number: u64,
 }
 
@@ -30,13 +32,14 @@ impl<T: Clone> Wire<T> {
             duplicate: Stream::new(seed, Purpose::Duplicate),
             ordered: VecDeque::new(),
             unordered: BinaryHeap::new(),
+            ordered_delay: spec.delay,
             next_number: 0,
         }
     }
 
-    /// The least time that a packet spends on the wire.
-    pub(crate) fn delay(&self) -> Nanos {
-        self.spec.delay
+    /// The least time that a packet spends on the wire which is sent at this one.
+    pub(crate) fn delay_at(&self, sent_at: Nanos) -> Nanos {
+        self.spec.delay_at(sent_at)
     }
 
     /// Takes a packet that the bottleneck has sent; its due time is still the sending's.
@@ -46,7 +49,8 @@ impl<T: Clone> Wire<T> {
             return;
         }
         let counters = events.class_mut(delivery.packet.class);
-        delivery.due += self.spec.delay;
+        let delay = self.spec.delay_at(delivery.due);
+        delivery.due += delay;
         if self.spec.jitter > Nanos::ZERO {
             delivery.due += self.jitter.up_to(self.spec.jitter);
         }
@@ -55,12 +59,16 @@ impl<T: Clone> Wire<T> {
             delivery.due += self.spec.reorder_delay;
             counters.reordered_pkts += 1;
         }
-        let may_be_overtaken = is_held_back || self.spec.jitter_reorders;
+        let is_unordered =
+            is_held_back || self.spec.jitter_reorders || self.overtakes(delay, delivery.due);
+        if !is_unordered {
+            self.ordered_delay = delay;
+        }
         if self.duplicate.is_chosen(self.spec.duplicate) {
             counters.duplicated_pkts += 1;
-            self.push(delivery.clone(), may_be_overtaken);
+            self.push(delivery.clone(), is_unordered);
         }
-        self.push(delivery, may_be_overtaken);
+        self.push(delivery, is_unordered);
     }
 
     /// When the next packet is due.
@@ -97,10 +105,19 @@ impl<T: Clone> Wire<T> {
         self.ordered.len() + self.unordered.len()
     }
 
-    fn push(&mut self, mut delivery: Delivery<T>, may_be_overtaken: bool) {
+    /// Whether a packet has a shorter way than those before it, and arrives first by that.
+    fn overtakes(&self, delay: Nanos, due: Nanos) -> bool {
+        delay < self.ordered_delay
+            && self
+                .ordered
+                .back()
+                .is_some_and(|last| last.delivery.due > due)
+    }
+
+    fn push(&mut self, mut delivery: Delivery<T>, is_unordered: bool) {
         let number = self.next_number;
         self.next_number += 1;
-        if may_be_overtaken {
+        if is_unordered {
             self.unordered.push(Reverse(InFlight { delivery, number }));
             return;
         }

@@ -2,7 +2,7 @@
 //! What a link does to packets, with worked arithmetic.
 use ebb_link::{
     Capacity, Class, Delivery, Ecn, Link, LinkSpec, Nanos, Packet, Probability, QueueLimit,
-    QueueSpec, Rate, Trace,
+    QueueSpec, Rate, Reroute, Trace,
 };
 
 /// 1500 bytes at 10 Mbit/s: 12 000 bits / 10^7 bits/s.
@@ -284,6 +284,39 @@ fn jitter_keeps_the_order_unless_it_may_reorder() {
             assert!((mean_ns - 2.5e6).abs() < 5.0 * 32_275.0, "{mean_ns}");
         }
     }
+}
+
+#[test]
+fn a_reroute_changes_the_delay_and_a_shorter_way_lets_packets_overtake() {
+    let reroute = |at_ms, delay_ms| Reroute {
+        at: Nanos::from_millis(at_ms),
+        delay: Nanos::from_millis(delay_ms),
+    };
+    let spec = LinkSpec {
+        delay: Nanos::from_millis(50),
+        reroutes: vec![reroute(10, 80), reroute(20, 55)],
+        ..LinkSpec::default()
+    };
+    let mut link = Link::new(&spec, 1).unwrap();
+    for (number, at_ms) in [(0, 0), (1, 9), (2, 10), (3, 19), (4, 20), (5, 44), (6, 45)] {
+        let packet = full(Class::BestEffort, number);
+        link.enqueue(Nanos::from_millis(at_ms), packet).unwrap();
+    }
+    let arrivals: Vec<_> = drain(&mut link)
+        .iter()
+        .map(|delivery| (delivery.packet.payload, delivery.due.0 / 1_000_000))
+        .collect();
+    // On the ways of 50, 80 and 55 ms; those on the shorter overtake those on the longer.
+    let expected = [
+        (0, 50),
+        (1, 59),
+        (4, 75),
+        (2, 90),
+        (3, 99),
+        (5, 99),
+        (6, 100),
+    ];
+    assert_eq!(arrivals, expected);
 }
 
 #[test]

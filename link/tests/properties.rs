@@ -3,7 +3,7 @@
 use ebb_link::{
     Capacity, Class, ClassRedSpec, CodelSpec, Delivery, DropCause, Dropped, Ecn, FqCodelSpec, Link,
     LinkSpec, Nanos, Packet, PieSpec, Probability, QueueLimit, QueueSpec, Rate, RedCurve, RedSpec,
-    Trace,
+    Reroute, Trace,
 };
 use proptest::prelude::*;
 
@@ -130,12 +130,20 @@ prop_compose! {
         loss in probability(),
         reorder in probability(),
         duplicate in probability(),
+        reroutes in prop::collection::btree_map(0_u64..500_000, 0_u64..100_000, 0..3),
     ) -> LinkSpec {
         LinkSpec {
             capacity,
             queue,
             ecn_threshold: None,
             delay: Nanos::from_micros(delay_us),
+            reroutes: reroutes
+                .into_iter()
+                .map(|(at_us, delay_us)| Reroute {
+                    at: Nanos::from_micros(at_us),
+                    delay: Nanos::from_micros(delay_us),
+                })
+                .collect(),
             jitter: Nanos::from_micros(jitter_us),
             jitter_reorders,
             loss,
@@ -233,13 +241,15 @@ proptest! {
         seed: u64,
     ) {
         let mut link = Link::new(&spec, seed).unwrap();
+        let delays = spec.reroutes.iter().map(|route| route.delay);
+        let least_delay = delays.fold(spec.delay, Nanos::min);
         let mut now = Nanos::ZERO;
         let mut last_due = Nanos::ZERO;
         let mut check = |link: &mut Link<usize>, now| {
             while let Some(delivery) = link.poll(now) {
                 prop_assert!(delivery.due <= now && delivery.due >= last_due);
                 prop_assert!(delivery.sent_from >= delivery.queued_at);
-                prop_assert!(delivery.due >= delivery.sent_from + spec.delay);
+                prop_assert!(delivery.due >= delivery.sent_from + least_delay);
                 last_due = delivery.due;
             }
             prop_assert!(link.next_deadline().is_none_or(|deadline| deadline > now));

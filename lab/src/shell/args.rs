@@ -3,7 +3,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ebb_link::{Capacity, LinkSpec, Nanos, Probability, QueueLimit, QueueSpec, Rate, Trace};
+use ebb_link::{
+    Capacity, LinkSpec, Nanos, Probability, QueueLimit, QueueSpec, Rate, Reroute, Trace,
+};
 
 use crate::LabError;
 use crate::emulator::{Classifier, PathSpec};
@@ -64,6 +66,10 @@ pub struct ShellArgs {
     /// Additional delay of each packet, uniform up to this; the order is kept
     #[arg(long, value_name = "TIME", default_value = "0", help_heading = "Link")]
     pub jitter: Nanos,
+
+    /// Another delay from some time on, as of a changed route, like 30s=80ms (may be repeated)
+    #[arg(long, value_name = "TIME=DELAY", value_parser = read_reroute, help_heading = "Link")]
+    pub reroute: Vec<Reroute>,
 
     /// Let packets overtake each other by jitter
     #[arg(long, requires = "jitter", help_heading = "Link")]
@@ -166,6 +172,7 @@ impl ShellArgs {
             queue,
             ecn_threshold: self.ecn_threshold,
             delay: self.delay,
+            reroutes: Vec::new(),
             jitter: self.jitter,
             jitter_reorders: self.jitter_reorders,
             loss: self.loss,
@@ -191,6 +198,17 @@ impl ShellArgs {
             "--congestion {name}: this kernel does not have it; it has {available}"
         )))
     }
+}
+
+fn read_reroute(text: &str) -> Result<Reroute, String> {
+    let (at, delay) = text
+        .split_once('=')
+        .ok_or("write it like 30s=80ms: from 30 s on, 80 ms each way")?;
+    let time = |text: &str| text.parse::<Nanos>().map_err(|error| error.to_string());
+    Ok(Reroute {
+        at: time(at)?,
+        delay: time(delay)?,
+    })
 }
 
 fn read_trace(file: &Path) -> Result<Trace, LabError> {
@@ -221,8 +239,10 @@ mod tests {
 
     #[test]
     fn makes_the_link_that_the_flags_describe() {
-        let args =
-            parse("--rate 10mbit --up-rate 1mbit --delay 50ms --queue 86 --loss 2%").unwrap();
+        let args = parse(
+            "--rate 10mbit --up-rate 1mbit --delay 50ms --queue 86 --loss 2% --reroute 30s=80ms",
+        )
+        .unwrap();
         let spec = args.path_spec().unwrap();
         let (rate, delay) = (Rate::from_mbit_per_s(10), Nanos::from_millis(50));
         let link = LinkSpec::drop_tail(rate, delay, QueueLimit::Packets(86));
@@ -231,6 +251,10 @@ mod tests {
         let forward = LinkSpec {
             loss,
             reorder_delay,
+            reroutes: vec![Reroute {
+                at: Nanos::from_secs(30),
+                delay: Nanos::from_millis(80),
+            }],
             ..link
         };
         assert_eq!(spec.forward, forward);
@@ -258,6 +282,8 @@ mod tests {
             ("--queue 0", "--queue", "at least one packet"),
             ("--loss 200%", "--loss", "from 0 to 1"),
             ("--rate 1mbit --trace f", "--trace", "cannot be used with"),
+            ("--reroute 30s", "--reroute", "30s=80ms"),
+            ("--reroute 30s=80", "--reroute", "50ms"),
             ("--mss 20", "--mss", "256..=1460"),
         ] {
             let message = parse(line).unwrap_err().to_string();

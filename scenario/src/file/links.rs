@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The keys of a link: rate or trace, delay, queue, and what the wire does to packets.
-use ebb_link::{Capacity, LinkError, LinkSpec, Nanos, Probability, Rate, Trace};
+use ebb_link::{Capacity, LinkError, LinkSpec, Nanos, Probability, Rate, Reroute, Trace};
 
 use super::queues;
 use super::section::Section;
@@ -31,6 +31,9 @@ pub(super) fn read(section: &Section<'_, '_>, base: &Base<'_>) -> LinkSpec {
         ),
     }
     spec.ecn_threshold = section.get("ecn_threshold").or(spec.ecn_threshold);
+    if section.has("reroute") {
+        spec.reroutes = read_reroutes(section);
+    }
     spec.jitter = section.get_or("jitter", spec.jitter);
     spec.jitter_reorders = section.get_or("jitter_reorders", spec.jitter_reorders);
     spec.loss = section.get_or::<Probability>("loss", spec.loss);
@@ -50,6 +53,20 @@ fn check(section: &Section<'_, '_>, spec: &LinkSpec) {
         Err(LinkError::Spec(problem)) => section.wrong_here(problem),
         Err(other) => section.wrong_here(other.to_string()),
     }
+}
+
+fn read_reroutes(section: &Section<'_, '_>) -> Vec<Reroute> {
+    let read = |section: Section<'_, '_>| {
+        let at = section.required("at", "\"30s\"");
+        let delay = section.required("delay", "\"80ms\"");
+        section.finish();
+        Some(Reroute {
+            at: at?,
+            delay: delay?,
+        })
+    };
+    let sections = section.sections("reroute");
+    sections.into_iter().filter_map(read).collect()
 }
 
 fn read_capacity(section: &Section<'_, '_>) -> Option<Capacity> {
