@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use ebb_algorithms::Policy;
+use ebb_algorithms::{Insight, Policy};
 use ebb_kernel::Flow;
 use serde::{Deserialize, Serialize};
 
@@ -32,8 +32,11 @@ pub struct FlowView {
     pub law: String,
     /// Payload since the policy came.
     pub payload_bytes: u64,
-    /// The window in force: advertised, or of congestion.
+    /// The window in force: advertised, or of congestion; what the pace is in a round trip.
     pub window_bytes: u32,
+    /// What it may send at the most, if that is how it is held back. Bytes per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace_bytes_per_s: Option<u64>,
     /// Round trip, if one was measured.
     pub rtt_us: Option<u32>,
     /// Queueing delay, if the law sees it.
@@ -44,6 +47,9 @@ pub struct FlowView {
     pub reason: String,
     /// The law's window is applied.
     pub is_acting: bool,
+    /// A process that has the socket, if the keeper knows one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
 }
 
 impl FlowView {
@@ -52,11 +58,7 @@ impl FlowView {
         // Right after a change of the law the kernel may still tell of the old one.
         let is_of_policy = flow.law == policy.law().name;
         let insight = is_of_policy.then(|| policy.insight(&flow.state)).flatten();
-        let (mode, reason) = match insight {
-            _ if !flow.is_clamped => ("free".to_owned(), String::new()),
-            Some(insight) => (insight.doing.to_string(), insight.doing.reason().to_owned()),
-            None => ("-".to_owned(), String::new()),
-        };
+        let (mode, reason) = words(insight, flow.is_clamped);
         Self {
             cookie: flow.cookie,
             direction,
@@ -65,11 +67,46 @@ impl FlowView {
             law: flow.law.to_owned(),
             payload_bytes: flow.payload_bytes,
             window_bytes: flow.window_bytes,
+            pace_bytes_per_s: None,
             rtt_us: flow.rtt_us,
             queue_us: insight.and_then(|insight| insight.queue_us),
             mode,
             reason,
             is_acting: flow.is_clamped,
+            process: None,
         }
+    }
+
+    /// What the user backend says of a connection.
+    pub fn of_user_backend(flow: &ebb_sockets::Flow) -> Self {
+        let (mode, reason) = words(flow.insight, flow.is_limited);
+        Self {
+            cookie: flow.cookie,
+            direction: match flow.way {
+                ebb_sockets::Way::Down => Direction::Down,
+                ebb_sockets::Way::Up => Direction::Up,
+            },
+            local: flow.local,
+            peer: flow.peer,
+            law: flow.law.to_owned(),
+            payload_bytes: flow.payload_bytes,
+            window_bytes: flow.window_bytes,
+            pace_bytes_per_s: flow.pace_bytes_per_s,
+            rtt_us: flow.rtt_us,
+            queue_us: flow.insight.and_then(|insight| insight.queue_us),
+            mode,
+            reason,
+            is_acting: flow.is_limited,
+            process: Some(flow.pid),
+        }
+    }
+}
+
+/// The mode, and why it is held back.
+fn words(insight: Option<Insight>, is_acting: bool) -> (String, String) {
+    match insight {
+        _ if !is_acting => ("free".to_owned(), String::new()),
+        Some(insight) => (insight.doing.to_string(), insight.doing.reason().to_owned()),
+        None => ("-".to_owned(), String::new()),
     }
 }

@@ -13,10 +13,10 @@ use anyhow::Result;
 use ebb_algorithms::Policy;
 use ebb_kernel::Selection;
 use ebb_kernel::cgroup::Cgroup;
+use ebb_sockets::Family;
 use serde_json::Value;
 
 use crate::detached;
-use crate::family::Family;
 use crate::held::{Held, Policies};
 use crate::line::{self, Heard, KeeperEnd, Start, StarterEnd, Summary};
 use crate::output;
@@ -131,10 +131,9 @@ impl Keeper {
         let (id, target) = match duty {
             Duty::Run { command } => {
                 let cgroup = cgroup.path().to_path_buf();
-                (
-                    format!("run-{}", std::process::id()),
-                    Target::Run { command, cgroup },
-                )
+                let cgroup = Some(cgroup);
+                let target = Target::Run { command, cgroup };
+                (format!("run-{}", std::process::id()), target)
             }
             Duty::Process(pid) => (process_id(pid), Target::Process { pid }),
             Duty::Cgroup(cgroup) => {
@@ -210,6 +209,10 @@ impl Keeper {
                     held.set_observing(is_observing)?;
                     registration.set_observing(is_observing)?;
                 }
+                Request::Switch { .. } => anyhow::bail!(
+                    "the kernel backend switches what is attached as a whole: attach to the \
+                     process by itself"
+                ),
                 Request::Flows => return Ok(serde_json::to_value(held.flows()?)?),
             }
             registration.set_policies(&held.download_policy(), held.upload_policy())?;
@@ -268,6 +271,11 @@ impl Drop for Keeper {
 /// Names the record of a process.
 pub fn process_id(pid: u32) -> String {
     format!("process-{pid}")
+}
+
+/// Names the record of a port.
+pub fn port_id(port: u16) -> String {
+    format!("port-{port}")
 }
 
 /// Names the record of a cgroup.

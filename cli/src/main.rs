@@ -3,7 +3,6 @@
 
 mod commands;
 mod detached;
-mod family;
 mod flow_view;
 mod held;
 mod keeper;
@@ -19,6 +18,7 @@ mod signals;
 mod target;
 mod uploads;
 mod user;
+mod user_attach;
 mod user_run;
 
 use std::process::ExitCode;
@@ -58,7 +58,7 @@ Examples:
 Exit status: 0 done, 1 failed, 2 wrong usage. `ebb run` exits as its command does; see there.
 
 Environment: EBB_LOG sets what is logged, as in EBB_LOG=debug; EBB_RUNTIME_DIR is where Ebb notes \
-what is attached, /run/ebb if it is not set.";
+what is attached: if it is not set, /run/ebb for root, else ebb in XDG_RUNTIME_DIR or /tmp/ebb-UID.";
 
 fn main() -> ExitCode {
     ebb_lab::endpoint::become_worker_if_asked();

@@ -8,7 +8,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::flow_view::Direction;
 use crate::output;
 
 /// A reply takes a few milliseconds; whoever takes longer hangs.
@@ -39,6 +40,9 @@ pub struct Record {
     pub id: String,
     /// What it is attached to.
     pub target: Target,
+    /// How the policies reach the connections.
+    #[serde(default)]
+    pub backend: Backend,
     /// The policy in its shortest form.
     pub policy: String,
     /// The policy for what is sent, if there is one.
@@ -53,16 +57,28 @@ pub struct Record {
     pub since_unix_s: u64,
 }
 
+/// How policies reach connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// eBPF programs.
+    #[default]
+    Kernel,
+    /// From outside, by copies of sockets.
+    User,
+}
+
 /// What a policy is attached to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Target {
-    /// A command that `ebb run` started, in a cgroup of its own.
+    /// A command that `ebb run` started.
     Run {
         /// The command's words.
         command: Vec<String>,
-        /// The cgroup, from the root of the hierarchy.
-        cgroup: PathBuf,
+        /// Its own cgroup, from the root of the hierarchy; the user backend makes none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cgroup: Option<PathBuf>,
     },
     /// A process.
     Process {
@@ -73,6 +89,11 @@ pub enum Target {
     Cgroup {
         /// The cgroup, from the root of the hierarchy.
         cgroup: PathBuf,
+    },
+    /// The connections of a TCP port, at either end.
+    Port {
+        /// Its number.
+        port: u16,
     },
     /// Whoever selects them: sender laws as congestion controls.
     Laws {
@@ -93,8 +114,45 @@ pub enum Request {
     SetUploadPolicy(String),
     /// Watch only, or act again.
     SetObserving(bool),
+    /// Switch some of the connections only.
+    Switch {
+        /// Which.
+        whose: Part,
+        /// To what.
+        to: Switch,
+    },
     /// Tell of every connection: [`crate::flow_view::FlowView`]s.
     Flows,
+}
+
+/// Some of the connections of an attachment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// One connection, one way.
+    Connection {
+        /// Its socket's number.
+        cookie: u64,
+        /// Which way.
+        direction: Direction,
+    },
+    /// Those of a process, now and later.
+    Process {
+        /// Its number.
+        pid: u32,
+    },
+}
+
+/// What some connections can be switched to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Switch {
+    /// No limit.
+    Free,
+    /// Limits again.
+    Held,
+    /// Another policy, for the way that its law is for.
+    Policy(String),
 }
 
 /// A keeper's own pair of files; they go when it goes.
@@ -106,15 +164,31 @@ pub struct Registration {
 }
 
 impl Runtime {
-    /// `/run/ebb`, or what `EBB_RUNTIME_DIR` names; made if need be, for root alone.
+    /// What `EBB_RUNTIME_DIR` names; else `/run/ebb` for root, and for others `ebb` in their
+    /// runtime directory or `/tmp/ebb-UID`. Made if need be, for its owner alone.
+    ///
+    /// Errors: it cannot be made, or it is somebody else's.
     pub fn open() -> Result<Self> {
-        let directory =
-            std::env::var_os("EBB_RUNTIME_DIR").map_or("/run/ebb".into(), PathBuf::from);
+        let own = nix::unistd::geteuid();
+        let directory = match std::env::var_os("EBB_RUNTIME_DIR") {
+            Some(directory) => directory.into(),
+            None if own.is_root() => "/run/ebb".into(),
+            None => directory_of_user(own.as_raw()),
+        };
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&directory)
             .with_context(|| directory.display().to_string())?;
+        let owner = fs::symlink_metadata(&directory)
+            .with_context(|| directory.display().to_string())?
+            .uid();
+        if owner != own.as_raw() && !own.is_root() {
+            bail!(
+                "{}: belongs to user {owner}; EBB_RUNTIME_DIR names another directory",
+                directory.display()
+            );
+        }
         Ok(Self { directory })
     }
 
@@ -274,7 +348,7 @@ impl Drop for Registration {
 }
 
 impl Record {
-    /// A record of this process and this moment.
+    /// A record of this process and this moment, of the kernel backend.
     pub fn new(target: Target, id: String, policy: &str, upload_policy: Option<String>) -> Self {
         let since = std::time::SystemTime::UNIX_EPOCH
             .elapsed()
@@ -282,6 +356,7 @@ impl Record {
         Self {
             id,
             target,
+            backend: Backend::Kernel,
             policy: policy.to_owned(),
             upload_policy,
             is_observing: false,
@@ -297,8 +372,19 @@ impl std::fmt::Display for Target {
             Self::Run { command, .. } => write!(formatter, "ebb run -- {}", command.join(" ")),
             Self::Process { pid } => write!(formatter, "process {pid}"),
             Self::Cgroup { cgroup } => write!(formatter, "cgroup {}", cgroup.display()),
+            Self::Port { port } => write!(formatter, "port {port}"),
             Self::Laws { names } => write!(formatter, "congestion controls {}", names.join(", ")),
         }
+    }
+}
+
+/// One that is not this user's (as under sudo or setpriv) is of no use.
+fn directory_of_user(uid: u32) -> PathBuf {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let is_own = |path: &PathBuf| fs::metadata(path).is_ok_and(|it| it.uid() == uid);
+    match runtime.filter(is_own) {
+        Some(runtime) => runtime.join("ebb"),
+        None => std::env::temp_dir().join(format!("ebb-{uid}")),
     }
 }
 

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `--pid`, `--cgroup`, `--unit` and `--container` name, and which attachment acts on it.
+//! What `--pid`, `--cgroup`, `--unit`, `--container` and `--port` name, and which attachment acts on it.
 
 use std::fmt;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use ebb_kernel::cgroup::Cgroup;
+use ebb_sockets::Root;
 
 use crate::keeper::{self, Duty};
-use crate::runtime::{Record, Target};
+use crate::runtime::{Backend, Record, Target};
 use crate::services;
+use crate::user_attach::UserDuty;
+
+/// The command line demands that one is.
+const NOTHING_NAMED: &str = "name what to attach to: --pid PID, --cgroup PATH or --port PORT";
 
 /// A process or a cgroup, as named on the command line.
 #[derive(Debug, Args)]
@@ -30,38 +35,86 @@ pub struct Chosen {
     /// Every process of this container, by name or by the beginning of its identifier
     #[arg(long, value_name = "CONTAINER")]
     container: Option<String>,
+
+    /// Every TCP connection of this machine with this port at either end: of its own server
+    /// that listens there, or of its own programs to others' servers there
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
 }
 
 /// The names of the arguments of [`Chosen`], of which one is needed.
-pub const ARGUMENTS: [&str; 4] = ["pid", "cgroup", "unit", "container"];
+pub const ARGUMENTS: [&str; 5] = ["pid", "cgroup", "unit", "container", "port"];
 
 impl Chosen {
     /// The attachment that acts on it: its own, or the `ebb run` that it is part of.
     ///
     /// Errors: there is no such process, cgroup, unit or container.
     pub fn find(&self, records: &[Record]) -> Result<Option<Record>> {
-        let (id, cgroup) = match (self.pid, self.cgroup()?) {
-            (Some(pid), _) => (keeper::process_id(pid), Cgroup::of_process(pid)?),
-            (None, Some(cgroup)) => (keeper::cgroup_id(&cgroup), cgroup),
-            (None, None) => return Ok(None),
+        let (id, cgroup) = match (self.pid, self.port, self.cgroup()?) {
+            (Some(pid), _, _) => (keeper::process_id(pid), Cgroup::of_process(pid).ok()),
+            (None, Some(port), _) => (keeper::port_id(port), None),
+            (None, None, Some(cgroup)) => (keeper::cgroup_id(&cgroup), Some(cgroup)),
+            (None, None, None) => return Ok(None),
         };
-        let is_it = |record: &&Record| {
-            record.id == id
-                || matches!(&record.target, Target::Run { cgroup: of_run, .. }
-                    if cgroup.path().starts_with(of_run))
+        let is_part_of = |record: &Record| match (&record.target, record.backend) {
+            (Target::Run { .. }, Backend::User) => self
+                .pid
+                .is_some_and(|pid| ebb_sockets::descendants_of(record.keeper_pid).contains(&pid)),
+            (Target::Run { cgroup: of_run, .. }, Backend::Kernel) => cgroup
+                .as_ref()
+                .zip(of_run.as_ref())
+                .is_some_and(|(cgroup, of_run)| cgroup.path().starts_with(of_run)),
+            _ => false,
         };
-        Ok(records.iter().find(is_it).cloned())
+        let its_own = records.iter().find(|record| record.id == id);
+        let found = its_own.or_else(|| records.iter().find(|record| is_part_of(record)));
+        Ok(found.cloned())
     }
 
-    /// What a keeper is to keep under a policy.
+    /// What a keeper of the kernel backend is to keep under a policy.
     ///
     /// Errors: as [`Self::find`].
     pub fn duty(&self) -> Result<Duty> {
-        match (self.pid, self.cgroup()?) {
-            (Some(pid), _) => Ok(Duty::Process(pid)),
-            (None, Some(cgroup)) => Ok(Duty::Cgroup(cgroup)),
-            (None, None) => anyhow::bail!("name what to attach to: --pid PID or --cgroup PATH"),
+        match (self.pid, self.port, self.cgroup()?) {
+            (Some(pid), _, _) => Ok(Duty::Process(pid)),
+            (None, Some(port), _) => bail!(
+                "the kernel backend knows processes and cgroups, not ports: --backend user \
+                 attaches to port {port}, also as root"
+            ),
+            (None, None, Some(cgroup)) => Ok(Duty::Cgroup(cgroup)),
+            (None, None, None) => bail!(NOTHING_NAMED),
         }
+    }
+
+    /// Whether it is a port, which only the user backend knows.
+    pub fn is_port(&self) -> bool {
+        self.port.is_some()
+    }
+
+    /// What a keeper of the user backend is to keep under a policy.
+    ///
+    /// Errors: as [`Self::find`].
+    pub fn user_duty(&self) -> Result<UserDuty> {
+        Ok(match (self.pid, self.port, self.cgroup()?) {
+            (Some(pid), _, _) => UserDuty {
+                root: Root::Process(pid),
+                target: Target::Process { pid },
+                id: keeper::process_id(pid),
+            },
+            (None, Some(port), _) => UserDuty {
+                root: Root::Port(port),
+                target: Target::Port { port },
+                id: keeper::port_id(port),
+            },
+            (None, None, Some(cgroup)) => UserDuty {
+                root: Root::Cgroup(cgroup.directory_path()),
+                target: Target::Cgroup {
+                    cgroup: cgroup.path().to_path_buf(),
+                },
+                id: keeper::cgroup_id(&cgroup),
+            },
+            (None, None, None) => bail!(NOTHING_NAMED),
+        })
     }
 
     /// The cgroup, unless it is a process that was named.
@@ -85,7 +138,8 @@ impl Chosen {
     fn named(&self) -> Option<(&'static str, String)> {
         let pid = self.pid.map(|pid| pid.to_string());
         let cgroup = self.cgroup.as_ref().map(|path| path.display().to_string());
-        let values = [pid, cgroup, self.unit.clone(), self.container.clone()];
+        let port = self.port.map(|port| port.to_string());
+        let values = [pid, cgroup, self.unit.clone(), self.container.clone(), port];
         let mut named = ARGUMENTS.into_iter().zip(values);
         named.find_map(|(name, value)| Some((name, value?)))
     }

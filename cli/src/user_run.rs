@@ -12,7 +12,9 @@
 //! process group.
 
 mod governor;
-mod guardian;
+pub mod guardian;
+pub mod line;
+pub mod post;
 mod words;
 
 use std::ffi::OsString;
@@ -20,7 +22,6 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use ebb_algorithms::Policy;
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
@@ -28,6 +29,7 @@ use crate::output::complain;
 use crate::signals::{self, Arrived, Signals};
 use crate::user::Account;
 
+pub use post::UserPolicies;
 pub use words::UserSummary;
 use words::{Listener, Word};
 
@@ -38,10 +40,8 @@ pub struct UserRun<'a> {
     pub words: &'a [OsString],
     /// Whom it is to run as, if not as we do.
     pub account: Option<&'a Account>,
-    /// The law for what arrives.
-    pub download: Policy,
-    /// The law for what is sent, if it is to yield.
-    pub upload: Option<Policy>,
+    /// How what it does is to yield.
+    pub policies: UserPolicies,
 }
 
 /// What became of a command.

@@ -62,6 +62,16 @@ impl Holds {
         }
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing may be limited.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Gives every connection back what it had; answers how many there still were.
     pub fn lift(&self) -> usize {
         self.0.values().filter(|hold| hold.lift().is_ok()).count()

@@ -7,12 +7,11 @@ use anyhow::{Result, bail};
 use clap::{ArgGroup, Args};
 use ebb_kernel::cgroup::Cgroup;
 
-use crate::commands::run::require_root;
 use crate::output;
 use crate::runtime::{Record, Request, Runtime};
 use crate::target::{ARGUMENTS, Chosen};
 
-/// Let a process or a cgroup have its full share again
+/// Let a process, a cgroup or a port have its full share again
 #[derive(Debug, Args)]
 #[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
 #[command(group(ArgGroup::new("what").required(true).args(ARGUMENTS).arg("all")))]
@@ -26,7 +25,7 @@ pub struct Detach {
 }
 
 const LONG_ABOUT: &str = "\
-Let a process or a cgroup have its full share again.
+Let a process, a cgroup or a port have its full share again.
 
 Ends what `ebb attach` began; commands under `ebb run` go on without any limit. All limits have \
 been lifted when it returns.";
@@ -36,13 +35,12 @@ Exit status: 0 done (with --all also if there was nothing to do), 1 nothing is a
 or it failed, 2 wrong usage.
 
 Examples:
-  sudo ebb detach --pid 4242
+  ebb detach --pid 4242
   sudo ebb detach --all";
 
 impl Detach {
     /// Detaches, and says what from.
     pub fn execute(self) -> Result<()> {
-        require_root("detach")?;
         let runtime = Runtime::open()?;
         let _lock = runtime.lock()?;
         let records = runtime.records()?;
@@ -53,7 +51,8 @@ impl Detach {
             return detach(&runtime, &record);
         }
         // A policy whose keeper left no trace here, of another runtime directory perhaps.
-        if let Some(cgroup) = self.chosen.cgroup()?
+        if nix::unistd::geteuid().is_root()
+            && let Some(cgroup) = self.chosen.cgroup()?
             && ebb_kernel::detach_all(&cgroup)? > 0
         {
             return output::print(&format!("{}: detached\n", self.chosen));
@@ -74,8 +73,11 @@ fn detach_all(runtime: &Runtime, records: &[Record]) -> Result<()> {
             failed += 1;
         }
     }
-    let root = Cgroup::root()?;
-    let swept = sweep_below(&root.directory_path(), Path::new("/"));
+    let swept = match nix::unistd::geteuid().is_root() {
+        true => sweep_below(&Cgroup::root()?.directory_path(), Path::new("/")),
+        // Users leave no programs behind.
+        false => 0,
+    };
     if swept > 0 {
         let plural = output::plural(swept);
         output::print(&format!(

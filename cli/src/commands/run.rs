@@ -19,7 +19,7 @@ use crate::scope;
 use crate::signals::Signals;
 use crate::uploads::UploadPolicy;
 use crate::user::Account;
-use crate::user_run::{self, Outcome, UserRun, UserSummary};
+use crate::user_run::{self, Outcome, UserPolicies, UserRun, UserSummary};
 
 /// The exit status of `ebb run` when Ebb itself fails, as with `env` and `timeout`.
 pub const EBB_FAILED: u8 = 125;
@@ -157,37 +157,23 @@ impl Run {
     }
 
     fn start_unprivileged(&self) -> Result<Prepared> {
-        for policy in self.policy.iter().chain(self.chosen_upload()) {
-            let name = policy.law().name;
-            anyhow::ensure!(
-                USER_LAWS.contains(&name),
-                "the law '{name}' judges every packet, which only the kernel backend sees (as \
-                 root); the user backend has the laws {}",
-                USER_LAWS.join(" and ")
-            );
-        }
+        self.user_policies()?;
         user_run::check(&self.words)?;
         Ok(Prepared::Unprivileged)
     }
 
-    /// The law for what is sent, if one was asked for by name.
-    fn chosen_upload(&self) -> Option<&Policy> {
+    /// What was asked for; the kernel backend's default law for sending is nobody's wish.
+    fn user_policies(&self) -> Result<UserPolicies> {
         let is_default = self.upload_policy == UploadPolicy::default();
-        self.upload_policy.policy().filter(|_| !is_default)
+        let upload = (!is_default).then_some(&self.upload_policy);
+        UserPolicies::of(self.policy.as_ref(), upload, self.keep_code_point)
     }
 
     fn run_unprivileged(&self, account: Option<&Account>) -> Result<u8> {
-        let [download, upload] = USER_LAWS.map(|name| name.parse::<Policy>());
-        let is_untouched = self.upload_policy == UploadPolicy::Untouched;
         let run = UserRun {
             words: &self.words,
             account,
-            download: self.policy.clone().map_or(download, Ok)?,
-            upload: match self.chosen_upload() {
-                Some(policy) => Some(policy.clone()),
-                None if is_untouched => None,
-                None => Some(upload?),
-            },
+            policies: self.user_policies()?,
         };
         let began = Instant::now();
         match run.execute()? {
@@ -339,9 +325,9 @@ fn describe_user(run: &UserRun<'_>, summary: &UserSummary, elapsed: Duration) ->
         elapsed.as_secs_f64(),
         counters.connections,
         output::plural(counters.connections),
-        run.download,
+        run.policies.download,
     );
-    if let Some(upload) = &run.upload {
+    if let Some(upload) = &run.policies.upload {
         let megabytes = counters.sent_bytes as f64 / 1e6;
         text += &format!("; {megabytes:.1} MB sent, policy {upload}");
     }

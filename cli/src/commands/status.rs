@@ -1,54 +1,144 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb status`: what yields on this machine.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use clap::Args;
+use serde::Serialize;
 
-use crate::commands::run::require_root;
+use crate::commands::top::sample::{Look, Sampler, SeenFlow};
+use crate::flow_view::Direction;
 use crate::output;
-use crate::runtime::Runtime;
+use crate::runtime::{Backend, Record, Runtime};
+
+/// What rates are measured over.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// List what yields on this machine
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Status {
+    /// Their connections as well, with rates over half a second
+    #[arg(short, long)]
+    flows: bool,
+
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
 }
 
 const AFTER_HELP: &str = "\
+Root sees what root attached, other users what they attached.
+
 Examples:
-  sudo ebb status
+  ebb status
+  sudo ebb status --flows
   sudo ebb status --json | jq '.[].target'";
+
+/// An attachment with its connections.
+#[derive(Serialize)]
+struct WithFlows<'a> {
+    #[serde(flatten)]
+    record: &'a Record,
+    flows: Vec<&'a SeenFlow>,
+}
 
 impl Status {
     /// Prints the list.
     pub fn execute(self) -> Result<()> {
-        require_root("status")?;
-        let records = Runtime::open()?.records()?;
-        if self.json {
-            return output::print_json(&records);
-        }
-        if records.is_empty() {
-            return output::print("nothing is attached\n");
-        }
-        let lines: Vec<_> = records
+        let look = self.look()?;
+        let listed: Vec<WithFlows<'_>> = look
+            .attachments
             .iter()
-            .map(|record| {
-                format!(
-                    "{}: {}{} (kept by process {})\n",
-                    record.target,
-                    if record.is_observing {
-                        "free for now, "
-                    } else {
-                        ""
-                    },
-                    output::policies(&record.policy, record.upload_policy.as_ref()),
-                    record.keeper_pid
-                )
+            .map(|record| WithFlows {
+                record,
+                flows: look
+                    .flows
+                    .iter()
+                    .filter(|flow| flow.attachment == record.id)
+                    .collect(),
             })
             .collect();
+        if self.json && self.flows {
+            return output::print_json(&listed);
+        }
+        if self.json {
+            return output::print_json(&look.attachments);
+        }
+        if listed.is_empty() {
+            return output::print("nothing is attached\n");
+        }
+        let lines: Vec<String> = listed.iter().map(describe).collect();
         output::print(&lines.concat())
     }
+
+    fn look(&self) -> Result<Look> {
+        if self.flows {
+            let mut sampler = Sampler::new()?;
+            sampler.look()?;
+            std::thread::sleep(LOOK);
+            let mut look = sampler.look()?;
+            // Loaded laws have no connections that their keeper knows.
+            look.attachments = Runtime::open()?.records()?;
+            return Ok(look);
+        }
+        Ok(Look {
+            attachments: Runtime::open()?.records()?,
+            ..Look::default()
+        })
+    }
+}
+
+fn describe(listed: &WithFlows<'_>) -> String {
+    let record = listed.record;
+    let mut text = format!(
+        "{}: {}{} ({}kept by process {})\n",
+        record.target,
+        if record.is_observing {
+            "free for now, "
+        } else {
+            ""
+        },
+        output::policies(&record.policy, record.upload_policy.as_ref()),
+        match record.backend {
+            Backend::Kernel => "",
+            Backend::User => "user backend, ",
+        },
+        record.keeper_pid
+    );
+    for flow in &listed.flows {
+        text += &describe_flow(flow);
+    }
+    text
+}
+
+fn describe_flow(flow: &SeenFlow) -> String {
+    let view = &flow.view;
+    let way = match view.direction {
+        Direction::Down => "from",
+        Direction::Up => "to",
+    };
+    let milliseconds = |us: Option<u32>| {
+        us.map_or_else(
+            || "unknown".to_owned(),
+            |us| format!("{:.1} ms", f64::from(us) / 1e3),
+        )
+    };
+    let limit = match view.pace_bytes_per_s {
+        Some(pace) => format!("pace {:.2} Mbit/s", pace as f64 * 8e-6),
+        None => format!("window {} bytes", view.window_bytes),
+    };
+    let reason = match view.reason.as_str() {
+        "" => String::new(),
+        reason => format!(" ({reason})"),
+    };
+    format!(
+        "  {} {way} {}: {:.2} Mbit/s, {limit}, queue {}, {}{reason}\n",
+        flow.program.as_deref().unwrap_or("-"),
+        view.peer,
+        flow.rate_bit_per_s / 1e6,
+        milliseconds(view.queue_us),
+        view.mode,
+    )
 }

@@ -2,26 +2,27 @@
 //! The governor: starts the command and keeps its connections under the laws.
 
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use ebb_sockets::{Governor, Options, Root};
+use ebb_sockets::Root;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use super::UserRun;
-use super::guardian::{self, BEAT_EVERY};
+use super::guardian;
+use super::line::GovernorEnd;
+use super::post::Post;
 use super::words::{Speaker, UserSummary, Word};
 use crate::process::Start;
-use crate::signals::{Signals, wait_readable};
+use crate::runtime::Target;
+use crate::signals::Signals;
 
 /// The whole life of the governor; answers its exit status: 0 if it has nothing left behind.
 pub fn live(
     run: &UserRun<'_>,
     speaker: &Speaker,
-    guardian: UnixStream,
+    guardian: GovernorEnd,
     group: Pid,
     mask: SigSet,
 ) -> i32 {
@@ -39,21 +40,16 @@ pub fn live(
 fn govern(
     run: &UserRun<'_>,
     speaker: &Speaker,
-    guardian: UnixStream,
+    guardian: GovernorEnd,
     group: Pid,
     mask: SigSet,
 ) -> Result<()> {
     guardian::name_process(c"ebb-governor");
     nix::sys::prctl::set_child_subreaper(true).context("PR_SET_CHILD_SUBREAPER")?;
     let _ = nix::sys::prctl::set_timerslack(50_000);
-    guardian.set_nonblocking(true)?;
     let signals = Signals::receive()?;
-    let options = Options {
-        download: Some(run.download.clone()),
-        upload: run.upload.clone(),
-        ..Options::default()
-    };
-    let engine = Governor::new(Root::DescendantsOf(std::process::id()), options)?;
+    let root = Root::DescendantsOf(std::process::id());
+    let mut post = Post::new(root, &run.policies, guardian)?;
     let start = Start {
         words: run.words,
         cgroup_procs: None,
@@ -75,25 +71,30 @@ fn govern(
     speaker.say(&Word::Started {
         pid: command.as_raw(),
     });
-    guardian::beat(&guardian, Some(command));
+    post.set_command(command);
+    let words = run.words.iter().map(|word| word.to_string_lossy());
+    let target = Target::Run {
+        command: words.map(|word| word.into_owned()).collect(),
+        cgroup: None,
+    };
+    // A command can do without being listed.
+    if let Err(error) = post.register(target, format!("run-{}", std::process::id())) {
+        tracing::info!("'ebb status' will not list it: {error:#}");
+    }
     let mut life = Life {
-        engine,
+        post,
         speaker,
-        guardian,
         command,
         has_ended: false,
-        beat_due: Instant::now(),
     };
     life.last(&signals)
 }
 
 struct Life<'a> {
-    engine: Governor,
+    post: Post,
     speaker: &'a Speaker,
-    guardian: UnixStream,
     command: Pid,
     has_ended: bool,
-    beat_due: Instant,
 }
 
 impl Life<'_> {
@@ -101,22 +102,13 @@ impl Life<'_> {
     fn last(&mut self, signals: &Signals) -> Result<()> {
         let mut is_heard = false;
         loop {
-            let next = self.engine.tick();
-            for text in self.engine.take_notices() {
+            let mut descriptors = vec![signals.as_fd()];
+            if !is_heard {
+                descriptors.push(self.speaker.as_fd());
+            }
+            self.post.work(&descriptors)?;
+            for text in self.post.engine().take_notices() {
                 self.speaker.say(&Word::Notice { text });
-            }
-            if Instant::now() >= self.beat_due {
-                guardian::beat(&self.guardian, Some(self.command));
-                self.beat_due = Instant::now() + BEAT_EVERY;
-            }
-            let patience = next.min(self.beat_due).duration_since(Instant::now());
-            // Rounded up to a millisecond by poll: never a busy loop.
-            let patience = patience.max(Duration::from_millis(1));
-            if is_heard {
-                wait_readable(&[signals.as_fd()], Some(patience))?;
-            } else {
-                let line = self.speaker.as_fd();
-                wait_readable(&[signals.as_fd(), line], Some(patience))?;
             }
             if self.is_told_to_end(signals)? || !self.reap()? {
                 return Ok(());
@@ -168,7 +160,7 @@ impl Life<'_> {
             self.has_ended = true;
             let own = std::process::id();
             let summary = UserSummary {
-                counters: self.engine.counters().clone(),
+                counters: self.post.engine().counters().clone(),
                 processes_left: ebb_sockets::descendants_of(own).len(),
             };
             let summary = Some(summary);

@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The guardian: lifts the limits when the governor has died or is silent.
 
-use std::io::{Read, Write};
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::os::fd::AsRawFd;
 
 use anyhow::{Context, Result};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, setpgid};
 
+use super::line::{self, GovernorEnd, Known};
 use super::words::{Speaker, Word};
 use super::{UserRun, governor};
-use crate::signals::wait_readable;
-
-/// The governor lets hear of itself so often.
-pub const BEAT_EVERY: Duration = Duration::from_millis(500);
-/// Past this silence the limits are lifted.
-const SILENCE: Duration = Duration::from_millis(1_500);
 
 /// The whole life of the guardian; answers its exit status.
 pub fn live(run: &UserRun<'_>, speaker: &Speaker, group: Pid, mask: SigSet) -> i32 {
@@ -36,63 +28,43 @@ pub fn live(run: &UserRun<'_>, speaker: &Speaker, group: Pid, mask: SigSet) -> i
 fn guard(run: &UserRun<'_>, speaker: &Speaker, group: Pid, mask: SigSet) -> Result<()> {
     // Keys at the terminal are not for us.
     setpgid(Pid::from_raw(0), Pid::from_raw(0)).context("setpgid")?;
-    name_process(c"ebb-guardian");
     nix::sys::prctl::set_child_subreaper(true).context("PR_SET_CHILD_SUBREAPER")?;
-    let (ours, theirs) = UnixStream::pair().context("socketpair")?;
-    // SAFETY: there is a single thread.
-    let governor = match unsafe { fork() }.context("fork")? {
-        ForkResult::Child => {
-            drop(ours);
-            std::process::exit(governor::live(run, speaker, theirs, group, mask));
-        }
-        ForkResult::Parent { child } => child,
-    };
-    drop(theirs);
-    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None).context("sigprocmask")?;
-    close_standard_streams()?;
-    let command = watch(&ours)?;
-    let end = waitpid(governor, None);
+    let govern = |line| governor::live(run, speaker, line, group, mask);
+    let (known, end) = watch_over(govern, close_standard_streams)?;
     // Also after an orderly end: what is left of the command is ours by now.
     ebb_sockets::lift_limits_of_descendants();
     if matches!(end, Ok(WaitStatus::Exited(_, 0))) {
         return Ok(());
     }
-    outlive(speaker, command);
+    outlive(speaker, known.command);
     Ok(())
 }
 
-/// Listens to the governor until it has gone; answers the command's number.
-fn watch(mut governor: &UnixStream) -> Result<Option<Pid>> {
-    let mut command = None;
-    governor.set_nonblocking(true)?;
-    let mut is_silent = false;
-    loop {
-        wait_readable(&[governor.as_fd()], Some(SILENCE))?;
-        let mut word = [0_u8; 4];
-        match governor.read(&mut word) {
-            Ok(0) => return Ok(command),
-            Ok(_) => {
-                is_silent = false;
-                let pid = i32::from_ne_bytes(word);
-                if pid > 0 {
-                    command = Some(Pid::from_raw(pid));
-                }
-            }
-            // Stopped, or starved: once it goes on it sets its limits again.
-            Err(_) if !is_silent => {
-                is_silent = true;
-                ebb_sockets::lift_limits_of_descendants();
-            }
-            Err(_) => {}
+/// Starts a governor and watches over it: whatever ends it, its limits are lifted when this
+/// returns. Answers what was known of it, and how it ended.
+///
+/// Must be called while this process has a single thread. The process is prepared by
+/// `settle` once the governor has been started.
+pub fn watch_over(
+    govern: impl FnOnce(GovernorEnd) -> i32,
+    settle: impl FnOnce() -> Result<()>,
+) -> Result<(Known, nix::Result<WaitStatus>)> {
+    name_process(c"ebb-guardian");
+    let (theirs, ours) = line::lay()?;
+    // SAFETY: there is a single thread.
+    let governor = match unsafe { fork() }.context("fork")? {
+        ForkResult::Child => {
+            drop(ours);
+            std::process::exit(govern(theirs));
         }
-    }
-}
-
-/// What the governor says: the command's number, or 0.
-pub fn beat(mut guardian: &UnixStream, command: Option<Pid>) {
-    let number = command.map_or(0, Pid::as_raw);
-    // Without a guardian the governor does what it can.
-    let _ = guardian.write(&number.to_ne_bytes());
+        ForkResult::Parent { child } => child,
+    };
+    drop(theirs);
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None).context("sigprocmask")?;
+    settle()?;
+    let known = ours.watch()?;
+    known.holds.lift();
+    Ok((known, waitpid(governor, None)))
 }
 
 /// Waits for the command in the governor's place.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb top`: the connections that yield, live.
 
+mod chosen;
 mod programs;
-mod sample;
+pub mod sample;
 mod screen;
 mod terminal;
 
@@ -11,7 +12,6 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 
-use crate::commands::run::require_root;
 use crate::output;
 use sample::Sampler;
 
@@ -36,7 +36,7 @@ pub struct Top {
 const LONG_ABOUT: &str = "\
 Watch the connections that yield, and switch what they yield by.
 
-One line for each connection and direction: the program, the peer, the rate, the window, the \
+One line for each connection and direction: the program, the peer, the rate, the limit (window or pace), the \
 round trip, the queueing delay that the law sees, what the law is doing and why the connection \
 is held back. Where the output is no terminal, one look is printed and that is all.
 
@@ -45,17 +45,19 @@ link), look (sends little for a moment, to see the path without its queue), wait
 granted before Ebb came is used up), free (switched off).";
 
 const AFTER_HELP: &str = "\
-Keys: up and down choose an attachment, space sets it free or holds it back again, d detaches \
-it, p stops the picture, q ends.
+Keys: up and down choose an attachment or a connection; tab widens that to its process, then \
+to its unit (all that is attached together); a > stands before all that is meant. Space sets it \
+free or holds it back again, l asks for another policy, d detaches the unit, p stops the \
+picture, q ends. With the kernel backend units can be switched, not processes or connections.
 
 Examples:
+  ebb top
   sudo ebb top
   sudo ebb top --json | jq '.flows[] | [.program, .rate_bit_per_s]'";
 
 impl Top {
     /// Shows what there is until it is told to end.
     pub fn execute(self) -> Result<()> {
-        require_root("top")?;
         let mut sampler = Sampler::new()?;
         if self.json {
             return self.stream(&mut sampler);

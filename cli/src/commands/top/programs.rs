@@ -12,15 +12,20 @@ use crate::runtime::{Record, Target};
 /// What is known so far; a connection that is known is not looked for again.
 #[derive(Debug, Default)]
 pub struct Programs {
-    names: HashMap<u64, String>,
+    pids: HashMap<u64, u32>,
 }
 
 impl Programs {
     /// Looks for the connections of an attachment that nobody is known of.
     pub fn learn(&mut self, record: &Record, views: &[FlowView]) {
+        for view in views {
+            if let Some(pid) = view.process {
+                self.pids.insert(view.cookie, pid);
+            }
+        }
         let cookies = views.iter().map(|view| view.cookie);
         let unknown: HashSet<u64> = cookies
-            .filter(|cookie| !self.names.contains_key(cookie))
+            .filter(|cookie| !self.pids.contains_key(cookie))
             .collect();
         if unknown.is_empty() {
             return;
@@ -30,22 +35,32 @@ impl Programs {
             let sockets = ebb_sockets::sockets_of(pid).unwrap_or_default();
             let cookies = sockets.iter().filter_map(|socket| socket.cookie().ok());
             for cookie in cookies.filter(|cookie| unknown.contains(cookie)) {
-                self.names.insert(cookie, name_of(pid));
+                self.pids.insert(cookie, pid);
             }
         }
     }
 
+    /// The process.
+    pub fn pid_of(&self, view: &FlowView) -> Option<u32> {
+        self.pids.get(&view.cookie).copied()
+    }
+
     /// The program and its process.
     pub fn of(&self, view: &FlowView) -> Option<String> {
-        self.names.get(&view.cookie).cloned()
+        self.pid_of(view).map(name_of)
     }
 }
 
 fn processes_of(target: &Target) -> Vec<u32> {
     let cgroup = match target {
-        Target::Run { cgroup, .. } | Target::Cgroup { cgroup } => Cgroup::at(cgroup),
+        Target::Run {
+            cgroup: Some(cgroup),
+            ..
+        }
+        | Target::Cgroup { cgroup } => Cgroup::at(cgroup),
         Target::Process { pid } => Cgroup::of_process(*pid),
-        Target::Laws { .. } => return Vec::new(),
+        Target::Port { .. } => Cgroup::root(),
+        Target::Run { cgroup: None, .. } | Target::Laws { .. } => return Vec::new(),
     };
     cgroup
         .and_then(|cgroup| cgroup.processes())

@@ -32,6 +32,8 @@ pub struct SeenFlow {
     pub attachment: String,
     /// Whose connection it is, if that process still lives: name and number.
     pub program: Option<String>,
+    /// That process's number.
+    pub pid: Option<u32>,
     /// Payload since the last look, in bits per second.
     pub rate_bit_per_s: f64,
     /// What its keeper says.
@@ -96,15 +98,9 @@ impl Sampler {
         Ok(look)
     }
 
-    /// Sets an attachment free, or holds it back again.
-    pub fn switch(&self, record: &Record) -> Result<()> {
-        self.runtime
-            .ask(&record.id, &Request::SetObserving(!record.is_observing))
-    }
-
-    /// Takes an attachment off.
-    pub fn detach(&self, record: &Record) -> Result<()> {
-        self.runtime.ask(&record.id, &Request::Detach)
+    /// Asks a keeper to do something.
+    pub fn ask(&self, record: &Record, request: &Request) -> Result<()> {
+        self.runtime.ask(&record.id, request)
     }
 
     fn seen(&mut self, record: &Record, views: Vec<FlowView>, seconds: f64) -> Vec<SeenFlow> {
@@ -123,6 +119,7 @@ impl Sampler {
             .map(|view| SeenFlow {
                 attachment: record.id.clone(),
                 program: self.programs.of(&view),
+                pid: self.programs.pid_of(&view),
                 rate_bit_per_s: if is_first { 0.0 } else { rate(&view) },
                 view,
             })

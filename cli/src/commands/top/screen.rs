@@ -10,9 +10,11 @@ use ratatui::widgets::{Paragraph, Row, Table, Widget};
 use crate::flow_view::Direction;
 use crate::output;
 
+use super::chosen::{self, Scope};
 use super::sample::{Look, SeenFlow};
 
-const KEYS: &str = "up/down choose  space free or hold back  d detach  p pause  q quit";
+const KEYS: &str =
+    "up/down  tab: flow, process, unit  space: free/hold  l law  d detach  p pause  q";
 /// From here on there is room for windows and laws.
 const WIDE: u16 = 110;
 /// Of a look that goes into a file or a pipe.
@@ -21,8 +23,12 @@ const TEXT_WIDTH: u16 = 120;
 /// What the picture shows beside the look.
 #[derive(Debug, Clone, Default)]
 pub struct View {
-    /// The attachment that keys act on, by its place.
+    /// The line that keys act on: attachments first, then connections.
     pub chosen: usize,
+    /// What keys act on where a connection is chosen.
+    pub scope: Scope,
+    /// The policy that is being typed.
+    pub input: Option<String>,
     /// The picture stands still.
     pub is_paused: bool,
     /// What came of the last key.
@@ -42,10 +48,11 @@ pub fn draw(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
     .areas(area);
     Paragraph::new(headline(look, view)).render(title, buffer);
     draw_attachments(look, view, list, buffer);
-    draw_flows(look, flows, buffer);
-    let foot_text = match view.message.as_str() {
-        "" => KEYS,
-        message => message,
+    draw_flows(look, view, flows, buffer);
+    let foot_text = match (&view.input, view.message.as_str()) {
+        (Some(input), _) => format!("policy for {}: {input}_", chosen::words(look, view)),
+        (None, "") => KEYS.to_owned(),
+        (None, message) => message.to_owned(),
     };
     Paragraph::new(foot_text).render(foot, buffer);
 }
@@ -61,6 +68,7 @@ pub fn text(look: &Look) -> String {
     let mut buffer = Buffer::empty(area);
     let view = View {
         message: " ".to_owned(),
+        chosen: usize::MAX,
         ..View::default()
     };
     draw(look, &view, area, &mut buffer);
@@ -108,8 +116,8 @@ fn draw_attachments(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
         Paragraph::new(hint).render(area, buffer);
         return;
     }
-    let lines = look.attachments.iter().enumerate().map(|(index, record)| {
-        let mark = if index == view.chosen { '>' } else { ' ' };
+    let lines = look.attachments.iter().map(|record| {
+        let mark = mark(chosen::is_in_scope(look, view, &record.id, None));
         let free = if record.is_observing { "[free] " } else { "" };
         let is_silent = look
             .silent
@@ -123,7 +131,8 @@ fn draw_attachments(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
             record.target
         ))
     });
-    let first = (view.chosen + 1).saturating_sub(usize::from(area.height));
+    let chosen = view.chosen.min(look.attachments.len() - 1);
+    let first = (chosen + 1).saturating_sub(usize::from(area.height));
     Paragraph::new(lines.skip(first).collect::<Vec<_>>()).render(area, buffer);
 }
 
@@ -132,7 +141,12 @@ fn law_of(policy: &str) -> &str {
     policy.split(':').next().unwrap_or(policy)
 }
 
-fn draw_flows(look: &Look, area: Rect, buffer: &mut Buffer) {
+/// What keys act on is told without colour.
+fn mark(is_chosen: bool) -> char {
+    if is_chosen { '>' } else { ' ' }
+}
+
+fn draw_flows(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
     let is_wide = area.width >= WIDE;
     let columns = Column::ALL
         .into_iter()
@@ -140,12 +154,28 @@ fn draw_flows(look: &Look, area: Rect, buffer: &mut Buffer) {
     let columns: Vec<Column> = columns.collect();
     let head = Row::new(columns.iter().map(|column| column.head()))
         .style(Style::new().add_modifier(Modifier::REVERSED));
-    let rows = look.flows.iter().map(|flow| {
+    let at = view.chosen.checked_sub(look.attachments.len());
+    // The chosen one is always in sight, below the head.
+    let first = match at {
+        Some(at) if at < look.flows.len() => (at + 2).saturating_sub(usize::from(area.height)),
+        _ => 0,
+    };
+    let rows = look.flows.iter().skip(first).map(|flow| {
         let style = match flow.view.is_acting {
             true => Style::new(),
             false => Style::new().add_modifier(Modifier::DIM),
         };
-        Row::new(columns.iter().map(|column| column.of(flow))).style(style)
+        let mark = mark(chosen::is_in_scope(
+            look,
+            view,
+            &flow.attachment,
+            Some(flow),
+        ));
+        let cells = columns.iter().map(|column| match column {
+            Column::Program => format!("{mark}{}", column.of(flow)),
+            column => column.of(flow),
+        });
+        Row::new(cells).style(style)
     });
     let widths = columns.iter().map(|column| column.width());
     Widget::render(Table::new(rows, widths).header(head), area, buffer);
@@ -185,12 +215,12 @@ impl Column {
 
     fn head(self) -> &'static str {
         match self {
-            Self::Program => "PROGRAM",
+            Self::Program => " PROGRAM",
             Self::Way => "WAY",
             Self::Peer => "PEER",
             Self::Rate => "BIT/S",
-            Self::Window => "WINDOW",
-            Self::RoundTrip => "RTT ms",
+            Self::Window => "LIMIT",
+            Self::RoundTrip => "RTT",
             Self::Queue => "QUEUE",
             Self::Mode => "MODE",
             Self::Law => "LAW",
@@ -204,8 +234,8 @@ impl Column {
             Self::Peer => Constraint::Fill(4),
             Self::Way => Constraint::Length(4),
             Self::Rate => Constraint::Length(6),
-            Self::Window => Constraint::Length(7),
-            Self::RoundTrip | Self::Queue => Constraint::Length(6),
+            Self::Window => Constraint::Length(8),
+            Self::RoundTrip | Self::Queue => Constraint::Length(5),
             Self::Mode => Constraint::Length(5),
             Self::Law => Constraint::Length(10),
             Self::Why => Constraint::Length(17),
@@ -222,7 +252,10 @@ impl Column {
             },
             Self::Peer => view.peer.to_string(),
             Self::Rate => bits(flow.rate_bit_per_s),
-            Self::Window => bytes(view.window_bytes),
+            Self::Window => match view.pace_bytes_per_s {
+                Some(pace) => format!("{}/s", bits(pace as f64 * 8.0)),
+                None => bytes(view.window_bytes),
+            },
             Self::RoundTrip => milliseconds(view.rtt_us),
             Self::Queue => milliseconds(view.queue_us),
             Self::Mode => view.mode.clone(),

@@ -9,7 +9,9 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::output;
+use crate::runtime::Request;
 
+use super::chosen::{self, Chosen};
 use super::sample::{Look, Sampler};
 use super::screen::{self, View};
 
@@ -76,43 +78,84 @@ impl Live {
     /// Does what a key asks for; answers whether that is the end.
     fn is_end(&mut self, key: KeyEvent) -> bool {
         self.view.message.clear();
+        let is_interrupt =
+            key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+        if is_interrupt {
+            return true;
+        }
+        if self.view.input.is_some() {
+            self.type_policy(key.code);
+            return false;
+        }
         match key.code {
             KeyCode::Char('q') | KeyCode::Esc => return true,
-            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return true,
             KeyCode::Up | KeyCode::Char('k') => self.choose(-1),
             KeyCode::Down | KeyCode::Char('j') => self.choose(1),
+            KeyCode::Tab => {
+                self.view.scope = self.view.scope.next();
+                let what = chosen::words(&self.look, &self.view);
+                self.view.message = format!("keys act on {what}");
+            }
             KeyCode::Char('p') => self.view.is_paused = !self.view.is_paused,
-            KeyCode::Char(' ') => self.act(|sampler, record| {
-                sampler.switch(record)?;
-                Ok(match record.is_observing {
-                    true => "is held back again",
-                    false => "is free: it takes what it gets",
-                })
+            KeyCode::Char(' ') => self.act(|live, chosen| {
+                let what = chosen::toggle(&live.sampler, &live.look, chosen)?;
+                Ok(what.to_owned())
             }),
-            KeyCode::Char('d') => self.act(|sampler, record| {
-                sampler.detach(record)?;
-                Ok("is detached")
+            KeyCode::Char('l') => {
+                let chosen = chosen::of(&self.look, &self.view);
+                self.view.input = chosen.map(chosen::policy_of);
+            }
+            KeyCode::Char('d') => self.act(|live, chosen| {
+                let (Chosen::Unit(record) | Chosen::Process(record, _) | Chosen::Flow(record, _)) =
+                    chosen;
+                live.sampler.ask(record, &Request::Detach)?;
+                Ok("is detached".to_owned())
             }),
             _ => {}
         }
         false
     }
 
+    fn type_policy(&mut self, key: KeyCode) {
+        let Some(input) = &mut self.view.input else {
+            return;
+        };
+        match key {
+            KeyCode::Char(character) => input.push(character),
+            KeyCode::Backspace => {
+                input.pop();
+            }
+            KeyCode::Esc => self.view.input = None,
+            KeyCode::Enter => {
+                let text = self.view.input.take().unwrap_or_default();
+                self.act(|live, chosen| {
+                    chosen::set_policy(&live.sampler, chosen, text.trim())?;
+                    Ok(format!("yields by {}", text.trim()))
+                });
+            }
+            _ => {}
+        }
+    }
+
     fn choose(&mut self, step: isize) {
-        let last = self.look.attachments.len().saturating_sub(1);
+        let lines = self.look.attachments.len() + self.look.flows.len();
+        let last = lines.saturating_sub(1);
         self.view.chosen = self.view.chosen.saturating_add_signed(step).min(last);
     }
 
-    fn act(&mut self, action: impl Fn(&Sampler, &crate::runtime::Record) -> Result<&'static str>) {
-        let Some(record) = self.look.attachments.get_mut(self.view.chosen) else {
+    fn act(&mut self, action: impl Fn(&Self, Chosen<'_>) -> Result<String>) {
+        let Some(chosen) = chosen::of(&self.look, &self.view) else {
             return;
         };
-        self.view.message = match action(&self.sampler, record) {
-            Ok(what) => {
-                record.is_observing = !record.is_observing;
-                format!("{} {what}", record.target)
-            }
-            Err(error) => format!("{}: {}", record.target, output::describe(&error)),
+        let what = chosen::words(&self.look, &self.view);
+        self.view.message = match action(self, chosen) {
+            Ok(done) => format!("{what} {done}"),
+            Err(error) => format!("{what}: {}", output::describe(&error)),
         };
+        // The next key is to act on what is so by then.
+        if let Ok(look) = self.sampler.look() {
+            self.look = look;
+        }
+        self.choose(0);
     }
 }

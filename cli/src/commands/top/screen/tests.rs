@@ -5,9 +5,15 @@ use crate::flow_view::FlowView;
 use crate::runtime::{Record, Target};
 
 fn flow(program: &str, peer: &str, direction: Direction, doing: (&str, &str)) -> SeenFlow {
+    let pid = program.split(['[', ']']).nth(1).unwrap();
+    let attachment = match pid {
+        "4242" => "process-4242",
+        _ => "run-7",
+    };
     SeenFlow {
-        attachment: "run-7".to_owned(),
+        attachment: attachment.to_owned(),
         program: Some(program.to_owned()),
+        pid: pid.parse().ok(),
         rate_bit_per_s: 9_432_000.0,
         view: FlowView {
             cookie: 1,
@@ -17,6 +23,8 @@ fn flow(program: &str, peer: &str, direction: Direction, doing: (&str, &str)) ->
             law: "ebb".to_owned(),
             payload_bytes: 1_000_000,
             window_bytes: 123_456,
+            pace_bytes_per_s: None,
+            process: None,
             rtt_us: Some(101_400),
             queue_us: Some(4_900),
             mode: doing.0.to_owned(),
@@ -33,7 +41,7 @@ fn look() -> Look {
             "-O".to_owned(),
             "https://example.org/large.iso".to_owned(),
         ],
-        cgroup: "/ebb-7".into(),
+        cgroup: Some("/ebb-7".into()),
     };
     let mut free = Record::new(
         Target::Process { pid: 4242 },
@@ -95,7 +103,71 @@ fn everything_that_matters_is_in_80_by_24() {
         assert!(screen.contains(text), "{text} is not in\n{screen}");
     }
     assert_eq!(screen.lines().count(), 24);
-    assert!(!screen.contains("WINDOW"));
+    assert!(!screen.contains("LIMIT"));
+}
+
+#[test]
+fn what_keys_act_on_is_marked_without_colour() {
+    let marks = |chosen, scope| {
+        let view = View {
+            chosen,
+            scope,
+            ..View::default()
+        };
+        let area = Rect::new(0, 0, 80, 24);
+        let mut buffer = Buffer::empty(area);
+        draw(&look(), &view, area, &mut buffer);
+        let lines = lines_of(&buffer).into_iter();
+        let marked = lines.filter(|line| line.starts_with('>'));
+        let marked: Vec<String> = marked
+            .map(|line| line.chars().take(6).collect::<String>())
+            .collect();
+        marked
+    };
+    assert_eq!(marks(0, Scope::Flow), ["> down"]);
+    assert_eq!(marks(2, Scope::Flow), [">curl["]);
+    assert_eq!(marks(2, Scope::Process), [">curl[", ">curl["]);
+    assert_eq!(marks(2, Scope::Unit), ["> down", ">curl[", ">curl["]);
+    assert_eq!(marks(4, Scope::Process), [">rsync"]);
+    assert_eq!(marks(9, Scope::Unit).len(), 0);
+}
+
+#[test]
+fn a_policy_that_is_typed_is_seen_with_what_it_is_for() {
+    let view = View {
+        chosen: 2,
+        scope: Scope::Process,
+        input: Some("sampled:low".to_owned()),
+        ..View::default()
+    };
+    let area = Rect::new(0, 0, 80, 24);
+    let mut buffer = Buffer::empty(area);
+    draw(&look(), &view, area, &mut buffer);
+    let screen = lines_of(&buffer).join("\n");
+    assert!(
+        screen.contains("policy for process 4711: sampled:low_"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn the_chosen_connection_is_in_sight_among_many() {
+    let mut look = look();
+    let one = look.flows[0].clone();
+    look.flows = (0..50)
+        .map(|number| SeenFlow {
+            program: Some(format!("curl[{number}]")),
+            ..one.clone()
+        })
+        .collect();
+    let view = View {
+        chosen: 2 + 49,
+        ..View::default()
+    };
+    let area = Rect::new(0, 0, 80, 24);
+    let mut buffer = Buffer::empty(area);
+    draw(&look, &view, area, &mut buffer);
+    assert!(lines_of(&buffer).join("\n").contains(">curl[49]"));
 }
 
 #[test]

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What keys act on: a connection, its process, or the whole unit that is attached.
+
+use anyhow::{Result, bail};
+use ebb_algorithms::{Policy, Side};
+
+use crate::flow_view::Direction;
+use crate::runtime::{Part, Record, Request, Switch};
+use crate::uploads::UploadPolicy;
+
+use super::sample::{Look, Sampler, SeenFlow};
+use super::screen::View;
+
+/// How much of what a connection belongs to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// It alone.
+    #[default]
+    Flow,
+    /// All of its process.
+    Process,
+    /// All of the attachment.
+    Unit,
+}
+
+impl Scope {
+    /// The next wider one, or the narrowest again.
+    pub fn next(self) -> Self {
+        match self {
+            Self::Flow => Self::Process,
+            Self::Process => Self::Unit,
+            Self::Unit => Self::Flow,
+        }
+    }
+}
+
+/// What is chosen.
+#[derive(Debug, Clone, Copy)]
+pub enum Chosen<'a> {
+    /// A whole attachment.
+    Unit(&'a Record),
+    /// A process of one.
+    Process(&'a Record, u32),
+    /// A connection of one, one way.
+    Flow(&'a Record, &'a SeenFlow),
+}
+
+/// What keys act on now; none: the list is empty.
+pub fn of<'a>(look: &'a Look, view: &View) -> Option<Chosen<'a>> {
+    if let Some(record) = look.attachments.get(view.chosen) {
+        return Some(Chosen::Unit(record));
+    }
+    let flow = look.flows.get(view.chosen - look.attachments.len())?;
+    let mut records = look.attachments.iter();
+    let record = records.find(|record| record.id == flow.attachment)?;
+    Some(match (view.scope, flow.pid) {
+        (Scope::Unit, _) => Chosen::Unit(record),
+        (Scope::Process, Some(pid)) => Chosen::Process(record, pid),
+        (Scope::Process | Scope::Flow, _) => Chosen::Flow(record, flow),
+    })
+}
+
+/// Whether keys act on a connection, or on a whole attachment where none is named.
+pub fn is_in_scope(look: &Look, view: &View, attachment: &str, flow: Option<&SeenFlow>) -> bool {
+    match (of(look, view), flow) {
+        (None, _) => false,
+        (Some(Chosen::Unit(record)), None) => record.id == attachment,
+        // The line of an attachment stands for what is below it.
+        (Some(Chosen::Unit(record)), Some(_)) => {
+            record.id == attachment && view.chosen >= look.attachments.len()
+        }
+        (Some(_), None) => false,
+        (Some(Chosen::Process(record, pid)), Some(flow)) => {
+            record.id == attachment && flow.pid == Some(pid)
+        }
+        (Some(Chosen::Flow(_, chosen)), Some(flow)) => std::ptr::eq(chosen, flow),
+    }
+}
+
+/// What is chosen, in words.
+pub fn words(look: &Look, view: &View) -> String {
+    match of(look, view) {
+        None => "nothing".to_owned(),
+        Some(Chosen::Unit(record)) => record.target.to_string(),
+        Some(Chosen::Process(_, pid)) => format!("process {pid}"),
+        Some(Chosen::Flow(_, flow)) => flow.view.peer.to_string(),
+    }
+}
+
+/// Sets what is chosen free, or holds it back again; answers what came of it.
+pub fn toggle(sampler: &Sampler, look: &Look, chosen: Chosen<'_>) -> Result<&'static str> {
+    let is_free = match chosen {
+        Chosen::Unit(record) => !record.is_observing,
+        Chosen::Process(record, pid) => look
+            .flows
+            .iter()
+            .filter(|flow| flow.attachment == record.id && flow.pid == Some(pid))
+            .any(|flow| flow.view.is_acting),
+        Chosen::Flow(_, flow) => flow.view.is_acting,
+    };
+    let to = if is_free { Switch::Free } else { Switch::Held };
+    match chosen {
+        Chosen::Unit(record) => sampler.ask(record, &Request::SetObserving(is_free))?,
+        Chosen::Process(record, _) | Chosen::Flow(record, _) => {
+            let whose = part(chosen);
+            sampler.ask(record, &Request::Switch { whose, to })?;
+        }
+    }
+    Ok(match is_free {
+        true => "is free: it takes what it gets",
+        false => "is held back again",
+    })
+}
+
+/// Has what is chosen yield by another policy; `none` ends that for what a unit sends.
+pub fn set_policy(sampler: &Sampler, chosen: Chosen<'_>, text: &str) -> Result<()> {
+    match (chosen, text.parse()?) {
+        (Chosen::Unit(record), UploadOrDownload::None) => {
+            let request = Request::SetUploadPolicy(UploadPolicy::Untouched.to_string());
+            sampler.ask(record, &request)
+        }
+        (_, UploadOrDownload::None) => {
+            bail!("'none' is for all that is sent: tab chooses the unit")
+        }
+        (Chosen::Unit(record), UploadOrDownload::Law(policy)) => {
+            let request = match policy.law().side() {
+                Side::Receiver => Request::SetPolicy(policy.to_string()),
+                Side::Sender => Request::SetUploadPolicy(policy.to_string()),
+            };
+            sampler.ask(record, &request)
+        }
+        (Chosen::Process(record, _) | Chosen::Flow(record, _), UploadOrDownload::Law(policy)) => {
+            let whose = part(chosen);
+            let to = Switch::Policy(policy.to_string());
+            sampler.ask(record, &Request::Switch { whose, to })
+        }
+    }
+}
+
+/// What is typed at first: what is there.
+pub fn policy_of(chosen: Chosen<'_>) -> String {
+    match chosen {
+        Chosen::Unit(record) | Chosen::Process(record, _) => record.policy.clone(),
+        Chosen::Flow(record, flow) => match flow.view.direction {
+            Direction::Down => record.policy.clone(),
+            Direction::Up => record.upload_policy.clone().unwrap_or_default(),
+        },
+    }
+}
+
+fn part(chosen: Chosen<'_>) -> Part {
+    match chosen {
+        Chosen::Flow(_, flow) => Part::Connection {
+            cookie: flow.view.cookie,
+            direction: flow.view.direction,
+        },
+        Chosen::Process(_, pid) => Part::Process { pid },
+        // Units have requests of their own.
+        Chosen::Unit(record) => Part::Process {
+            pid: record.keeper_pid,
+        },
+    }
+}
+
+enum UploadOrDownload {
+    Law(Policy),
+    None,
+}
+
+impl std::str::FromStr for UploadOrDownload {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text
+            .parse::<UploadPolicy>()
+            .is_ok_and(|it| it == UploadPolicy::Untouched)
+        {
+            return Ok(Self::None);
+        }
+        Ok(Self::Law(text.parse()?))
+    }
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a governor's process does whatever it was started for: it looks after connections,
+//! lets its guardian hear of it, answers requests.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use ebb_algorithms::{Policy, Side};
+use ebb_sockets::{Change, Governor, Options, Root, Way, Whose};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use super::line::{BEAT_EVERY, GovernorEnd};
+use crate::commands::run::USER_LAWS;
+use crate::flow_view::{Direction, FlowView};
+use crate::runtime::{Backend, Part, Record, Registration, Request, Runtime, Switch, Target};
+use crate::signals::wait_readable;
+use crate::uploads::UploadPolicy;
+
+/// How connections are to yield.
+#[derive(Debug, Clone)]
+pub struct UserPolicies {
+    /// The law for what arrives.
+    pub download: Policy,
+    /// The law for what is sent, if it is to yield.
+    pub upload: Option<Policy>,
+    /// What is sent is not marked as Lower Effort.
+    pub keeps_code_point: bool,
+}
+
+impl UserPolicies {
+    /// What was chosen, and the user backend's own laws for the rest.
+    ///
+    /// Errors: a law sees packets, which the user backend does not.
+    pub fn of(
+        download: Option<&Policy>,
+        upload: Option<&UploadPolicy>,
+        keeps_code_point: bool,
+    ) -> Result<Self> {
+        let [own_download, own_upload] = USER_LAWS.map(|name| name.parse::<Policy>());
+        let upload = match upload {
+            Some(UploadPolicy::Untouched) => None,
+            Some(UploadPolicy::Law(policy)) => Some(policy.clone()),
+            None => Some(own_upload?),
+        };
+        let download = download.cloned().map_or(own_download, Ok)?;
+        for policy in std::iter::once(&download).chain(&upload) {
+            check_law(policy)?;
+        }
+        Ok(Self {
+            download,
+            upload,
+            keeps_code_point,
+        })
+    }
+}
+
+/// Says why the user backend cannot have a policy.
+pub fn check_law(policy: &Policy) -> Result<()> {
+    if policy.law().is_for_counters() {
+        return Ok(());
+    }
+    bail!(
+        "the law '{}' judges every packet, which only the kernel backend sees (as root); the \
+         user backend has the laws {}",
+        policy.law().name,
+        USER_LAWS.join(" and ")
+    )
+}
+
+/// A governor at work.
+pub struct Post {
+    engine: Governor,
+    guardian: GovernorEnd,
+    registration: Option<Registration>,
+    policies: UserPolicies,
+    command: Option<Pid>,
+    is_detached: bool,
+    beat_due: Instant,
+}
+
+impl Post {
+    /// Errors: what is to be governed is not there.
+    pub fn new(root: Root, policies: &UserPolicies, guardian: GovernorEnd) -> Result<Self> {
+        let options = Options {
+            download: Some(policies.download.clone()),
+            upload: policies.upload.clone(),
+            keeps_code_point: policies.keeps_code_point,
+            journal: Some(guardian.journal()),
+            ..Options::default()
+        };
+        Ok(Self {
+            engine: Governor::new(root, options)?,
+            guardian,
+            registration: None,
+            policies: policies.clone(),
+            command: None,
+            is_detached: false,
+            beat_due: Instant::now(),
+        })
+    }
+
+    /// Can be found and asked from now on.
+    ///
+    /// Errors: the runtime directory is not to be had.
+    pub fn register(&mut self, target: Target, id: String) -> Result<()> {
+        let upload = self.policies.upload.as_ref().map(Policy::to_string);
+        let mut record = Record::new(target, id, &self.policies.download.to_string(), upload);
+        record.backend = Backend::User;
+        self.registration = Some(Runtime::open()?.register(record)?);
+        Ok(())
+    }
+
+    /// Says whose governor it is.
+    pub fn set_command(&mut self, command: Pid) {
+        self.command = Some(command);
+    }
+
+    /// What it governs by.
+    pub fn engine(&mut self) -> &mut Governor {
+        &mut self.engine
+    }
+
+    /// Whether it was asked to govern nothing any more.
+    pub fn is_detached(&self) -> bool {
+        self.is_detached
+    }
+
+    /// Does what is due, then waits for that to be due again, for a request, or for one of
+    /// the descriptors.
+    pub fn work(&mut self, also: &[BorrowedFd<'_>]) -> Result<()> {
+        let next = match self.is_detached {
+            true => Instant::now() + BEAT_EVERY,
+            false => self.engine.tick(),
+        };
+        if Instant::now() >= self.beat_due {
+            self.guardian.beat(self.command);
+            self.beat_due = Instant::now() + BEAT_EVERY;
+        }
+        let patience = next.min(self.beat_due).duration_since(Instant::now());
+        // Rounded up to a millisecond by poll: never a busy loop.
+        let patience = patience.max(Duration::from_millis(1));
+        let mut descriptors = also.to_vec();
+        descriptors.extend(self.registration.as_ref().map(AsFd::as_fd));
+        wait_readable(&descriptors, Some(patience))?;
+        self.answer();
+        Ok(())
+    }
+
+    fn answer(&mut self) {
+        let Some(mut registration) = self.registration.take() else {
+            return;
+        };
+        registration.answer(|registration, request| {
+            let reply = self.obey(registration, request)?;
+            let upload = self.policies.upload.as_ref().map(Policy::to_string);
+            registration.set_policies(&self.policies.download.to_string(), upload)?;
+            Ok(reply)
+        });
+        // Nobody is to find what is not attached any more.
+        if !self.is_detached {
+            self.registration = Some(registration);
+        }
+    }
+
+    fn obey(&mut self, registration: &mut Registration, request: Request) -> Result<Value> {
+        match request {
+            Request::Detach => {
+                self.engine.release();
+                self.is_detached = true;
+            }
+            Request::SetPolicy(text) => {
+                let policy = Policy::receiver(&text)?;
+                self.switch(Whose::All, &policy)?;
+                self.policies.download = policy;
+            }
+            Request::SetUploadPolicy(text) => match text.parse()? {
+                UploadPolicy::Untouched => {
+                    self.engine.switch(Whose::All, &Change::NoUploadLaw);
+                    self.policies.upload = None;
+                }
+                UploadPolicy::Law(policy) => {
+                    self.switch(Whose::All, &policy)?;
+                    self.policies.upload = Some(policy);
+                }
+            },
+            Request::SetObserving(is_observing) => {
+                self.engine.switch(Whose::All, &Change::Free(is_observing));
+                registration.set_observing(is_observing)?;
+            }
+            Request::Switch { whose, to } => self.switch_part(whose, &to)?,
+            Request::Flows => {
+                let flows = self.engine.flows();
+                let views: Vec<FlowView> = flows.iter().map(FlowView::of_user_backend).collect();
+                return Ok(serde_json::to_value(views)?);
+            }
+        }
+        Ok(Value::Null)
+    }
+
+    fn switch(&mut self, whose: Whose, policy: &Policy) -> Result<usize> {
+        check_law(policy)?;
+        Ok(self.engine.switch(whose, &Change::Law(policy.clone())))
+    }
+
+    fn switch_part(&mut self, part: Part, to: &Switch) -> Result<()> {
+        let whose = match part {
+            Part::Connection { cookie, direction } => Whose::Connection(cookie, way(direction)),
+            Part::Process { pid } => Whose::Process(pid),
+        };
+        if let (Part::Connection { direction, .. }, Switch::Policy(text)) = (part, to) {
+            let side = text.parse::<Policy>()?.law().side();
+            if (side == Side::Receiver) != (direction == Direction::Down) {
+                bail!("'{text}' is not for this direction");
+            }
+        }
+        let switched = match to {
+            Switch::Free => self.engine.switch(whose, &Change::Free(true)),
+            Switch::Held => self.engine.switch(whose, &Change::Free(false)),
+            Switch::Policy(text) => self.switch(whose, &text.parse()?)?,
+        };
+        if switched == 0 && matches!(part, Part::Connection { .. }) {
+            bail!("the connection has ended");
+        }
+        Ok(())
+    }
+}
+
+fn way(direction: Direction) -> Way {
+    match direction {
+        Direction::Down => Way::Down,
+        Direction::Up => Way::Up,
+    }
+}
+
+impl std::fmt::Debug for Post {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { policies, .. } = self;
+        write!(formatter, "Post({policies:?})")
+    }
+}
