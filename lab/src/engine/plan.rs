@@ -307,6 +307,7 @@ fn apply_tcp_options(scenario: &Scenario, path: &mut PathSpec) -> Result<(), Eng
         has_ecn: TcpOptions::LINUX.has_ecn,
         has_sack: TcpOptions::LINUX.has_sack,
         has_window_scaling: TcpOptions::LINUX.has_window_scaling,
+        shrinks_window: TcpOptions::LINUX.shrinks_window,
         receive_buffer: TcpOptions::LINUX.receive_buffer,
         send_buffer: TcpOptions::LINUX.send_buffer,
         tso_pkts: TcpOptions::LINUX.tso_pkts,
@@ -314,8 +315,8 @@ fn apply_tcp_options(scenario: &Scenario, path: &mut PathSpec) -> Result<(), Eng
     };
     if comparable != TcpOptions::LINUX {
         let what = format!("flow `{}` has TCP options that no sysctl sets", first.name);
-        let instead = "the lab's TCP is that of its kernel; it can set mss, ecn, sack and window \
-             scaling";
+        let instead = "the lab's TCP is that of its kernel; it can set mss, ecn, sack, \
+             window scaling and shrink_window";
         return Err(Refusal(scenario).because(what, instead));
     }
     if options.mss_bytes != TcpOptions::LINUX.mss_bytes {
@@ -330,6 +331,12 @@ fn apply_tcp_options(scenario: &Scenario, path: &mut PathSpec) -> Result<(), Eng
         let value = (name, if is_on { "1" } else { "0" });
         path.server_sysctls.push((value.0.into(), value.1.into()));
         path.client_sysctls.push((value.0.into(), value.1.into()));
+    }
+    // Off, it isn't named: kernels before 6.5 don't have it.
+    if options.shrinks_window {
+        for sysctls in [&mut path.server_sysctls, &mut path.client_sysctls] {
+            sysctls.push(("net.ipv4.tcp_shrink_window".into(), "1".into()));
+        }
     }
     Ok(())
 }
