@@ -14,6 +14,7 @@ mod process;
 mod runtime;
 mod scope;
 mod services;
+mod share;
 mod signals;
 mod target;
 mod uploads;

@@ -257,4 +257,10 @@ fn an_experiment_that_is_not_for_the_lab_is_refused_by_name() {
         text.contains("tcp-lp/fig-6 does not run in the lab"),
         "{text}"
     );
+    let output = reproduce(out.path(), &["bwss/internet-1", "--engine", "sim"]);
+    let text = stderr(&output);
+    assert!(
+        text.contains("bwss/internet-1 runs in the lab only"),
+        "{text}"
+    );
 }

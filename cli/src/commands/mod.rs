@@ -12,6 +12,7 @@ pub mod policies;
 pub mod reproduce;
 pub mod run;
 pub mod score;
+pub mod share;
 pub mod sim;
 pub mod status;
 pub mod top;
@@ -25,6 +26,7 @@ pub enum Command {
     Run(run::Run),
     Attach(attach::Attach),
     Detach(detach::Detach),
+    Share(share::Share),
     Status(status::Status),
     Top(top::Top),
     Policies(policies::Policies),
@@ -43,6 +45,7 @@ impl Command {
     pub fn execute(self) -> Result<u8> {
         match self {
             Self::Run(command) => command.execute(),
+            Self::Share(command) => command.execute(),
             Self::Doctor(command) => command.execute(),
             Self::Attach(command) => command.execute().map(|()| 0),
             Self::Detach(command) => command.execute().map(|()| 0),

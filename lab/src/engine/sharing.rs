@@ -164,10 +164,8 @@ impl SharedGroup {
     fn control(&mut self, due: Nanos, now: Nanos) -> Result<(), EngineError> {
         if self.spec.stop.is_some_and(|stop| stop <= due) {
             self.next = None;
-            let members = self.members.iter_mut();
-            return members
-                .map(|member| member.hold(Target::Free))
-                .collect::<Result<(), _>>();
+            let mut members = self.members.iter_mut();
+            return members.try_for_each(|member| member.hold(Target::Free));
         }
         while let Some(change) = self.spec.changes.get(self.next_change)
             && change.at <= due

@@ -198,7 +198,7 @@ impl Reproduce {
     /// Those that the engine runs.
     fn chosen(&self, experiments: Vec<Experiment>) -> Result<Vec<Experiment>> {
         let Some(EngineChoice::Lab) = self.engine else {
-            return Ok(experiments);
+            return self.without_root(experiments);
         };
         for experiment in &experiments {
             if self.ids.contains(&experiment.id) && !experiment.engines.contains(&Engine::Lab) {
@@ -213,6 +213,29 @@ impl Reproduce {
             bail!("none of these experiments runs in the lab, see --list");
         }
         Ok(in_lab)
+    }
+
+    /// Leaves out what only the lab runs, where it is not asked for or cannot be.
+    fn without_root(&self, experiments: Vec<Experiment>) -> Result<Vec<Experiment>> {
+        if self.list || self.stored {
+            return Ok(experiments);
+        }
+        let is_simulated = matches!(self.engine, Some(EngineChoice::Sim));
+        let mut chosen = Vec::with_capacity(experiments.len());
+        for experiment in experiments {
+            let is_named = self.ids.contains(&experiment.id);
+            if experiment.engines != [Engine::Lab] || (!is_simulated && is_named) {
+                chosen.push(experiment);
+            } else if is_named {
+                bail!("{} runs in the lab only: --engine lab", experiment.id);
+            } else if !is_simulated && nix::unistd::geteuid().is_root() {
+                chosen.push(experiment);
+            } else if !is_simulated {
+                let id = &experiment.id;
+                output::complain(&format!("{id}: left out, it runs in the lab, as root"));
+            }
+        }
+        Ok(chosen)
     }
 
     fn plan(&self, experiment: &Experiment) -> Plan {

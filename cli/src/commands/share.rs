@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb share`: what this machine receives, shared among programs as somebody wishes.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::run::require_root;
+use crate::output;
+use crate::share::{Session, SharingFile};
+
+/// Share what this machine receives among programs by minimum, priority and weight
+#[derive(Debug, Args)]
+#[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+pub struct Share {
+    /// Who shares, and what is wanted for each (docs/sharing.md)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Print once in each control period what each program received, of what it is held at
+    #[arg(short, long)]
+    watch: bool,
+
+    /// Only say whether the file is right
+    #[arg(long)]
+    check: bool,
+}
+
+const LONG_ABOUT: &str = "\
+Share what this machine receives among programs by minimum, priority and weight.
+
+Each program in FILE is a command that is started, or one that runs already: a process with its \
+descendants, a cgroup, a unit or a container. First each has its minimum, in decreasing order of \
+priority; what then remains is shared by weight. Nothing has to be known about the link: all \
+programs are free for ten seconds, until it is known what they receive together, and from then \
+on small changes show whether there is more, or whether less would do. Other traffic is neither \
+held nor counted, and takes its share as ever.
+
+What a program receives over TCP is held by the window that its connections advertise (the law \
+`rate` of the kernel backend); senders and routers do not have to cooperate. UDP is not held. It \
+goes on until all programs have ended. On the signal HUP weights, minima and priorities are read \
+again. INT or TERM lets all go, and ends the commands; should Ebb be killed, all limits are \
+lifted within two seconds.";
+
+const AFTER_HELP: &str = "\
+A file:
+  [[program]]
+  name = \"film\"
+  command = [\"mpv\", \"https://example.org/film\"]
+  user = \"ada\"                  # commands run as root otherwise
+  minimum = \"3mbit\"             # before all others
+  priority = 1
+
+  [[program]]
+  name = \"backup\"
+  unit = \"backup.service\"       # or pid, cgroup, container
+  weight = 1
+
+  [[program]]
+  name = \"images\"
+  pid = 4242
+  weight = 2                    # twice as much of the rest as the backup
+
+Examples:
+  sudo ebb share --watch home.toml
+  ebb share --check home.toml
+
+Exit status: 0 when all programs have ended; 1 when Ebb refused or failed; 128 + N if signal N \
+ended it.";
+
+impl Share {
+    /// Shares until the programs have ended; answers the exit status.
+    pub fn execute(self) -> Result<u8> {
+        let file = SharingFile::read(&self.file)?;
+        if self.check {
+            output::print(&format!("{}: right\n", self.file.display()))?;
+            return Ok(0);
+        }
+        require_root("share")?;
+        Session::begin(self.file, file, self.watch)?.run()
+    }
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One of those that share: its cgroup, the law on it, what arrives.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use ebb_algorithms::Policy;
+use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::{AttachOptions, Attachment, Selection};
+use ebb_sharing::{Target, split};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::file::{Program, Who};
+use crate::process::{NOT_FOUND, Start};
+use crate::services;
+use crate::signals::Signals;
+use crate::user::Account;
+
+/// Cgroups of commands are called so, with our process number and a number of their own.
+const PREFIX: &str = "ebb-share-";
+/// A program without connections for so many control periods does not take part: browsers open
+/// and close them all the time, and whenever somebody comes or goes all are free for a while.
+const GONE_PERIODS: u32 = 30;
+
+/// A program that shares.
+pub(super) struct Member {
+    pub(super) name: String,
+    who: Who,
+    cgroup: Cgroup,
+    /// Made here, so to be removed here.
+    is_own_cgroup: bool,
+    attachment: Attachment,
+    base: Policy,
+    /// The command, while it runs.
+    child: Option<Pid>,
+    /// What it is held at together.
+    pub(super) target: Target,
+    /// What each of its connections is held at, if they are. *Units:* bit/s.
+    limit: Option<u64>,
+    /// What had arrived on each connection, by the kernel's number. *Units:* bytes.
+    arrived: HashMap<u64, u64>,
+    /// What arrived on each in the last control period. *Units:* bit/s.
+    rates: Vec<u64>,
+    /// Control periods without a connection.
+    silent_periods: u32,
+}
+
+impl Member {
+    /// Puts the law on its connections, free at first; starts the command, if it is one.
+    ///
+    /// *Errors:* there is no such process, cgroup, command; another Ebb holds it.
+    pub(super) fn prepare(
+        program: &Program,
+        number: usize,
+        base: &Policy,
+        signals: &Signals,
+    ) -> Result<Self> {
+        let about = || format!("program `{}`", program.name);
+        let (cgroup, selection) = place(&program.who, number).with_context(about)?;
+        let is_own_cgroup = matches!(program.who, Who::Command { .. });
+        let options = AttachOptions {
+            selection,
+            observing: true,
+            ..AttachOptions::default()
+        };
+        let attached = Attachment::attach(&cgroup, base, options);
+        let attachment = attached.map_err(|error| {
+            remove(&cgroup, is_own_cgroup);
+            anyhow!(error).context(about())
+        })?;
+        let mut member = Self {
+            name: program.name.clone(),
+            who: program.who.clone(),
+            cgroup,
+            is_own_cgroup,
+            attachment,
+            base: base.clone(),
+            child: None,
+            target: Target::Free,
+            limit: None,
+            arrived: HashMap::new(),
+            rates: Vec::new(),
+            silent_periods: GONE_PERIODS,
+        };
+        member.start(signals).with_context(about)?;
+        Ok(member)
+    }
+
+    fn start(&mut self, signals: &Signals) -> Result<()> {
+        let Who::Command { words, user } = &self.who else {
+            return Ok(());
+        };
+        let account = user.as_deref().map(Account::find).transpose()?;
+        let words: Vec<_> = words.iter().map(std::ffi::OsString::from).collect();
+        let start = Start {
+            words: &words,
+            cgroup_procs: Some(self.cgroup.procs_file()?),
+            account: account.as_ref(),
+            mask: Some(signals.original_mask()),
+            process_group: None,
+        };
+        let child = start.spawn().map_err(|error| match error.status {
+            NOT_FOUND => anyhow!("{}: command not found", words[0].to_string_lossy()),
+            _ => anyhow!("{}: {}", words[0].to_string_lossy(), error.cause),
+        })?;
+        self.child = Some(child.pid());
+        Ok(())
+    }
+
+    /// Counts what arrived until now; none while it takes no part.
+    ///
+    /// *Errors:* the kernel does not tell.
+    pub(super) fn measure(&mut self, period_s: f64) -> Result<Option<u64>> {
+        let flows = self.attachment.flows()?;
+        self.rates.clear();
+        let mut arrived = HashMap::with_capacity(flows.len());
+        for flow in &flows {
+            let before = self.arrived.get(&flow.cookie).copied().unwrap_or(0);
+            let bytes = flow.payload_bytes.saturating_sub(before);
+            self.rates.push((bytes as f64 * 8.0 / period_s) as u64);
+            arrived.insert(flow.cookie, flow.payload_bytes);
+        }
+        self.arrived = arrived;
+        self.silent_periods = match flows.is_empty() {
+            true => self.silent_periods.saturating_add(1),
+            false => 0,
+        };
+        let counters = self.attachment.counters()?;
+        Ok((self.silent_periods < GONE_PERIODS).then_some(counters.payload_bytes))
+    }
+
+    /// Holds it at a target from now on: its connections together.
+    ///
+    /// *Errors:* the attachment has ended.
+    pub(super) fn hold(&mut self, target: Target) -> Result<()> {
+        let Target::At(bits_per_s) = target else {
+            if self.limit.take().is_some() {
+                self.attachment.set_observing(true)?;
+            }
+            self.target = target;
+            return Ok(());
+        };
+        let limit = split(bits_per_s, self.limit, &self.rates);
+        if let Some(policy) = Target::At(limit).policy(&self.base)? {
+            self.attachment.set_policy(&policy)?;
+        }
+        if self.limit.replace(limit).is_none() {
+            self.attachment.set_observing(false)?;
+        }
+        self.target = target;
+        Ok(())
+    }
+
+    /// Notes that a child of ours has ended. *Returns:* whether it was this one's command.
+    pub(super) fn note_end(&mut self, pid: Pid) -> bool {
+        let is_ours = self.child == Some(pid);
+        if is_ours {
+            self.child = None;
+        }
+        is_ours
+    }
+
+    /// Whether nothing of it is left, and why not if that is worth a word.
+    pub(super) fn end(&self) -> Option<String> {
+        if let Some(ending) = self.attachment.ending() {
+            return Some(format!("{}: {ending}", self.name));
+        }
+        let is_left = match &self.who {
+            Who::Command { .. } => {
+                self.child.is_some()
+                    || self
+                        .cgroup
+                        .processes()
+                        .is_ok_and(|processes| !processes.is_empty())
+            }
+            Who::Process(pid) => Path::new(&format!("/proc/{pid}")).exists(),
+            Who::Cgroup(_) | Who::Unit(_) | Who::Container(_) => self.cgroup.exists(),
+        };
+        (!is_left).then(|| format!("{}: it has ended", self.name))
+    }
+
+    /// Asks the command to end, if it runs.
+    pub(super) fn terminate(&self) {
+        if let Some(pid) = self.child {
+            // It may have ended just now.
+            let _ = kill(pid, Signal::SIGTERM);
+        }
+    }
+
+    /// Whether its command runs.
+    pub(super) fn has_child(&self) -> bool {
+        self.child.is_some()
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        remove(&self.cgroup, self.is_own_cgroup);
+    }
+}
+
+/// Fails, as it should, while processes live there: they go on without limits.
+fn remove(cgroup: &Cgroup, is_own: bool) {
+    if is_own && let Err(error) = cgroup.remove() {
+        tracing::info!("{error}");
+    }
+}
+
+fn place(who: &Who, number: usize) -> Result<(Cgroup, Selection)> {
+    Ok(match who {
+        Who::Command { .. } => (make_cgroup(number)?, Selection::WholeCgroup),
+        Who::Process(pid) => {
+            let cgroup = Cgroup::of_process(*pid)?;
+            (cgroup, Selection::Processes(vec![*pid]))
+        }
+        Who::Cgroup(path) => (Cgroup::at(path)?, Selection::WholeCgroup),
+        Who::Unit(name) => (services::unit(name)?, Selection::WholeCgroup),
+        Who::Container(name) => (services::container(name)?, Selection::WholeCgroup),
+    })
+}
+
+/// Below our own cgroup, or where that cannot be, below the root.
+fn make_cgroup(number: usize) -> Result<Cgroup> {
+    let name = format!("{PREFIX}{}-{number}", std::process::id());
+    let own = Cgroup::of_process(std::process::id())?;
+    remove_left_over(&own);
+    Ok(own
+        .create_child(&name)
+        .or_else(|_| Cgroup::root()?.create_child(&name))?)
+}
+
+/// Removes the empty cgroups of those who were killed.
+fn remove_left_over(parent: &Cgroup) {
+    let entries = std::fs::read_dir(parent.directory_path());
+    for entry in entries.into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let rest = name.strip_prefix(PREFIX);
+        let owner = rest.and_then(|rest| rest.split('-').next());
+        let is_left_over = owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists());
+        if is_left_over {
+            // Fails, as it should, while processes live there.
+            let _ = std::fs::remove_dir(entry.path());
+        }
+    }
+}
