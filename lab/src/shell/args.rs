@@ -172,7 +172,7 @@ impl ShellArgs {
             queue,
             ecn_threshold: self.ecn_threshold,
             delay: self.delay,
-            reroutes: Vec::new(),
+            reroutes: self.reroute.clone(),
             jitter: self.jitter,
             jitter_reorders: self.jitter_reorders,
             loss: self.loss,
