@@ -7,10 +7,11 @@ use std::process::{Command, Stdio};
 
 use support::{Ebb, stderr, stdout};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "run",
     "attach",
     "detach",
+    "share",
     "status",
     "policies",
     "doctor",
@@ -99,12 +100,30 @@ fn attach_and_detach_ask_what_to_act_on() {
 fn policies_lists_every_law_and_the_same_as_json() {
     let ebb = Ebb::new();
     let text = ebb.says(["policies"]);
-    assert!(text.starts_with("ebb (the default), receiver: "), "{text}");
+    let start = "ebb (the default), receiver, for downloads by the kernel backend: ";
+    assert!(text.starts_with(start), "{text}");
+    for start in [
+        "\nledbat++ (the default), sender, for uploads by the kernel backend: ",
+        "\nsampled (the default), receiver, for downloads by the user backend: ",
+        "\npaced (the default), sender, for uploads by the user backend: ",
+    ] {
+        assert!(text.contains(start), "{text}");
+    }
     let laws: serde_json::Value = serde_json::from_str(&ebb.says(["policies", "--json"])).unwrap();
     let laws = laws.as_array().unwrap();
-    assert_eq!(laws.len(), ebb_algorithms::laws().len());
-    for (law, described) in ebb_algorithms::laws().iter().zip(laws) {
+    let all: Vec<_> = ebb_algorithms::laws()
+        .iter()
+        .chain(ebb_algorithms::counter_laws())
+        .collect();
+    assert_eq!(laws.len(), all.len());
+    for (law, described) in all.into_iter().zip(laws) {
         assert_eq!(described["name"], law.name);
+        let backend = if law.is_for_counters() {
+            "user"
+        } else {
+            "kernel"
+        };
+        assert_eq!(described["backend"], backend, "{}", law.name);
         for (param, described) in law
             .params
             .iter()
@@ -128,7 +147,10 @@ fn policies_lists_every_law_and_the_same_as_json() {
 fn policies_of_a_law_are_its_own_and_an_unknown_law_is_answered_with_the_nearest() {
     let ebb = Ebb::new();
     let vulture = ebb.says(["policies", "vulture"]);
-    assert!(vulture.starts_with("vulture, receiver: "), "{vulture}");
+    assert!(
+        vulture.starts_with("vulture, receiver, for downloads by the kernel backend: "),
+        "{vulture}"
+    );
     let output = ebb.output(["policies", "vultur"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
@@ -232,13 +254,4 @@ fn without_root_run_runs_the_command_unlimited_if_told_to() {
         as_ordinary_user(&words).output().unwrap().status.code(),
         Some(127)
     );
-}
-
-#[test]
-fn without_root_attach_says_what_to_do() {
-    let output = as_ordinary_user(&["attach", "--pid", "4242"])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).starts_with("ebb: 'ebb attach' needs root: put 'sudo' in front"));
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use clap::Args;
-use ebb_algorithms::{LawInfo, ParamInfo, laws};
+use ebb_algorithms::{LawInfo, ParamInfo, Policy, Side, counter_laws, laws};
 use serde::Serialize;
 
 use crate::output;
@@ -28,12 +28,17 @@ List the laws and their parameters, with defaults, bounds and sources.
 
 A policy is a law, and values for those of its parameters that are to differ from their \
 defaults: `ebb`, or `ebb:target_us=8000,high_us=20000`. All values are whole numbers. The \
-sources in brackets are listed in algorithms/SOURCES.md.";
+sources in brackets are listed in algorithms/SOURCES.md.
+
+A law is for one direction: what is received (`--policy`), or what is sent (`--upload-policy`); and \
+for one backend of `ebb run`: those of the kernel backend judge every packet, those of the user \
+backend what the kernel tells of a connection.";
 
 const AFTER_HELP: &str = "\
 Examples:
   ebb policies                 all laws
   ebb policies vulture         one law
+  ebb policies sampled         of the user backend
   ebb policies --json | jq .   for programs";
 
 impl Policies {
@@ -41,7 +46,7 @@ impl Policies {
     pub fn execute(self) -> Result<()> {
         let chosen: Vec<&LawInfo> = match self.law {
             Some(law) => vec![law],
-            None => laws().iter().collect(),
+            None => laws().iter().chain(counter_laws()).collect(),
         };
         if self.json {
             let laws: Vec<_> = chosen.into_iter().map(LawOutput::from).collect();
@@ -56,6 +61,9 @@ impl Policies {
 struct LawOutput {
     name: &'static str,
     side: String,
+    direction: &'static str,
+    backend: &'static str,
+    /// Taken by this backend, in this direction, if none is chosen.
     is_default: bool,
     summary: &'static str,
     params: Vec<ParamOutput>,
@@ -77,6 +85,8 @@ impl From<&LawInfo> for LawOutput {
         Self {
             name: law.name,
             side: law.side().to_string(),
+            direction: direction(law),
+            backend: backend(law),
             is_default: is_default(law),
             summary: law.summary,
             params: law.params.iter().map(ParamOutput::from).collect(),
@@ -108,7 +118,21 @@ fn parse_law(name: &str) -> Result<&'static LawInfo, String> {
 }
 
 fn is_default(law: &LawInfo) -> bool {
-    std::ptr::eq(law, &raw const laws()[0])
+    law.is_for_counters() || law.name == Policy::default_of(law.side()).law().name
+}
+
+fn direction(law: &LawInfo) -> &'static str {
+    match law.side() {
+        Side::Receiver => "download",
+        Side::Sender => "upload",
+    }
+}
+
+fn backend(law: &LawInfo) -> &'static str {
+    match law.is_for_counters() {
+        true => "user",
+        false => "kernel",
+    }
 }
 
 fn describe(law: &LawInfo) -> String {
@@ -117,7 +141,14 @@ fn describe(law: &LawInfo) -> String {
     } else {
         ""
     };
-    let mut text = format!("{}{mark}, {}: {}\n", law.name, law.side(), law.summary);
+    let mut text = format!(
+        "{}{mark}, {}, for {}s by the {} backend: {}\n",
+        law.name,
+        law.side(),
+        direction(law),
+        backend(law),
+        law.summary
+    );
     let width = law
         .params
         .iter()
