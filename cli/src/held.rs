@@ -8,6 +8,7 @@ use ebb_kernel::{AttachOptions, Attachment, Counters, Error, Selection};
 
 use crate::flow_view::{Direction, FlowView};
 use crate::line::Summary;
+use crate::summary::{Datagrams, Seen};
 use crate::uploads::UploadPolicy;
 
 /// What is asked of a keeper.
@@ -175,6 +176,18 @@ impl Held {
             connections: (down.adopted_new + down.adopted_established)
                 .max(up.adopted_new + up.adopted_established),
             loopback_connections: down.skipped_loopback.max(up.skipped_loopback),
+            multipath_connections: down.skipped_mptcp.max(up.skipped_mptcp),
+            datagrams: Datagrams {
+                sockets: down.udp_sockets,
+                quic: down.quic_sockets,
+                utp: down.utp_sockets,
+                bytes: Some((down.udp_received_bytes, down.udp_sent_bytes)),
+            },
+            peers: self
+                .download
+                .as_ref()
+                .map_or_else(Vec::new, Attachment::peers),
+            seen: Seen::default(),
             processes_left,
         }
     }

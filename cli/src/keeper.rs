@@ -23,6 +23,7 @@ use crate::output;
 use crate::place::make_cgroup;
 use crate::runtime::{Record, Registration, Request, Runtime, Target};
 use crate::signals::{self, Signals};
+use crate::summary::{Seen, Watch};
 
 /// How often the keeper looks whether anybody still needs it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -34,6 +35,8 @@ pub enum Duty {
     Run {
         /// The command's words, for messages.
         command: Vec<String>,
+        /// Look at its connections now and then, for the account at the end.
+        is_watched: bool,
     },
     /// Keep a process and its descendants under the policy.
     Process(u32),
@@ -87,6 +90,8 @@ struct Keeper {
     /// The processes that it is for, if it is for some only.
     family: Option<Family>,
     looked: Instant,
+    /// What is seen of the command's connections, if that is wanted.
+    watch: Option<Watch>,
 }
 
 impl Keeper {
@@ -104,6 +109,13 @@ impl Keeper {
             }
         };
         let is_for_run = matches!(duty, Duty::Run { .. });
+        let is_watched = matches!(
+            duty,
+            Duty::Run {
+                is_watched: true,
+                ..
+            }
+        );
         let new = Self::attach(&cgroup, duty, policies, selection);
         if new.is_err() && is_for_run {
             // Why it cannot be attached matters more than a directory left over.
@@ -117,6 +129,7 @@ impl Keeper {
             registration,
             family,
             looked: Instant::now(),
+            watch: is_watched.then(Watch::new),
         })
     }
 
@@ -129,7 +142,7 @@ impl Keeper {
         let is_run = matches!(duty, Duty::Run { .. });
         let held = Held::attach(cgroup, policies, selection, is_run)?;
         let (id, target) = match duty {
-            Duty::Run { command } => {
+            Duty::Run { command, .. } => {
                 let cgroup = cgroup.path().to_path_buf();
                 let cgroup = Some(cgroup);
                 let target = Target::Run { command, cgroup };
@@ -183,7 +196,12 @@ impl Keeper {
         let mut descriptors = vec![signals.as_fd()];
         descriptors.extend(self.registration.as_ref().map(AsFd::as_fd));
         descriptors.extend(line);
-        signals::wait_readable(&descriptors, Some(LOOK_EVERY))?;
+        let patience = self.watch.as_ref().map_or(LOOK_EVERY, Watch::patience);
+        signals::wait_readable(&descriptors, Some(patience.min(LOOK_EVERY)))?;
+        if let Some(watch) = &mut self.watch {
+            // Without it the account at the end says less.
+            watch.look(|| self.held.flows().unwrap_or_default());
+        }
         self.answer_requests();
         if !self.is_attached() {
             self.registration = None;
@@ -251,7 +269,9 @@ impl Keeper {
             .cgroup
             .processes()
             .map_or(0, |processes| processes.len());
-        self.held.summary(processes_left)
+        let mut summary = self.held.summary(processes_left);
+        summary.seen = self.watch.as_ref().map_or_else(Seen::default, Watch::seen);
+        summary
     }
 }
 

@@ -2,6 +2,7 @@
 //! The line between `ebb run` or `ebb attach` and the keeper that it forked off.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -9,6 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+
+use crate::summary::{Datagrams, Seen};
 
 /// Loading takes well under a second; a busy machine may take longer.
 const START_WITHIN: Duration = Duration::from_secs(60);
@@ -43,6 +46,14 @@ pub struct Summary {
     pub connections: u64,
     /// Connections left alone because both ends are on this machine.
     pub loopback_connections: u64,
+    /// Connections left alone because they are parts of multipath ones.
+    pub multipath_connections: u64,
+    /// UDP, which no law controls.
+    pub datagrams: Datagrams,
+    /// Whom connections were with.
+    pub peers: Vec<IpAddr>,
+    /// What was seen of them.
+    pub seen: Seen,
     /// Processes of the command that live on, still under the policy.
     pub processes_left: usize,
 }

@@ -16,6 +16,7 @@ mod scope;
 mod services;
 mod share;
 mod signals;
+mod summary;
 mod target;
 mod uploads;
 mod user;

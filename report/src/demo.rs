@@ -29,7 +29,7 @@ pub fn table(outcome: &Outcome, notes: &[String]) -> Table {
         units::rate(outcome.alone_plain_bits_per_s),
         units::rate(outcome.alone_ebb_bits_per_s),
     ]);
-    table.note(&format!("ebb run: by {}", outcome.method));
+    table.note(format!("ebb run: by {}", outcome.method));
     for note in notes {
         table.note(note);
     }

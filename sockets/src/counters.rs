@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
+
+/// More are not named.
+pub(crate) const MAX_PEERS: usize = 1_024;
 
 /// What a governor has seen and done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,6 +22,12 @@ pub struct Counters {
     pub multipath: u64,
     /// UDP sockets (QUIC, uTP, calls), which are not controlled.
     pub udp: u64,
+    /// Those of them that speak QUIC, by port 443 at either end.
+    #[serde(default)]
+    pub quic: u64,
+    /// Whom governed connections were with; at most 1,024.
+    #[serde(default)]
+    pub peers: BTreeSet<IpAddr>,
     /// Processes out of reach, by name: setuid programs, other users' processes.
     pub out_of_reach: Vec<String>,
     /// Times that a socket was looked at.

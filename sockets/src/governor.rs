@@ -10,7 +10,7 @@ use ebb_algorithms::Policy;
 
 use crate::claim::{Claim, is_of_kernel_backend};
 use crate::connection::{Connection, Met};
-use crate::counters::Counters;
+use crate::counters::{Counters, MAX_PEERS};
 use crate::error::Result;
 use crate::hold::{Hold, Note, Own};
 use crate::info::LISTEN;
@@ -65,6 +65,12 @@ const WALK_EVERY: u32 = 2;
 /// A connection that another Ebb governs is asked for again so often.
 const ASK_AGAIN_EVERY: Duration = Duration::from_secs(1);
 
+/// HTTP/3, which is nearly all of QUIC.
+const QUIC_PORT: u16 = 443;
+
+/// Who was stopped for so long may have had its limits lifted by a guardian.
+const STOPPED_AFTER: Duration = Duration::from_secs(1);
+
 /// Searches in a row that find a process out of reach.
 const REFUSALS: u32 = 4;
 
@@ -91,6 +97,7 @@ pub struct Governor {
     search_due: Instant,
     searches: u32,
     check_due: Instant,
+    ticked: Instant,
 }
 
 #[derive(Debug)]
@@ -138,12 +145,18 @@ impl Governor {
             search_due: now,
             searches: 0,
             check_due: now + ASK_AGAIN_EVERY,
+            ticked: now,
         })
     }
 
     /// Does what is due; answers when something is due again.
     pub fn tick(&mut self) -> Instant {
         let now = Instant::now();
+        if now.duration_since(self.ticked) > STOPPED_AFTER {
+            let connections = self.connections.values_mut();
+            connections.for_each(|it| it.connection.forget_settings(now));
+        }
+        self.ticked = now;
         if now >= self.search_due {
             self.search();
             let took = now.elapsed();
@@ -406,10 +419,7 @@ impl Governor {
                 self.counters.multipath += 1;
                 return Ok(Found::Settled);
             }
-            Kind::Udp => {
-                self.counters.udp += 1;
-                return Ok(Found::Settled);
-            }
+            Kind::Udp => return Ok(self.count_datagrams(socket)),
             Kind::Other => return Ok(Found::Settled),
         }
         let info = socket.info()?;
@@ -443,6 +453,9 @@ impl Governor {
             claim,
             keeps_code_point: self.options.keeps_code_point,
         };
+        if self.counters.peers.len() < MAX_PEERS {
+            self.counters.peers.insert(met.ends.1.0);
+        }
         let now = Instant::now();
         let now = (now, self.now_us(now));
         self.counters.received_bytes += info.bytes_received;
@@ -450,6 +463,21 @@ impl Governor {
         let wish = self.wishes.get(&pid).unwrap_or(&self.wish);
         let connection = Connection::new(met, wish, now);
         Ok(Found::Governed(Box::new(connection)))
+    }
+
+    /// Takes note of a UDP socket once it is used.
+    fn count_datagrams(&mut self, socket: &CopiedSocket) -> Found {
+        match (socket.own_port(), socket.ends()) {
+            (None | Some(0), _) => return Found::NotYet,
+            // Questions to a resolver on this machine, mostly.
+            (_, Some((own, peer))) if peer.0.is_loopback() || peer.0 == own.0 => {}
+            (Some(own), ends) => {
+                let ports = [Some(own), ends.map(|(_, peer)| peer.1)];
+                self.counters.udp += 1;
+                self.counters.quic += u64::from(ports.contains(&Some(QUIC_PORT)));
+            }
+        }
+        Found::Settled
     }
 
     fn is_wanted(&self, socket: &CopiedSocket) -> bool {

@@ -85,6 +85,11 @@ impl CopiedSocket {
         Some((own, peer))
     }
 
+    /// Own port; 0: none yet. None: it is no socket over IP.
+    pub fn own_port(&self) -> Option<u16> {
+        address(self.0.as_raw_fd(), libc::getsockname).map(|(_, port)| port)
+    }
+
     /// Both ends are on this machine.
     pub fn is_loopback(&self) -> bool {
         self.ends()

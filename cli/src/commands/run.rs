@@ -17,6 +17,7 @@ use crate::output::{self, complain};
 use crate::process::{self, NotStarted, Start};
 use crate::scope;
 use crate::signals::Signals;
+use crate::summary::{Account as Told, Datagrams};
 use crate::uploads::UploadPolicy;
 use crate::user::Account;
 use crate::user_run::{self, Outcome, UserPolicies, UserRun, UserSummary};
@@ -53,7 +54,8 @@ pub struct Run {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     if_unavailable: IfUnavailable,
 
-    /// Say on standard error, at the end, what arrived and how fast
+    /// Say on standard error, at the end, in one line: bytes each way, time held back, queueing
+    /// delay, peers, and what was not controlled
     #[arg(short, long)]
     summary: bool,
 
@@ -206,7 +208,13 @@ impl Run {
             needs_upload: self.upload_policy != UploadPolicy::default(),
             keeps_code_point: self.keep_code_point,
         };
-        match keeper::start(Duty::Run { command }, &policies)? {
+        match keeper::start(
+            Duty::Run {
+                command,
+                is_watched: self.summary,
+            },
+            &policies,
+        )? {
             (line, line::Start::Ready(path)) => {
                 Ok(Prepared::Yielding(line, path_to_cgroup(&path)?))
             }
@@ -316,76 +324,47 @@ fn path_to_cgroup(path: &Path) -> Result<Cgroup> {
 
 fn describe_user(run: &UserRun<'_>, summary: &UserSummary, elapsed: Duration) -> String {
     let counters = &summary.counters;
-    let megabits_per_s =
-        counters.received_bytes as f64 * 8.0 / 1e6 / elapsed.as_secs_f64().max(1e-3);
-    let mut text = format!(
-        "{:.1} MB arrived in {:.1} s ({megabits_per_s:.2} Mbit/s) over {} connection{}, \
-         policy {}",
-        counters.received_bytes as f64 / 1e6,
-        elapsed.as_secs_f64(),
-        counters.connections,
-        output::plural(counters.connections),
-        run.policies.download,
-    );
-    if let Some(upload) = &run.policies.upload {
-        let megabytes = counters.sent_bytes as f64 / 1e6;
-        text += &format!("; {megabytes:.1} MB sent, policy {upload}");
-    }
-    let alone = [
-        (counters.loopback, "within this machine"),
-        (counters.multipath, "over multipath TCP"),
-    ];
-    for (count, what) in alone.into_iter().filter(|(count, _)| *count > 0) {
-        text += &format!("; {count} {what} left alone");
-    }
-    if counters.udp > 0 {
-        let ending = output::plural(counters.udp);
-        text += &format!("; {} UDP socket{ending} not controlled", counters.udp);
-    }
-    if !counters.out_of_reach.is_empty() {
-        text += &format!("; out of reach: {}", counters.out_of_reach.join(", "));
-    }
-    if summary.processes_left > 0 {
-        text += &format!(
-            "; {} of its processes live on and keep yielding",
-            summary.processes_left
-        );
-    }
-    text + "; user backend"
+    let upload_policy = run.policies.upload.as_ref().map(Policy::to_string);
+    let peers: Vec<_> = counters.peers.iter().copied().collect();
+    let account = Told {
+        policy: &run.policies.download.to_string(),
+        upload_policy: upload_policy.as_deref(),
+        received_bytes: counters.received_bytes,
+        sent_bytes: Some(counters.sent_bytes),
+        connections: counters.connections,
+        peers: &peers,
+        seen: &summary.seen,
+        loopback: counters.loopback,
+        multipath: counters.multipath,
+        datagrams: Datagrams {
+            sockets: counters.udp,
+            quic: counters.quic,
+            ..Datagrams::default()
+        },
+        out_of_reach: &counters.out_of_reach,
+        processes_left: summary.processes_left,
+        backend: "user",
+    };
+    account.line(elapsed)
 }
 
 fn describe(summary: &Summary, elapsed: Duration) -> String {
-    let Summary {
-        policy,
-        payload_bytes,
-        connections,
-        ..
-    } = summary;
-    let megabits_per_s = *payload_bytes as f64 * 8.0 / 1e6 / elapsed.as_secs_f64().max(1e-3);
-    let mut text = format!(
-        "{:.1} MB arrived in {:.1} s ({megabits_per_s:.2} Mbit/s) over {connections} \
-         connection{}, policy {policy}",
-        *payload_bytes as f64 / 1e6,
-        elapsed.as_secs_f64(),
-        output::plural(*connections),
-    );
-    if let Some(upload_policy) = &summary.upload_policy {
-        text += &format!(
-            "; {:.1} MB sent, policy {upload_policy}",
-            summary.sent_bytes as f64 / 1e6
-        );
-    }
-    if summary.loopback_connections > 0 {
-        text += &format!(
-            "; {} within this machine left alone",
-            summary.loopback_connections
-        );
-    }
-    if summary.processes_left > 0 {
-        text += &format!(
-            "; {} of its processes live on and keep yielding",
-            summary.processes_left
-        );
-    }
-    text + "; kernel backend"
+    let upload_policy = summary.upload_policy.as_deref();
+    let account = Told {
+        policy: &summary.policy,
+        upload_policy,
+        received_bytes: summary.payload_bytes,
+        // Counted by the programs of the law for sending.
+        sent_bytes: upload_policy.map(|_| summary.sent_bytes),
+        connections: summary.connections,
+        peers: &summary.peers,
+        seen: &summary.seen,
+        loopback: summary.loopback_connections,
+        multipath: summary.multipath_connections,
+        datagrams: summary.datagrams,
+        out_of_reach: &[],
+        processes_left: summary.processes_left,
+        backend: "kernel",
+    };
+    account.line(elapsed)
 }

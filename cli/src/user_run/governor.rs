@@ -14,9 +14,11 @@ use super::guardian;
 use super::line::GovernorEnd;
 use super::post::Post;
 use super::words::{Speaker, UserSummary, Word};
+use crate::flow_view::FlowView;
 use crate::process::Start;
 use crate::runtime::Target;
 use crate::signals::Signals;
+use crate::summary::Watch;
 
 /// The whole life of the governor; answers its exit status: 0 if it has nothing left behind.
 pub fn live(
@@ -86,6 +88,7 @@ fn govern(
         speaker,
         command,
         has_ended: false,
+        watch: Watch::new(),
     };
     life.last(&signals)
 }
@@ -95,6 +98,7 @@ struct Life<'a> {
     speaker: &'a Speaker,
     command: Pid,
     has_ended: bool,
+    watch: Watch,
 }
 
 impl Life<'_> {
@@ -107,6 +111,14 @@ impl Life<'_> {
                 descriptors.push(self.speaker.as_fd());
             }
             self.post.work(&descriptors)?;
+            let engine = self.post.engine();
+            self.watch.look(|| {
+                engine
+                    .flows()
+                    .iter()
+                    .map(FlowView::of_user_backend)
+                    .collect()
+            });
             for text in self.post.engine().take_notices() {
                 self.speaker.say(&Word::Notice { text });
             }
@@ -161,6 +173,7 @@ impl Life<'_> {
             let own = std::process::id();
             let summary = UserSummary {
                 counters: self.post.engine().counters().clone(),
+                seen: self.watch.seen(),
                 processes_left: ebb_sockets::descendants_of(own).len(),
             };
             let summary = Some(summary);

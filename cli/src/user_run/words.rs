@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 use ebb_sockets::Counters;
 use serde::{Deserialize, Serialize};
 
+use crate::summary::Seen;
+
 /// One message.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Word {
@@ -53,6 +55,8 @@ pub enum Word {
 pub struct UserSummary {
     /// What was counted.
     pub counters: Counters,
+    /// What was seen of the connections.
+    pub seen: Seen,
     /// Processes of the command that live on, still under the policy.
     pub processes_left: usize,
 }
