@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From a scenario to one emulated path with flows, or a refusal that names what is missing.
 use ebb_algorithms::Policy;
-use ebb_link::{Capacity, Class, LinkSpec, Nanos};
+use ebb_link::{Capacity, Class, LinkSpec, Nanos, Rate};
 use ebb_scenario::{Buffer, Flow, LinkId, NodeId, Scenario, TcpOptions, Traffic};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -248,20 +248,32 @@ fn kind(scenario: &Scenario, flow: &Flow) -> Result<FlowKind, EngineError> {
         },
         Traffic::Udp { rate, packet_bytes } if *packet_bytes >= UDP_HEADER_BYTES + 16 => {
             FlowKind::Udp {
-                rate_pkts_per_s: u32::try_from(
-                    rate.bits_per_s() / (8 * u64::from(*packet_bytes)).max(1),
-                )
-                .unwrap_or(u32::MAX),
+                rate_pkts_per_s: pkts_per_s(*rate, *packet_bytes),
                 payload_bytes: packet_bytes - UDP_HEADER_BYTES,
             }
         }
+        Traffic::UdpSquareWave {
+            rate,
+            low_rate: None,
+            period,
+            packet_bytes,
+        } if *packet_bytes >= UDP_HEADER_BYTES + 16 => FlowKind::UdpSquareWave {
+            rate_pkts_per_s: pkts_per_s(*rate, *packet_bytes),
+            payload_bytes: packet_bytes - UDP_HEADER_BYTES,
+            period_s: period.as_secs_f64(),
+        },
         _ => {
             let what = format!("flow `{}` sends what the lab's endpoints do not", flow.name);
             let instead = "kinds: greedy, fixed, constant, on-off (on = off, one connection), udp \
-                 (packets of 44 bytes and more)";
+                 and udp-square-wave without low_rate (packets of 44 bytes and more)";
             return Err(Refusal(scenario).because(what, instead));
         }
     })
+}
+
+fn pkts_per_s(rate: Rate, packet_bytes: u32) -> u32 {
+    let rate = rate.bits_per_s() / (8 * u64::from(packet_bytes)).max(1);
+    u32::try_from(rate).unwrap_or(u32::MAX)
 }
 
 /// Laws that the kernel has itself, with its own values.

@@ -51,6 +51,15 @@ pub enum FlowKind {
         /// Application data of one packet, at least 16.
         payload_bytes: u32,
     },
+    /// UDP in the first half of each period, silence in the second.
+    UdpSquareWave {
+        /// Packets per second, while there are some.
+        rate_pkts_per_s: u32,
+        /// Application data of one packet, at least 16.
+        payload_bytes: u32,
+        /// Length of a period, from the start of the flow on.
+        period_s: f64,
+    },
 }
 
 /// One flow of an experiment.

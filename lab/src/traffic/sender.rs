@@ -106,7 +106,7 @@ impl Sender {
             FlowKind::Greedy => u64::MAX,
             FlowKind::Fixed { bytes } => bytes - self.written_bytes,
             FlowKind::OnOff { .. } if self.is_in_burst => u64::MAX,
-            FlowKind::OnOff { .. } | FlowKind::Udp { .. } => 0,
+            FlowKind::OnOff { .. } | FlowKind::Udp { .. } | FlowKind::UdpSquareWave { .. } => 0,
             FlowKind::ConstantRate { rate_bit_per_s } => self.due_bytes(rate_bit_per_s, now_s),
         }
     }

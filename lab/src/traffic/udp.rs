@@ -18,7 +18,7 @@ pub(super) struct UdpFlow {
     source: OwnedFd,
     sink: OwnedFd,
     payload: Vec<u8>,
-    rate_pkts_per_s: u32,
+    timetable: Timetable,
     receiver: Receiver,
     sent_pkts: u64,
     delays_us: Vec<u32>,
@@ -32,7 +32,7 @@ impl UdpFlow {
         maker: &SocketMaker,
     ) -> Result<Self, TrafficError> {
         let name = &plan.spec.name;
-        let (rate_pkts_per_s, payload_bytes) = checked(plan)?;
+        let (timetable, payload_bytes) = checked(plan)?;
         let (client, server) = (&plan.client_namespace, &plan.server_namespace);
         let (from, to, address) = match plan.spec.direction {
             Direction::Download => (server, client, plan.client_address),
@@ -53,7 +53,7 @@ impl UdpFlow {
             source,
             sink,
             payload: vec![0; payload_bytes],
-            rate_pkts_per_s,
+            timetable,
             receiver: Receiver::new(bin_us),
             sent_pkts: 0,
             delays_us: Vec::new(),
@@ -74,7 +74,7 @@ impl UdpFlow {
             return None;
         }
         let elapsed_s = (now_s - self.plan.spec.start_s).max(0.0);
-        let due_pkts = (elapsed_s * f64::from(self.rate_pkts_per_s)) as u64 + 1;
+        let due_pkts = self.timetable.due_pkts(elapsed_s);
         while self.sent_pkts < due_pkts {
             self.payload[..8].copy_from_slice(&self.sent_pkts.to_le_bytes());
             self.payload[8..HEADER_BYTES].copy_from_slice(&monotonic_ns().to_le_bytes());
@@ -84,7 +84,7 @@ impl UdpFlow {
             }
             self.sent_pkts += 1;
         }
-        let next_s = self.sent_pkts as f64 / f64::from(self.rate_pkts_per_s);
+        let next_s = self.timetable.at_s(self.sent_pkts);
         Some(after(epoch_ns, self.plan.spec.start_s + next_s))
     }
 
@@ -111,17 +111,56 @@ impl UdpFlow {
     }
 }
 
-fn checked(plan: &PlannedFlow) -> Result<(u32, usize), TrafficError> {
+/// When packets are due, counted from the flow's start.
+#[derive(Clone, Copy, Debug)]
+struct Timetable {
+    rate_pkts_per_s: f64,
+    /// Of a square wave, which begins with packets.
+    period_s: Option<f64>,
+}
+
+impl Timetable {
+    fn due_pkts(self, elapsed_s: f64) -> u64 {
+        let sending_s = self.period_s.map_or(elapsed_s, |period_s| {
+            let half_s = period_s / 2.0;
+            let periods = (elapsed_s / period_s).floor();
+            periods * half_s + (elapsed_s - periods * period_s).min(half_s)
+        });
+        let due = sending_s * self.rate_pkts_per_s;
+        // In silence what comes next is due when the wave begins again.
+        let is_silent = self
+            .period_s
+            .is_some_and(|period_s| elapsed_s % period_s >= period_s / 2.0);
+        due as u64 + u64::from(!is_silent)
+    }
+
+    /// When the packet of this number is due, counted from 0.
+    fn at_s(self, number: u64) -> f64 {
+        let sending_s = number as f64 / self.rate_pkts_per_s;
+        self.period_s.map_or(sending_s, |period_s| {
+            let half_s = period_s / 2.0;
+            let halves = (sending_s / half_s).floor();
+            halves * period_s + (sending_s - halves * half_s)
+        })
+    }
+}
+
+fn checked(plan: &PlannedFlow) -> Result<(Timetable, usize), TrafficError> {
     let problem = |problem: &str| TrafficError::Plan {
         flow: plan.spec.name.clone(),
         problem: problem.into(),
     };
-    let FlowKind::Udp {
-        rate_pkts_per_s,
-        payload_bytes,
-    } = plan.spec.kind
-    else {
-        return Err(problem("is not UDP"));
+    let (rate_pkts_per_s, payload_bytes, period_s) = match plan.spec.kind {
+        FlowKind::Udp {
+            rate_pkts_per_s,
+            payload_bytes,
+        } => (rate_pkts_per_s, payload_bytes, None),
+        FlowKind::UdpSquareWave {
+            rate_pkts_per_s,
+            payload_bytes,
+            period_s,
+        } => (rate_pkts_per_s, payload_bytes, Some(period_s)),
+        _ => return Err(problem("is not UDP")),
     };
     if rate_pkts_per_s == 0 {
         return Err(problem("rate_pkts_per_s is 0; at least 1 is needed"));
@@ -129,5 +168,44 @@ fn checked(plan: &PlannedFlow) -> Result<(u32, usize), TrafficError> {
     if !(HEADER_BYTES as u32..=1472).contains(&payload_bytes) {
         return Err(problem("payload_bytes must be from 16 to 1472"));
     }
-    Ok((rate_pkts_per_s, payload_bytes as usize))
+    if period_s.is_some_and(|period_s| !(0.001..=86_400.0).contains(&period_s)) {
+        return Err(problem("period_s must be from 0.001 to 86400"));
+    }
+    let timetable = Timetable {
+        rate_pkts_per_s: f64::from(rate_pkts_per_s),
+        period_s,
+    };
+    Ok((timetable, payload_bytes as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Timetable;
+
+    #[test]
+    fn packets_of_a_constant_rate_are_due_one_after_another() {
+        let timetable = Timetable {
+            rate_pkts_per_s: 100.0,
+            period_s: None,
+        };
+        assert_eq!(timetable.due_pkts(0.0), 1);
+        assert_eq!(timetable.due_pkts(1.005), 101);
+        assert!((timetable.at_s(101) - 1.01).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_square_wave_is_silent_in_the_second_half_of_its_period() {
+        let wave = Timetable {
+            rate_pkts_per_s: 100.0,
+            period_s: Some(2.0),
+        };
+        assert_eq!(wave.due_pkts(0.505), 51);
+        // 100 packets in the first second, none in the next, the 101st at 2 s.
+        assert_eq!(wave.due_pkts(1.005), 100);
+        assert_eq!(wave.due_pkts(1.995), 100);
+        assert_eq!(wave.due_pkts(2.001), 101);
+        assert!((wave.at_s(99) - 0.99).abs() < 1e-9);
+        assert!((wave.at_s(100) - 2.0).abs() < 1e-9);
+        assert!((wave.at_s(250) - 4.5).abs() < 1e-9);
+    }
 }

@@ -89,8 +89,10 @@ impl Worker {
             .flows
             .iter()
             .map(|flow| match flow.spec.kind {
-                FlowKind::Udp { .. } => UdpFlow::prepare(flow, plan.bin_us, &maker)
-                    .map(|flow| Flow::Udp(Box::new(flow))),
+                FlowKind::Udp { .. } | FlowKind::UdpSquareWave { .. } => {
+                    UdpFlow::prepare(flow, plan.bin_us, &maker)
+                        .map(|flow| Flow::Udp(Box::new(flow)))
+                }
                 _ => TcpFlow::prepare(flow, plan.bin_us, &maker)
                     .map(|flow| Flow::Tcp(Box::new(flow))),
             })
