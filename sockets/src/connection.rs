@@ -57,6 +57,8 @@ pub(crate) struct Connection {
     begun: TcpInfo,
     last: TcpInfo,
     clamp_bytes: u32,
+    /// The clamp may have been lifted by somebody else.
+    is_stale: bool,
     idle_looks: u32,
     pub(crate) due: Instant,
     /// Nobody else's while it lives.
@@ -77,6 +79,7 @@ impl Connection {
             begun: met.info,
             last: met.info,
             clamp_bytes: NO_CLAMP_BYTES,
+            is_stale: false,
             idle_looks: 0,
             due: now.0,
             _claim: met.claim,
@@ -116,6 +119,15 @@ impl Connection {
         }
         self.wish = wish;
         self.due = now.0;
+    }
+
+    /// Sets everything again at the next look, which is at once.
+    pub(crate) fn forget_settings(&mut self, now: Instant) {
+        self.is_stale = true;
+        if let Some(upload) = &mut self.upload {
+            upload.forget_settings();
+        }
+        self.due = now;
     }
 
     /// Whether it moved lately.
@@ -182,12 +194,13 @@ impl Connection {
             return self.lift_clamp(socket);
         }
         // The kernel raises the clamp by itself as a transfer becomes faster.
-        let is_raised = info.rcv_ssthresh > self.clamp_bytes;
+        let is_raised = info.rcv_ssthresh > self.clamp_bytes || self.is_stale;
         let clamp_bytes = flow.window_bytes().clamp(1, NO_CLAMP_BYTES);
         if clamp_bytes == self.clamp_bytes && !is_raised {
             return Ok(0);
         }
         self.clamp_bytes = clamp_bytes;
+        self.is_stale = false;
         socket.set_window_clamp(clamp_bytes)?;
         Ok(1)
     }

@@ -29,6 +29,7 @@ pub(crate) struct Upload {
     /// The code point is to be set, and whether it was looked after.
     marks: bool,
     has_marked: bool,
+    is_stale: bool,
     phase: Phase,
 }
 
@@ -42,6 +43,7 @@ impl Upload {
             own,
             marks,
             has_marked: false,
+            is_stale: false,
             phase: Phase::Open,
         }
     }
@@ -93,7 +95,7 @@ impl Upload {
         now_us: u64,
     ) -> io::Result<u64> {
         self.tell(last, info, now_us);
-        if self.marks && !self.has_marked {
+        if self.marks && (!self.has_marked || self.is_stale) {
             self.has_marked = true;
             // What cannot be marked yields all the same.
             let _ = socket.mark_lower_effort();
@@ -102,6 +104,11 @@ impl Upload {
             return Ok(0);
         }
         self.limit(socket, info)
+    }
+
+    /// Sets everything again at the next look: somebody else may have lifted it.
+    pub(crate) fn forget_settings(&mut self) {
+        self.is_stale = true;
     }
 
     /// Gives back what the program had set itself; answers how many limits that were.
@@ -191,7 +198,8 @@ impl Upload {
         };
         let mut settings = 0;
         let pace = pace.min(self.own.pace_bytes_per_s).max(LEAST_PACE);
-        if pace.abs_diff(self.pace_bytes_per_s) > self.pace_bytes_per_s / PACE_GRAIN {
+        let is_other = pace.abs_diff(self.pace_bytes_per_s) > self.pace_bytes_per_s / PACE_GRAIN;
+        if is_other || self.is_stale {
             socket.set_max_pace(pace)?;
             self.pace_bytes_per_s = pace;
             settings += 1;
@@ -201,11 +209,12 @@ impl Upload {
             .max(LEAST_UNSENT_BYTES)
             .next_power_of_two();
         let unsent = u32::try_from(unsent).unwrap_or(u32::MAX >> 1);
-        if unsent != self.unsent_bytes {
+        if unsent != self.unsent_bytes || self.is_stale {
             socket.set_unsent_limit(unsent)?;
             self.unsent_bytes = unsent;
             settings += 1;
         }
+        self.is_stale = false;
         Ok(settings)
     }
 }

@@ -136,7 +136,9 @@ fn a_connection_is_limited_and_let_go_again() {
     let mut governor = governor(Root::Process(child.id()), &peer);
     let _stream = peer.accept();
     until(&mut governor, "limited", |_| {
-        clamps(child.id()).iter().any(|clamp| *clamp < LIMITED_BYTES)
+        clamps(child.id())
+            .iter()
+            .any(|clamp| *clamp < LIMITED_BYTES)
     });
     assert_eq!(governor.counters().connections, 1);
     governor.release();
@@ -145,7 +147,9 @@ fn a_connection_is_limited_and_let_go_again() {
 }
 
 fn is_limited(child: &Child) -> bool {
-    clamps(child.id()).iter().any(|clamp| *clamp < LIMITED_BYTES)
+    clamps(child.id())
+        .iter()
+        .any(|clamp| *clamp < LIMITED_BYTES)
 }
 
 #[test]
@@ -292,6 +296,24 @@ fn the_journal_tells_what_is_held_and_what_is_free() {
     assert!(!is_limited(&child));
     governor.release();
     assert!(matches!(heard.try_recv().unwrap(), Note::Free(_)));
+    end(child);
+}
+
+/// A guardian has lifted its limits meanwhile.
+#[test]
+fn a_governor_that_was_stopped_sets_its_limits_again() {
+    let peer = Peer::new();
+    let child = peer.helper("read").spawn().unwrap();
+    let mut governor = governor(Root::Process(child.id()), &peer);
+    let _stream = peer.accept();
+    until(&mut governor, "limited", |_| is_limited(&child));
+    for socket in sockets_of(child.id()).unwrap() {
+        if socket.kind() == Kind::Tcp {
+            socket.set_window_clamp(NO_CLAMP_BYTES).unwrap();
+        }
+    }
+    std::thread::sleep(Duration::from_millis(1_100));
+    until(&mut governor, "limited again", |_| is_limited(&child));
     end(child);
 }
 
@@ -468,7 +490,9 @@ fn govern_without_capabilities(peer: &Peer) -> bool {
         governor.tick();
         std::thread::sleep(Duration::from_millis(5));
     }
-    let is_limited = clamps(child.id()).iter().any(|clamp| *clamp < LIMITED_BYTES);
+    let is_limited = clamps(child.id())
+        .iter()
+        .any(|clamp| *clamp < LIMITED_BYTES);
     end(child);
     is_limited
 }
