@@ -334,23 +334,32 @@ fn apply_tcp_options(scenario: &Scenario, path: &mut PathSpec) -> Result<(), Eng
     if options.mss_bytes != TcpOptions::LINUX.mss_bytes {
         path.route_mss = u16::try_from(options.mss_bytes).ok();
     }
+    set_switches(&options, path);
+    Ok(())
+}
+
+/// Both sides have the same.
+fn set_switches(options: &TcpOptions, path: &mut PathSpec) {
     let switches = [
-        ("net.ipv4.tcp_ecn", options.has_ecn),
-        ("net.ipv4.tcp_sack", options.has_sack),
-        ("net.ipv4.tcp_window_scaling", options.has_window_scaling),
+        ("net.ipv4.tcp_ecn", Some(options.has_ecn)),
+        ("net.ipv4.tcp_sack", Some(options.has_sack)),
+        (
+            "net.ipv4.tcp_window_scaling",
+            Some(options.has_window_scaling),
+        ),
+        // Off, it isn't named: kernels before 6.5 don't have it.
+        (
+            "net.ipv4.tcp_shrink_window",
+            options.shrinks_window.then_some(true),
+        ),
     ];
     for (name, is_on) in switches {
-        let value = (name, if is_on { "1" } else { "0" });
-        path.server_sysctls.push((value.0.into(), value.1.into()));
-        path.client_sysctls.push((value.0.into(), value.1.into()));
-    }
-    // Off, it isn't named: kernels before 6.5 don't have it.
-    if options.shrinks_window {
+        let Some(is_on) = is_on else { continue };
+        let value = if is_on { "1" } else { "0" };
         for sysctls in [&mut path.server_sysctls, &mut path.client_sysctls] {
-            sysctls.push(("net.ipv4.tcp_shrink_window".into(), "1".into()));
+            sysctls.push((name.into(), value.into()));
         }
     }
-    Ok(())
 }
 
 /// Receive buffers of a stated size where flows share: what is advertised while flows are free
