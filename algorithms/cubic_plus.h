@@ -13,6 +13,11 @@
 
 #define EBB_CUBIC_PLUS_PARAMS(P) EBB_DELAYED_UPDATE_PARAMS(P) EBB_CUBIC_PARAMS(P)
 
+EBB_INLINE void ebb_cubic_restart(struct ebb_cubic_state *state)
+{
+	state->now.has_epoch = 0;
+}
+
 EBB_DELAYED_UPDATE_LAW(cubic_plus, cubic)
 
 #endif /* EBB_CUBIC_PLUS_H */

@@ -32,6 +32,9 @@
  * 12. After an idle time or an undo all but the least and the greatest RTT begins anew.
  * 13. The paper never forgets these two, and so takes a path that has become longer for
  *    congested; rtt_memory_s bounds that.
+ * 14. Windows are whole segments, and what a decrease leaves beyond them is dropped;
+ *    simulators that count bytes keep it (keeps_parts=1), so that ten segments are lowered
+ *    to 9, 8.1 and 7.29 and not to 9, 8 and 7: what holds with windows of a few segments.
  *
  * Domain: that of the law inside; RTT below 1 h.
  */
@@ -55,6 +58,11 @@
 /* flag_rule: what the average RTT is held against, half way between the extremes of */
 #define EBB_DELAYED_FLAG_CONNECTION 0u /* the connection */
 #define EBB_DELAYED_FLAG_PERIOD 1u     /* the period */
+
+/* restarts_law: what a decrease is to the law inside. */
+#define EBB_DELAYED_RESTART_NOT 0u   /* nothing */
+#define EBB_DELAYED_RESTART_LOSS 1u  /* a loss */
+#define EBB_DELAYED_RESTART_CURVE 2u /* the begin of a new curve */
 
 /* [CUBICPLUS §3.3] Least window that a decrease leaves: two segments, our choice. */
 #define EBB_DELAYED_LEAST_PKTS 2u
@@ -80,8 +88,11 @@
 	  "least and greatest RTT that the average is held against: 0 of the connection, 1 of " \
 	  "the period")                                                                         \
 	P(ends_slow_start, 1, 0, 1, "flag", "[CUBICPLUS §3.4]", "a decrease ends slow start")   \
-	P(restarts_law, 1, 0, 1, "flag", "[CUBICPLUS §3.4]",                                    \
-	  "a decrease is a loss to the law inside, but for the window that it leaves")          \
+	P(restarts_law, EBB_DELAYED_RESTART_LOSS, 0, 2, "choice", "[CUBICPLUS §3.4]",           \
+	  "the law inside 0 is not told of a decrease, 1 takes it for a loss, but for the "     \
+	  "window that it leaves, 2 begins a new curve to the maximum of its last loss")        \
+	P(keeps_parts, 0, 0, 1, "flag", "[CUBICPLUS §3.3]",                                     \
+	  "parts of segments that decreases leave are kept for the next one")                   \
 	P(stops_clock, 0, 0, 1, "flag", "[CUBICPLUS §3.4]",                                     \
 	  "the clock of the law inside stops while its window is held")                         \
 	P(forgets_rtts, 0, 0, 1, "flag", "[CUBICPLUS §3.4]",                                    \
@@ -106,7 +117,7 @@ struct ebb_delayed_update {
 	u32 last_average_us; /* average RTT of the last period; 0: none */
 	u32 period_min_us;   /* of the period */
 	u32 period_max_us;
-	u32 reserved;
+	u32 parts_x1024; /* of a segment, which the last decrease left beyond whole ones */
 	u8 has_period;
 	u8 is_suspended; /* suspend_flag */
 	u8 is_timed;     /* the suspend timer runs */
@@ -138,6 +149,7 @@ EBB_INLINE void ebb_delayed_update_reset(struct ebb_delayed_update *update, u8 f
 	update->is_timed = 0;
 	update->is_long = 0;
 	update->last_average_us = 0;
+	update->parts_x1024 = 0;
 	if (forgets_rtts) {
 		update->min_rtt_us = 0;
 		update->max_rtt_us = 0;
@@ -234,12 +246,16 @@ EBB_INLINE u32 ebb_delayed_update_on_ack(struct ebb_delayed_update *update,
 }
 
 /* The window that a decrease leaves [CUBICPLUS §3.4]. */
-EBB_INLINE void ebb_delayed_update_lower(struct ebb_sender_window *window,
+EBB_INLINE void ebb_delayed_update_lower(struct ebb_delayed_update *update,
+					 struct ebb_sender_window *window,
 					 const struct ebb_delayed_update_params *params)
 {
-	u64 left_pkts = (u64)window->cwnd_pkts * params->theta_x1024 / 1024;
+	u64 cwnd_x1024 = ((u64)window->cwnd_pkts << 10) + update->parts_x1024;
+	u64 left_x1024 = cwnd_x1024 * params->theta_x1024 / 1024;
+	u64 left_pkts = ebb_max(left_x1024 >> 10, EBB_DELAYED_LEAST_PKTS);
+	u8 has_parts = params->keeps_parts && left_x1024 >> 10 == left_pkts;
 
-	left_pkts = ebb_max(left_pkts, EBB_DELAYED_LEAST_PKTS);
+	update->parts_x1024 = has_parts ? (u32)(left_x1024 & 1023) : 0;
 	window->cwnd_pkts = (u32)ebb_min(left_pkts, window->cwnd_pkts);
 	if (params->ends_slow_start)
 		window->ssthresh_pkts = (u32)ebb_min(window->ssthresh_pkts, window->cwnd_pkts);
@@ -280,7 +296,8 @@ EBB_INLINE void ebb_delayed_update_event(const struct ebb_delayed_update *update
 
 /*
  * Makes the law `plus` of a loss-based law: its params and state, and all its hooks. The
- * law inside is not called while its window is held or lowered.
+ * law inside is not called while its window is held or lowered; it has a function _restart
+ * for restarts_law=2.
  */
 #define EBB_DELAYED_UPDATE_LAW(plus, law_name)                                                 \
 	struct ebb_##plus##_params {                                                           \
@@ -313,10 +330,15 @@ EBB_INLINE void ebb_delayed_update_event(const struct ebb_delayed_update *update
 			ebb_sender_follow(&state->window, ack->cwnd_pkts, ack->ssthresh_pkts); \
 			ebb_delayed_update_event(&state->update, ack, &event);                 \
 			if (verdict == EBB_DELAYED_LOWER)                                      \
-				ebb_delayed_update_lower(&state->window, &params->update);     \
-			if (verdict == EBB_DELAYED_LOWER && params->update.restarts_law)       \
+				ebb_delayed_update_lower(&state->update, &state->window,       \
+							 &params->update);                     \
+			if (verdict == EBB_DELAYED_LOWER &&                                    \
+			    params->update.restarts_law == EBB_DELAYED_RESTART_LOSS)           \
 				ebb_##law_name##_on_loss(&state->law_name, &event,             \
 							 &params->law_name);                   \
+			else if (verdict == EBB_DELAYED_LOWER &&                               \
+				 params->update.restarts_law == EBB_DELAYED_RESTART_CURVE)     \
+				ebb_##law_name##_restart(&state->law_name);                    \
 			else if (params->update.stops_clock)                                   \
 				ebb_##law_name##_on_idle(&state->law_name, &event,             \
 							 &params->law_name);                   \

@@ -12,6 +12,12 @@
 
 #define EBB_RENO_PLUS_PARAMS(P) EBB_DELAYED_UPDATE_PARAMS(P) EBB_RENO_PARAMS(P)
 
+/* reno has no curve. */
+EBB_INLINE void ebb_reno_restart(struct ebb_reno_state *state)
+{
+	(void)state;
+}
+
 EBB_DELAYED_UPDATE_LAW(reno_plus, reno)
 
 #endif /* EBB_RENO_PLUS_H */

@@ -2,7 +2,7 @@
 //! The numbered differences from the paper in delayed_update.h.
 
 use crate::{LEAST_US, Sender, rtts};
-use ebb_algorithms::{Phase, SenderAck};
+use ebb_algorithms::{Phase, SenderAck, SenderEvent};
 
 #[test]
 fn difference_4_mild_congestion_holds_the_window_until_the_timer_ends() {
@@ -270,4 +270,56 @@ fn difference_12_an_undo_starts_the_mechanism_anew() {
     sender.flow.on_undo(&sender.event());
     sender.acknowledge(40_000);
     assert_eq!(sender.cwnd_pkts(), before + 1);
+}
+
+#[test]
+fn difference_14_parts_of_segments_are_dropped_or_kept_for_the_next_decrease() {
+    let lowered = |policy: &str| -> Vec<u32> {
+        let mut sender = Sender::new(policy);
+        sender.period(&rtts(1, 1, LEAST_US));
+        // One acknowledgement in each period, which ends it: nothing grows between decreases.
+        (1..=40)
+            .map(|rise| {
+                sender.period(&rtts(1, 0, 30_000 + rise * 1_000));
+                sender.cwnd_pkts()
+            })
+            .skip_while(|cwnd_pkts| *cwnd_pkts > 10)
+            .take(7)
+            .collect()
+    };
+    assert_eq!(lowered("reno+"), [9, 8, 7, 6, 5, 4, 3]);
+    assert_eq!(lowered("reno+:keeps_parts=1"), [10, 9, 8, 7, 6, 5, 5]);
+}
+
+#[test]
+fn difference_6_a_new_curve_leads_to_the_maximum_of_the_last_loss_or_starts_below_it() {
+    // Lost at 1000 segments, lowered from 600 to 540: a loss there would leave a maximum of
+    // 510, so that the new curve starts flat; that to 1000 is 11 s long and steep at first.
+    let grown = |policy: &str| {
+        let mut sender = Sender::new(policy);
+        sender.flow.on_loss(&SenderEvent {
+            cwnd_pkts: 1000,
+            ..sender.event()
+        });
+        sender.flow.on_ack(&SenderAck {
+            now_us: sender.now_us,
+            acked_pkts: 1,
+            is_cwnd_limited: 1,
+            cwnd_pkts: 600,
+            ssthresh_pkts: 600,
+            rtt_us: 45_000,
+            srtt_us: LEAST_US,
+            ..SenderAck::default()
+        });
+        sender.period(&rtts(10, 0, 50_000));
+        let lowered = sender.cwnd_pkts();
+        for _ in 0..3 {
+            sender.period(&rtts(500, 450, 30_000));
+        }
+        (lowered, sender.cwnd_pkts() - lowered)
+    };
+    let (after_loss, to_maximum) = (grown("cubic+"), grown("cubic+:restarts_law=2"));
+    assert_eq!((after_loss.0, to_maximum.0), (540, 540));
+    assert!(after_loss.1 < 3, "{after_loss:?}");
+    assert!(to_maximum.1 > 10, "{to_maximum:?}");
 }
