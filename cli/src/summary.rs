@@ -22,7 +22,7 @@ const NAMED_PEERS: usize = 4;
 /// What was seen of the connections of a command, by looking at them now and then.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// How long anything that moved was held back because others wanted the link.
+    /// How long anything that moved was held back, for any reason that `ebb top` gives.
     pub held_back_ms: u64,
     /// Mean queueing delay of what moved, if a law saw it.
     pub queue_mean_us: Option<u64>,
@@ -84,7 +84,7 @@ impl Watch {
             if flow.payload_bytes <= before.get(&key).copied().unwrap_or(0) {
                 continue;
             }
-            is_held_back |= flow.mode == "yield";
+            is_held_back |= !flow.reason.is_empty();
             if let Some(queue_us) = flow.queue_us {
                 self.queue_sum_us += u64::from(queue_us);
                 self.queue_looks += 1;
@@ -259,7 +259,7 @@ fn megabytes(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    fn flow(payload_bytes: u64, mode: &str, queue_us: u32) -> FlowView {
+    fn flow(payload_bytes: u64, reason: &str, queue_us: u32) -> FlowView {
         FlowView {
             cookie: 1,
             direction: Direction::Down,
@@ -271,23 +271,23 @@ mod tests {
             pace_bytes_per_s: None,
             rtt_us: None,
             queue_us: Some(queue_us),
-            mode: mode.into(),
-            reason: String::new(),
+            mode: "-".into(),
+            reason: reason.into(),
             is_acting: true,
             process: None,
         }
     }
 
     #[test]
-    fn time_is_held_back_while_something_moves_and_others_want_the_link() {
+    fn time_is_held_back_while_something_moves_and_there_is_a_reason() {
         let mut watch = Watch::new();
         let start = Instant::now();
         let at = |second| start + Duration::from_secs(second);
-        watch.note(&[flow(10, "grow", 1_000)], at(0));
-        watch.note(&[flow(20, "yield", 9_000)], at(1));
-        watch.note(&[flow(30, "yield", 5_000)], at(3));
+        watch.note(&[flow(10, "", 1_000)], at(0));
+        watch.note(&[flow(20, "others want it", 9_000)], at(1));
+        watch.note(&[flow(30, "queue at target", 5_000)], at(3));
         // It has nothing to carry any more: nobody holds that back.
-        watch.note(&[flow(30, "yield", 70_000)], at(9));
+        watch.note(&[flow(30, "others want it", 70_000)], at(9));
         let seen = watch.seen();
         assert_eq!(seen.held_back_ms, 3_000);
         assert_eq!(seen.queue_mean_us, Some(5_000));
