@@ -45,7 +45,7 @@ pub struct FlowView {
     pub mode: String,
     /// Why it is held back; empty if it is not.
     pub reason: String,
-    /// The law's window is applied.
+    /// The law's answer is applied, once it has one: it is not switched off.
     pub is_acting: bool,
     /// A process that has the socket, if the keeper knows one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ impl FlowView {
 
     /// What the user backend says of a connection.
     pub fn of_user_backend(flow: &ebb_sockets::Flow) -> Self {
-        let (mode, reason) = words(flow.insight, flow.is_limited);
+        let (mode, reason) = words(flow.insight, !flow.is_free);
         Self {
             cookie: flow.cookie,
             direction: match flow.way {
@@ -96,7 +96,7 @@ impl FlowView {
             queue_us: flow.insight.and_then(|insight| insight.queue_us),
             mode,
             reason,
-            is_acting: flow.is_limited,
+            is_acting: !flow.is_free,
             process: Some(flow.pid),
         }
     }

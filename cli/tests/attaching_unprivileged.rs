@@ -122,6 +122,16 @@ impl Scene {
         stdout(&output)
     }
 
+    /// What a keeper answers to a request.
+    fn ask(&self, pid: &str, request: &str) -> String {
+        let socket = self.runtime.path().join(format!("process-{pid}.sock"));
+        let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
+        stream.write_all(format!("{request}\n").as_bytes()).unwrap();
+        let mut reply = String::new();
+        BufReader::new(stream).read_line(&mut reply).unwrap();
+        reply.trim_end().to_owned()
+    }
+
     fn status(&self) -> Vec<Value> {
         let text = self.says(&["status", "--flows", "--json"]);
         serde_json::from_str::<Value>(&text)
@@ -220,6 +230,20 @@ fn a_running_program_yields_from_attaching_to_detaching() {
         top.contains(program) && top.contains("down sampled"),
         "{top}"
     );
+
+    // Switched off for a moment, as `ebb top` does it.
+    scene.ask(&pid, r#"{"set-observing":true}"#);
+    until("free", || scene.is_let_go());
+    assert!(scene.says(&["status"]).contains("free for now"));
+    scene.ask(&pid, r#"{"set-observing":false}"#);
+    until("limited after that", || scene.is_limited());
+    let process = format!(r#"{{"switch":{{"whose":{{"process":{{"pid":{pid}}}}},"to":"free"}}}}"#);
+    assert_eq!(scene.ask(&pid, &process), r#"{"Ok":null}"#);
+    until("its process is free", || scene.is_let_go());
+    let wrong = process.replace(r#""free""#, r#"{"policy":"vulture"}"#);
+    assert!(scene.ask(&pid, &wrong).contains("sampled and paced"));
+    scene.ask(&pid, &process.replace("free", "held"));
+    until("its process is limited", || scene.is_limited());
 
     let refused = scene.ebb(&["attach", "--pid", &pid, "--policy", "vulture"]);
     assert!(

@@ -260,6 +260,10 @@ impl Connection {
             rtt_us: None,
             insight: policy.insight(state),
             is_limited: false,
+            is_free: match way {
+                Way::Down => self.wish.is_download_free,
+                Way::Up => self.wish.is_upload_free,
+            },
         };
         let known = |us: u32| (us > 0).then_some(us);
         let download = self.download.as_ref().map(move |own| Flow {

@@ -95,8 +95,10 @@ pub struct Flow {
     pub rtt_us: Option<u32>,
     /// What the law says of itself.
     pub insight: Option<Insight>,
-    /// The law's answer is applied.
+    /// A limit is set.
     pub is_limited: bool,
+    /// It was switched off: its law only watches.
+    pub is_free: bool,
 }
 
 pub(crate) fn address((ip, port): (IpAddr, u16)) -> SocketAddr {

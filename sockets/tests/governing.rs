@@ -167,6 +167,8 @@ fn a_connection_can_be_switched_off_and_on_and_to_other_parameters() {
     let one = Whose::Connection(flows[0].cookie, Way::Down);
     assert_eq!(governor.switch(one, &Change::Free(true)), 1);
     until(&mut governor, "free", |_| !is_limited(&child));
+    let free = governor.flows().into_iter().map(|flow| flow.is_free);
+    assert_eq!(free.collect::<Vec<_>>(), [true, false]);
     assert!(governor.flows().iter().all(|flow| !flow.is_limited));
     let process = Whose::Process(child.id());
     assert_eq!(governor.switch(process, &Change::Free(false)), 1);

@@ -230,8 +230,8 @@ impl Column {
 
     fn width(self) -> Constraint {
         match self {
-            Self::Program => Constraint::Fill(3),
-            Self::Peer => Constraint::Fill(4),
+            Self::Program => Constraint::Fill(4),
+            Self::Peer => Constraint::Fill(5),
             Self::Way => Constraint::Length(4),
             Self::Rate => Constraint::Length(6),
             Self::Window => Constraint::Length(8),
