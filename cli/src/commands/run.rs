@@ -34,7 +34,8 @@ pub struct Run {
     #[arg(short, long, value_name = "POLICY", value_parser = Policy::receiver)]
     policy: Option<Policy>,
 
-    /// How to yield when sending: a sender law, or none: nothing that is sent is touched
+    /// How to yield when sending: a sender law, or none: nothing that is sent is touched; the user
+    /// backend has `paced` in place of the default
     #[arg(long, value_name = "POLICY", default_value_t)]
     upload_policy: UploadPolicy,
 
