@@ -77,7 +77,7 @@ impl Scene {
             }
         });
         let (address, number) = (SERVER_IPV4.to_string(), port.to_string());
-        let words = ["python3", "-c", READER, &address, &number];
+        let words = ["/usr/bin/python3", "-c", READER, &address, &number];
         let mut command = as_nobody(path.client().command("setpriv"), &words);
         let mut program = command
             .stdin(Stdio::piped())

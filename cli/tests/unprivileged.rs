@@ -130,7 +130,7 @@ import socket, sys, time
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
 time.sleep(1)
 ";
-    let ran = output(&["--summary", "--", "python3", "-c", script, &port]);
+    let ran = output(&["--summary", "--", "/usr/bin/python3", "-c", script, &port]);
     let told = stderr(&ran);
     assert!(told.contains("1 within this machine left alone"), "{told}");
 }
@@ -255,7 +255,7 @@ fn a_killed_governor_limits_nobody_and_the_status_still_arrives() {
     if !ebb_kernel::requires_root("a_killed_governor_limits_nobody_and_the_status_still_arrives") {
         return;
     }
-    let mut download = Download::start(&["python3", "-c", READER, "ADDRESS", "PORT"]);
+    let mut download = Download::start(&["/usr/bin/python3", "-c", READER, "ADDRESS", "PORT"]);
     until("limited", || download.is_limited());
     kill(download.process("ebb-governor"), Signal::SIGKILL).unwrap();
     let killed = Instant::now();
@@ -274,7 +274,7 @@ fn a_stopped_governor_limits_nobody_and_goes_on_later() {
     if !ebb_kernel::requires_root("a_stopped_governor_limits_nobody_and_goes_on_later") {
         return;
     }
-    let download = Download::start(&["python3", "-c", READER, "ADDRESS", "PORT"]);
+    let download = Download::start(&["/usr/bin/python3", "-c", READER, "ADDRESS", "PORT"]);
     until("limited", || download.is_limited());
     let governor = download.process("ebb-governor");
     kill(governor, Signal::SIGSTOP).unwrap();
@@ -294,7 +294,7 @@ fn a_killed_ebb_run_limits_nobody_and_leaves_the_command_alone() {
     if !ebb_kernel::requires_root("a_killed_ebb_run_limits_nobody_and_leaves_the_command_alone") {
         return;
     }
-    let mut download = Download::start(&["python3", "-c", READER, "ADDRESS", "PORT"]);
+    let mut download = Download::start(&["/usr/bin/python3", "-c", READER, "ADDRESS", "PORT"]);
     until("limited", || download.is_limited());
     let family = descendants_of(download.child.id());
     let command = *family.last().unwrap();
