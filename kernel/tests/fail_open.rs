@@ -28,10 +28,14 @@ const FREE_WITHIN: Duration = Duration::from_secs(5);
 const UNLIMITED_BYTES: u32 = 1 << 30;
 /// A clamp of TCP's own making.
 const FREE_CLAMP_BYTES: u32 = 60_000;
+/// Those of an attachment for receiving: ingress, egress, sockops.
+const PROGRAMS: usize = 3;
 const SETTLING: Duration = Duration::from_secs(3);
 const MEASURING: Duration = Duration::from_secs(3);
-/// So often until CUBIC has shared: once it had 0.22 of the link between 5 and 8 s.
-const LOOKS: usize = 6;
+/// So often until CUBIC has shared: once it had 0.22 of the link between 5 and 8 s, and while the
+/// host took a quarter of the machine's time 0.14 for 18 s. What is judged within 5 s is the
+/// clamp.
+const LOOKS: usize = 16;
 
 /// A governed transfer next to an ordinary one.
 struct Contest {
@@ -107,10 +111,10 @@ fn kill_9_of_the_owner_sets_the_transfer_free() {
     let cgroup = &contest.cable.cgroup;
     assert_eq!(
         programs_on(cgroup).len(),
-        2,
+        PROGRAMS,
         "the dead owner's are still there"
     );
-    assert_eq!(sweep(cgroup).unwrap(), 2);
+    assert_eq!(sweep(cgroup).unwrap(), PROGRAMS);
     assert_eq!(programs_on(cgroup).len(), 0);
 }
 
@@ -192,7 +196,7 @@ fn a_connection_that_is_idle_when_the_owner_dies_is_set_free_by_the_next_ebb() {
         clamped,
         "nothing was sent: nothing could happen"
     );
-    assert_eq!(sweep(&cable.cgroup).unwrap(), 2);
+    assert_eq!(sweep(&cable.cgroup).unwrap(), PROGRAMS);
     assert!(window_clamp(&receiver) >= UNLIMITED_BYTES);
     drop(sender);
 }
@@ -218,7 +222,7 @@ fn another_process_can_detach_and_the_owner_learns_of_it() {
         0,
         "the living are left alone"
     );
-    assert_eq!(detach_all(&cable.cgroup).unwrap(), 2);
+    assert_eq!(detach_all(&cable.cgroup).unwrap(), PROGRAMS);
     assert_eq!(owner_of(&cable.cgroup), None);
     assert!(window_clamp(&receiver) >= FREE_CLAMP_BYTES);
     assert_eq!(owner.told("ENDED"), "Some(ReleasedByOther)");
@@ -241,7 +245,11 @@ fn dropping_an_attachment_sets_the_transfer_free_at_once() {
     assert_eq!(programs_on(&cable.cgroup), []);
 }
 
-const HOOKS: [raw::bpf_attach_type; 2] = [raw::BPF_CGROUP_INET_INGRESS, raw::BPF_CGROUP_SOCK_OPS];
+const HOOKS: [raw::bpf_attach_type; PROGRAMS] = [
+    raw::BPF_CGROUP_INET_INGRESS,
+    raw::BPF_CGROUP_INET_EGRESS,
+    raw::BPF_CGROUP_SOCK_OPS,
+];
 
 fn programs_on(cgroup: &Cgroup) -> Vec<(raw::bpf_attach_type, u32)> {
     let mut found = Vec::new();
