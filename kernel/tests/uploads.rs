@@ -27,6 +27,10 @@ fn play_a_role() {
     role();
 }
 
+/// One moment of a busy machine is no verdict; one that is right is, for a law that does not do it
+/// never does.
+const LOOKS: usize = 4;
+
 #[test]
 fn every_law_can_be_selected_by_its_name_and_fills_a_link() {
     if !requires_root("every_law_can_be_selected_by_its_name_and_fills_a_link") {
@@ -46,20 +50,28 @@ fn every_law_can_be_selected_by_its_name_and_fills_a_link() {
         .collect();
     // Slow start and what it lost are over then.
     std::thread::sleep(Duration::from_secs(3));
-    let before: Vec<(Instant, u64)> = transfers
-        .iter()
-        .map(|(receiver, _)| (Instant::now(), receiver.bytes()))
-        .collect();
-    std::thread::sleep(Duration::from_secs(4));
-    for ((law, (receiver, actor)), (from, before)) in laws.iter().zip(&transfers).zip(before) {
-        let rate = (receiver.bytes() - before) as f64 * 8e-6 / from.elapsed().as_secs_f64();
-        eprintln!("{}: {rate:.2} Mbit/s", law.name);
+    let are_full = || {
+        let before: Vec<(Instant, u64)> = transfers
+            .iter()
+            .map(|(receiver, _)| (Instant::now(), receiver.bytes()))
+            .collect();
+        std::thread::sleep(Duration::from_secs(4));
+        let measured = laws.iter().zip(&transfers).zip(before);
+        let is_full = measured.map(|((law, (receiver, _)), (from, before))| {
+            let rate = (receiver.bytes() - before) as f64 * 8e-6 / from.elapsed().as_secs_f64();
+            eprintln!("{}: {rate:.2} Mbit/s", law.name);
+            // Laws that keep the queue short have a short queue to work with here.
+            let least = match ["reno", "cubic"].contains(&law.name) {
+                true => 0.9,
+                false => 0.4,
+            };
+            rate > least * FULL_MBIT_PER_S
+        });
+        is_full.fold(true, |all, one| all && one)
+    };
+    assert!((0..LOOKS).any(|_| are_full()));
+    for (law, (_, actor)) in laws.iter().zip(&transfers) {
         assert_eq!(name_of(actor), congestion_name(law));
-        // Laws that keep the queue short have a short queue to work with here.
-        assert!(rate > 0.4 * FULL_MBIT_PER_S, "{}: {rate:.2}", law.name);
-        if ["reno", "cubic"].contains(&law.name) {
-            assert!(rate > 0.9 * FULL_MBIT_PER_S, "{}: {rate:.2}", law.name);
-        }
     }
     drop(loaded);
     let error = set_congestion_control(&transfers[0].1.sockets()[0], "ebb_cubic").unwrap_err();
@@ -90,10 +102,13 @@ fn a_policy_yields_on_connections_old_and_new_and_gives_them_back() {
         [LOWER_EFFORT, LOWER_EFFORT, 0]
     );
     std::thread::sleep(Duration::from_secs(1));
-    let share = other.0.measure_mbit_per_s(Duration::from_secs(2)) / FULL_MBIT_PER_S;
-    eprintln!("share of the other: {share:.3}");
-    // How much exactly is for longer RTTs to show, in the lab.
-    assert!(share > 0.75, "{share:.3}");
+    let has_its_own = || {
+        let share = other.0.measure_mbit_per_s(Duration::from_secs(2)) / FULL_MBIT_PER_S;
+        eprintln!("share of the other: {share:.3}");
+        // How much exactly is for longer RTTs to show, in the lab.
+        share > 0.75
+    };
+    assert!((0..LOOKS).any(|_| has_its_own()));
 
     attachment.set_policy(&"ledbat".parse().unwrap()).unwrap();
     for (_, actor) in [&old, &new] {
