@@ -56,8 +56,8 @@ fn every_law_can_be_selected_by_its_name_and_fills_a_link() {
             .map(|(receiver, _)| (Instant::now(), receiver.bytes()))
             .collect();
         std::thread::sleep(Duration::from_secs(4));
-        let measured = laws.iter().zip(&transfers).zip(before);
-        let is_full = measured.map(|((law, (receiver, _)), (from, before))| {
+        let mut measured = laws.iter().zip(&transfers).zip(before);
+        measured.all(|((law, (receiver, _)), (from, before))| {
             let rate = (receiver.bytes() - before) as f64 * 8e-6 / from.elapsed().as_secs_f64();
             eprintln!("{}: {rate:.2} Mbit/s", law.name);
             // Laws that keep the queue short have a short queue to work with here.
@@ -66,8 +66,7 @@ fn every_law_can_be_selected_by_its_name_and_fills_a_link() {
                 false => 0.4,
             };
             rate > least * FULL_MBIT_PER_S
-        });
-        is_full.fold(true, |all, one| all && one)
+        })
     };
     assert!((0..LOOKS).any(|_| are_full()));
     for (law, (_, actor)) in laws.iter().zip(&transfers) {
