@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Who uses a TCP port: the processes that have sockets with it, at either end.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 
 use crate::process::sockets_in;
 
 /// What /proc/net/tcp calls a connection that only waits for its end to be forgotten.
 const TIME_WAIT: &str = "06";
+/// How often the holder of a socket is looked for: it is in the table before it is in the
+/// descriptors of who accepts it, and for ever if it is somebody else's.
+const SEARCHES: u8 = 3;
 
 /// The processes with sockets of a port, as far as they are ours to look into.
 #[derive(Debug)]
 pub(crate) struct PortUsers {
     port: u16,
-    /// Sockets whose holders were looked for, found or not.
-    searched: HashSet<u64>,
+    /// Sockets whose holders are looked for no more, or how often they were.
+    searched: HashMap<u64, u8>,
     pids: Vec<u32>,
 }
 
@@ -22,7 +25,7 @@ impl PortUsers {
     pub(crate) fn new(port: u16) -> Self {
         Self {
             port,
-            searched: HashSet::new(),
+            searched: HashMap::new(),
             pids: Vec::new(),
         }
     }
@@ -35,21 +38,26 @@ impl PortUsers {
             let table = fs::read_to_string(format!("/proc/self/net/{name}"));
             sockets.extend(sockets_of_port(&table.unwrap_or_default(), self.port));
         }
-        let mut known = std::mem::take(&mut self.searched);
+        let mut searched = std::mem::take(&mut self.searched);
         self.pids.retain(|pid| {
             let held = sockets_in(*pid).unwrap_or_default();
             let inodes = held.iter().map(|(_, inode)| *inode);
             let of_port: Vec<u64> = inodes.filter(|inode| sockets.contains(inode)).collect();
-            known.extend(&of_port);
+            searched.extend(of_port.iter().map(|inode| (*inode, SEARCHES)));
             !of_port.is_empty()
         });
-        let new: HashSet<u64> = sockets.difference(&known).copied().collect();
+        searched.retain(|inode, _| sockets.contains(inode));
+        let is_new = |inode: &u64| searched.get(inode).is_none_or(|times| *times < SEARCHES);
+        let new: HashSet<u64> = sockets.into_iter().filter(is_new).collect();
         if !new.is_empty() {
             self.pids.extend(holders_of(&new));
             self.pids.sort_unstable();
             self.pids.dedup();
         }
-        self.searched = sockets;
+        for inode in new {
+            *searched.entry(inode).or_default() += 1;
+        }
+        self.searched = searched;
         self.pids.clone()
     }
 }
