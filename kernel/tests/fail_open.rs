@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 use support::process::{Actor, Role, role};
 use support::transfer::Sender;
-use support::{Cable, Side};
+use support::{Cable, Side, holds};
 
 const LINK_MBIT_PER_S: f64 = 10.0;
 const QUEUE_BYTES: u32 = 30 * 1514;
@@ -64,10 +64,8 @@ impl Contest {
     }
 
     fn assert_governed(&self) {
-        // One look may fall on a moment in which the machine was busy; two of three may not.
-        let is_governed = || self.share() < GOVERNED_SHARE;
         assert!(
-            is_governed() || (is_governed() && is_governed()),
+            holds(|| self.share() < GOVERNED_SHARE),
             "governed, yet more than {GOVERNED_SHARE}"
         );
     }
