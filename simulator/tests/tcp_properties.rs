@@ -143,6 +143,11 @@ fn options() -> impl Strategy<Value = TcpOptions> {
 
 /// Steps once and checks what must hold at any time.
 fn step_and_check(pair: &mut Pair, edges: &mut [u64; 2]) {
+    let states = [0, 1].map(|place| pair.ends[place].state());
+    assert!(
+        !states.iter().any(|state| matches!(state, State::Failed(_))),
+        "{states:?}"
+    );
     let seen = pair.log.len();
     assert!(
         pair.step(Nanos(u64::MAX)),
@@ -180,11 +185,6 @@ fn transfer(options: TcpOptions, laws: (&str, Option<&str>), mut vices: Vices, b
     let end = Nanos::from_secs(20_000);
     let is_over = |pair: &Pair| pair.ends.iter().all(|end| end.state() == State::Finished);
     while !is_over(&pair) {
-        let states = [0, 1].map(|place| pair.ends[place].state());
-        assert!(
-            !states.iter().any(|state| matches!(state, State::Failed(_))),
-            "{states:?}"
-        );
         assert!(
             pair.now < end,
             "it takes for ever: {:?}",
@@ -219,11 +219,6 @@ fn slow_reading(options: TcpOptions, mut vices: Vices, bytes: u64, reads: &[(u64
     let mut next_read_at = Nanos::ZERO;
     let is_over = |pair: &Pair| pair.ends.iter().all(|end| end.state() == State::Finished);
     while !is_over(&pair) {
-        let states = [0, 1].map(|place| pair.ends[place].state());
-        assert!(
-            !states.iter().any(|state| matches!(state, State::Failed(_))),
-            "{states:?}"
-        );
         assert!(pair.now < Nanos::from_secs(100_000), "it takes for ever");
         let is_all_read = read_bytes == bytes;
         if is_all_read || pair.next_event().is_some_and(|at| at <= next_read_at) {
