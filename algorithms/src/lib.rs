@@ -24,7 +24,7 @@ pub use policy::{Policy, PolicyError, nearest};
 pub use registry::{LawInfo, ParamInfo, Side, counter_laws, law, laws, laws_of};
 pub use sender::{Phase, SenderAck, SenderEvent, SenderStart, SenderWindow};
 pub use sender_flow::SenderFlow;
-pub use variations::PacketPairs;
+pub use variations::{PacketPairs, PairRounds};
 
 /// The most parameters that a law may have.
 pub const MAX_PARAMS: usize = 48;

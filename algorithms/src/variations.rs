@@ -49,6 +49,44 @@ impl PacketPairs {
     }
 }
 
+/// The pairs of a connection, round trip by round trip.
+#[derive(Debug, Clone)]
+pub struct PairRounds {
+    pairs: PacketPairs,
+    /// Our clock when the round trip began.
+    began_ts: Option<u32>,
+}
+
+impl PairRounds {
+    /// None if the policy is not one of `vulture`.
+    pub fn new(policy: Policy) -> Option<Self> {
+        Some(Self {
+            pairs: PacketPairs::new(policy)?,
+            began_ts: None,
+        })
+    }
+
+    /// Takes an arriving data segment, which ends a round trip if it echoes a later time than
+    /// that of its beginning. *Units:* `now_us` in µs; `local_ts` in our ticks, as in `tsecr`.
+    /// *Returns:* the variations of a round trip that is over, if there were any.
+    pub fn on_segment(
+        &mut self,
+        now_us: u64,
+        local_ts: u32,
+        (tsval, tsecr): (u32, u32),
+    ) -> Option<Variations> {
+        let began = *self.began_ts.get_or_insert(local_ts);
+        // The clock wraps.
+        let is_over = began.wrapping_sub(tsecr).cast_signed() < 0;
+        let ended = is_over.then(|| {
+            self.began_ts = Some(local_ts);
+            self.pairs.end_round()
+        });
+        self.pairs.on_segment(now_us, tsval);
+        ended.filter(|variations| variations.all > 0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,7 +131,25 @@ mod tests {
     }
 
     #[test]
+    fn a_round_trip_ends_with_the_first_echo_of_a_later_time() {
+        let mut rounds = PairRounds::new("vulture".parse().unwrap()).unwrap();
+        // A packet each 5 ms; what it echoes is 100 ms old; the clock wraps on the way.
+        let began_ts = u32::MAX - 150;
+        let ended: Vec<u32> = (0..100_u32)
+            .filter(|packet| {
+                let local_ts = began_ts.wrapping_add(packet * 5);
+                let echoes = (packet * 5, local_ts.wrapping_sub(100));
+                let now_us = u64::from(*packet) * 5_000 + 1_000_000;
+                rounds.on_segment(now_us, local_ts, echoes).is_some()
+            })
+            .collect();
+        // 105, 210, 315, 420 ms after the beginning.
+        assert_eq!(ended, [21, 42, 63, 84]);
+    }
+
+    #[test]
     fn other_laws_have_no_pairs() {
         assert!(PacketPairs::new("ebb".parse().unwrap()).is_none());
+        assert!(PairRounds::new("ebb".parse().unwrap()).is_none());
     }
 }

@@ -7,7 +7,6 @@ use ebb_scenario::{Outcome, Results};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::Window;
 use crate::verdict::{Pair, judge};
 use crate::{
     Bound, Engine, Experiment, ExperimentError, Figure, Measure, PaperValue, Picture, Plan, Row,
@@ -228,11 +227,6 @@ impl Measure {
                     | Figure::ObjectTime { .. }
                     | Figure::PageTime { .. }
                     | Figure::PreBuffer { .. }
-                    | Figure::Variations { .. }
-                    | Figure::Window {
-                        window: Window::Estimate,
-                        ..
-                    }
             )
         };
         !self.parts().iter().any(is_unknown)

@@ -82,9 +82,7 @@ fn plain_tcp_and_strict_priority_are_what_they_are_known_to_be() {
     if !common::is_root("plain_tcp_and_strict_priority_are_what_they_are_known_to_be") {
         return;
     }
-    let constant = FlowKind::ConstantRate {
-        rate_bit_per_s: 6_000_000,
-    };
+    let constant = FlowKind::constant_rate(6_000_000);
     let shared = scenario(
         "shared",
         Question::Constant,

@@ -32,7 +32,7 @@ pub use flow::Flow;
 pub use outcome::{
     ApplicationMeasure, ClassMeasure, Distribution, FlowMeasure, FlowOutcome, FlowSeries,
     LateShare, LinkMeasure, LinkOutcome, LinkSeries, OUTCOME_FORMAT, Outcome, Period, Series,
-    SizeClass, Variations,
+    SizeClass, VariationRound, Variations,
 };
 pub use results::Results;
 pub use scenario::{Interval, Link, LinkId, Node, NodeId, NodeKind, Scenario};

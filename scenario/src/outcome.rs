@@ -104,7 +104,7 @@ pub struct FlowMeasure {
     /// Round-trip times that its sender measured.
     pub rtt_ms: Distribution,
     /// Packet interval variations of the round trips that a watching Vulture saw; none: it
-    /// watched none, or it is not known (lab).
+    /// watched none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variations: Option<Variations>,
     /// What its application saw.
@@ -120,6 +120,39 @@ pub struct Variations {
     pub max_positive_share: f64,
     /// The greatest sum of a round trip's. *Units:* jiffies of the law.
     pub max_sum_jiffies: i64,
+}
+
+/// The packet interval variations of one round trip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct VariationRound {
+    /// When it was over, from the start of the run.
+    pub at_s: f64,
+    /// How many there were, never none.
+    pub all: u32,
+    /// How many of these were positive.
+    pub positive: u32,
+    /// Their sum. *Units:* jiffies of the law.
+    pub sum_jiffies: i64,
+}
+
+impl Variations {
+    /// Of these round trips together; none if there are none.
+    pub fn of(rounds: impl IntoIterator<Item = VariationRound>) -> Option<Self> {
+        rounds
+            .into_iter()
+            .fold(None, |so_far: Option<Self>, round| {
+                let share = f64::from(round.positive) / f64::from(round.all);
+                let so_far = so_far.unwrap_or(Self {
+                    max_sum_jiffies: i64::MIN,
+                    ..Self::default()
+                });
+                Some(Self {
+                    rounds: so_far.rounds + 1,
+                    max_positive_share: so_far.max_positive_share.max(share),
+                    max_sum_jiffies: so_far.max_sum_jiffies.max(round.sum_jiffies),
+                })
+            })
+    }
 }
 
 /// Values that were measured, without the values.
@@ -274,9 +307,12 @@ pub struct FlowSeries {
     /// Window that the sender was told last; of several connections the sum.
     pub rwnd_bytes: Vec<Option<u64>>,
     /// What its receiver's law takes the congestion window for; empty: the law has no such
-    /// estimate, or it is not known (lab).
+    /// estimate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub estimate_bytes: Vec<Option<u64>>,
+    /// Round trips that a Vulture watched, in order of time; not one for each bin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variation_rounds: Vec<VariationRound>,
     /// Mean of the RTT samples in the bin.
     pub rtt_ms: Vec<Option<f64>>,
 }

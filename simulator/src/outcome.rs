@@ -4,12 +4,13 @@
 use ebb_link::{Capacity, Class, ClassStatistics, LinkStatistics, Nanos, Waiting};
 use ebb_scenario::{
     ClassMeasure, FlowMeasure, FlowOutcome, FlowSeries, Interval, LinkMeasure, LinkOutcome,
-    LinkSeries, OUTCOME_FORMAT, Outcome, Period, Scenario, Series, Variations,
+    LinkSeries, OUTCOME_FORMAT, Outcome, Period, Scenario, Series, VariationRound, Variations,
 };
 
 use crate::flows::FlowCounters;
 use crate::network::Network;
 use crate::simulation::Simulation;
+use crate::tcp::WatchedRound;
 
 /// What the meters showed at the borders of intervals and at the ends of bins.
 pub(crate) struct Readings {
@@ -164,7 +165,7 @@ impl Readings {
 
     /// The outcome of the run that just ended.
     pub(crate) fn outcome(
-        self,
+        mut self,
         scenario: &Scenario,
         run: u32,
         simulation: &Simulation<'_>,
@@ -172,6 +173,10 @@ impl Readings {
         let flows = (0..scenario.flows.len())
             .map(|place| self.flow_outcome(place, simulation))
             .collect();
+        for (place, series) in self.flow_series.iter_mut().enumerate() {
+            let rounds = simulation.network.watched_rounds(place);
+            series.variation_rounds = rounds.map(variation_round).collect();
+        }
         let links = (0..self.links.len())
             .map(|index| self.link_outcome(index, scenario, simulation))
             .collect();
@@ -226,18 +231,7 @@ impl Readings {
         let interval = &self.intervals[interval];
         let rounds = network.watched_rounds(place);
         let ended = rounds.filter(|round| interval.from <= round.at && round.at < interval.to);
-        ended.fold(None, |so_far: Option<Variations>, round| {
-            let share = f64::from(round.positive) / f64::from(round.all);
-            let so_far = so_far.unwrap_or(Variations {
-                max_sum_jiffies: i64::MIN,
-                ..Variations::default()
-            });
-            Some(Variations {
-                rounds: so_far.rounds + 1,
-                max_positive_share: so_far.max_positive_share.max(share),
-                max_sum_jiffies: so_far.max_sum_jiffies.max(round.sum_jiffies),
-            })
-        })
+        Variations::of(ended.map(variation_round))
     }
 
     fn flow_measure(&self, place: usize, interval: usize) -> FlowMeasure {
@@ -327,6 +321,15 @@ fn mean_rate_bits_per_s(capacity: &Capacity) -> Option<f64> {
         Capacity::Unlimited => None,
         Capacity::Rate(rate) => Some(rate.bits_per_s() as f64),
         Capacity::Trace(trace) => Some(trace.mean_bits_per_s()),
+    }
+}
+
+fn variation_round(round: &WatchedRound) -> VariationRound {
+    VariationRound {
+        at_s: round.at.as_secs_f64(),
+        all: round.all,
+        positive: round.positive,
+        sum_jiffies: round.sum_jiffies,
     }
 }
 

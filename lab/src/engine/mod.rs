@@ -11,7 +11,9 @@ mod outcome;
 mod plan;
 mod programs;
 mod run;
+mod seen;
 mod sharing;
+mod yielding;
 
 pub use command::{CommandError, LabResults, RunArguments};
 pub use run::{Job, LabRun, run};

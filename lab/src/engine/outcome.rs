@@ -8,6 +8,7 @@ use ebb_scenario::{
 };
 
 use super::plan::SharedPath;
+use super::seen::Seen;
 use crate::emulator::{DirectionReport, PathReport, QueueBin};
 use crate::traffic::{FlowResult, TcpSample};
 
@@ -17,6 +18,8 @@ pub(super) struct Measured<'a> {
     pub shared: &'a SharedPath,
     pub run: u32,
     pub flows: &'a [FlowResult],
+    /// What the receivers' laws saw, where that was recorded. *Shape:* by flow.
+    pub seen: Vec<Option<&'a Seen>>,
     pub path: &'a PathReport,
     /// When the run began, by the clock of the emulator.
     pub epoch: Nanos,
@@ -25,7 +28,7 @@ pub(super) struct Measured<'a> {
 pub(super) fn outcome(measured: &Measured<'_>) -> Outcome {
     let scenario = measured.scenario;
     let bins = scenario.bins();
-    let flows = scenario.flows.iter().zip(measured.flows);
+    let flows = (scenario.flows.iter().zip(measured.flows)).zip(&measured.seen);
     let links: Vec<_> = measured.links().collect();
     Outcome {
         format: OUTCOME_FORMAT,
@@ -38,7 +41,7 @@ pub(super) fn outcome(measured: &Measured<'_>) -> Outcome {
         intervals: scenario.intervals.iter().map(Period::from).collect(),
         flows: flows
             .clone()
-            .map(|(flow, result)| flow_outcome(scenario, flow, result))
+            .map(|((flow, result), seen)| measured.flow_outcome(flow, result, *seen))
             .collect(),
         links: links
             .iter()
@@ -48,30 +51,18 @@ pub(super) fn outcome(measured: &Measured<'_>) -> Outcome {
             bin_s: scenario.bin.as_secs_f64(),
             flows: flows
                 .filter(|_| scenario.has_flow_series)
-                .map(|(flow, result)| flow_series(&flow.name, result, scenario.bin, bins))
+                .map(|((flow, result), seen)| FlowSeries {
+                    estimate_bytes: seen.map_or_else(Vec::new, |seen| measured.estimates(seen)),
+                    variation_rounds: seen
+                        .map_or_else(Vec::new, |seen| seen.rounds(measured.epoch).collect()),
+                    ..flow_series(&flow.name, result, scenario.bin, bins)
+                })
                 .collect(),
             links: links
                 .iter()
                 .map(|(id, report)| measured.link_series(*id, report))
                 .collect(),
         },
-    }
-}
-
-fn flow_outcome(scenario: &Scenario, flow: &Flow, result: &FlowResult) -> FlowOutcome {
-    FlowOutcome {
-        name: flow.name.clone(),
-        group: flow.group.clone(),
-        class: flow.class,
-        sender: flow.sender.clone(),
-        receiver: flow.receiver.clone(),
-        start_s: result.spec.start_s,
-        completion_s: result.completed_s.map(|at| at - result.spec.start_s),
-        measures: scenario
-            .intervals
-            .iter()
-            .map(|interval| flow_measure(interval, result))
-            .collect(),
     }
 }
 
@@ -155,14 +146,38 @@ fn flow_series(name: &str, result: &FlowResult, bin: Nanos, bins: usize) -> Flow
             .collect(),
         cwnd_bytes: each(|it| u64::from(it.cwnd_segments) * u64::from(it.mss_bytes)),
         rwnd_bytes: each(|it| it.peer_window_bytes.into()),
-        estimate_bytes: Vec::new(),
         rtt_ms: (0..bins)
             .map(|bin| sample(bin).map(|sample| f64::from(sample.rtt_us) / 1e3))
             .collect(),
+        ..FlowSeries::default()
     }
 }
 
 impl Measured<'_> {
+    fn flow_outcome(&self, flow: &Flow, result: &FlowResult, seen: Option<&Seen>) -> FlowOutcome {
+        let measure = |interval| FlowMeasure {
+            variations: seen.and_then(|seen| seen.variations(self.epoch, interval)),
+            ..flow_measure(interval, result)
+        };
+        FlowOutcome {
+            name: flow.name.clone(),
+            group: flow.group.clone(),
+            class: flow.class,
+            sender: flow.sender.clone(),
+            receiver: flow.receiver.clone(),
+            start_s: result.spec.start_s,
+            completion_s: result.completed_s.map(|at| at - result.spec.start_s),
+            measures: self.scenario.intervals.iter().map(measure).collect(),
+        }
+    }
+
+    /// What a law took the sender's window for at the end of each bin.
+    fn estimates(&self, seen: &Seen) -> Vec<Option<u64>> {
+        let ends = (1..=self.scenario.bins() as u64).map(|number| number * self.scenario.bin.0);
+        ends.map(|end| seen.estimate_bytes(self.epoch + Nanos(end)))
+            .collect()
+    }
+
     /// The links that limit the flows, where there are any.
     fn links(&self) -> impl Iterator<Item = (LinkId, &DirectionReport)> {
         let reports = [&self.path.forward, &self.path.reverse];

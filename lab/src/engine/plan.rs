@@ -240,8 +240,14 @@ fn kind(scenario: &Scenario, flow: &Flow) -> Result<FlowKind, EngineError> {
     Ok(match &flow.traffic {
         Traffic::Greedy => FlowKind::Greedy,
         Traffic::Fixed { bytes } => FlowKind::Fixed { bytes: *bytes },
-        Traffic::Constant { rate, .. } => FlowKind::ConstantRate {
+        Traffic::Constant {
+            rate,
+            write_bytes,
+            backlog_bytes,
+        } => FlowKind::ConstantRate {
             rate_bit_per_s: rate.bits_per_s(),
+            piece_bytes: *write_bytes,
+            backlog_bytes: *backlog_bytes,
         },
         Traffic::OnOff { on, off, reconnect } if on == off && !reconnect => FlowKind::OnOff {
             period_s: on.as_secs_f64(),

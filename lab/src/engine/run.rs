@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Carries runs of a scenario out, several at the same time on paths of their own.
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ebb_algorithms::{Policy, PolicyError};
-use ebb_kernel::AttachOptions;
 use ebb_link::{Class, Nanos};
-use ebb_scenario::{Flow, Interval, Outcome, Scenario};
+use ebb_scenario::{Flow, Outcome, Scenario};
 
 use super::EngineError;
 use super::outcome::{Measured, outcome};
-use super::plan::{Plan, SharedPath, is_built_in, port_of, shared_path};
+use super::plan::{Plan, SharedPath, port_of, shared_path};
 use super::programs::Programs;
+use super::seen::Seen;
 use super::sharing::SharedGroups;
+use super::yielding::{YieldingGroups, is_within};
 use crate::clock::monotonic_now;
 use crate::emulator::{CLIENT_IPV4, EmulatorReport, SERVER_IPV4, Testbed};
 use crate::endpoint::Endpoints;
-use crate::figures::{BIN_US, ENDPOINT_LATE_US, Group, LEAD, namespace_file};
-use crate::traffic::{self, PlannedFlow, WorkerResult};
+use crate::figures::{BIN_US, ENDPOINT_LATE_US, LEAD, namespace_file};
+use crate::traffic::{self, FlowResult, PlannedFlow, WorkerResult};
 
 /// What one run in the lab gave.
 #[derive(Debug)]
@@ -69,18 +68,10 @@ pub fn run(jobs: &[Job<'_>], parallel: usize, retries: u32) -> Result<Vec<LabRun
 /// A job and the path that its flows share.
 type OnPath<'a> = (Job<'a>, &'a SharedPath);
 
-/// A cgroup with those flows of a run that are under the same policy at the same times.
-struct YieldingGroup {
-    run: usize,
-    policy: String,
-    during: Vec<Interval>,
-    group: Group,
-}
-
 struct Wave<'a> {
     jobs: &'a [OnPath<'a>],
     testbed: Testbed,
-    groups: Vec<YieldingGroup>,
+    groups: YieldingGroups,
     sharing: SharedGroups,
     programs: Programs,
     endpoints: Endpoints,
@@ -93,7 +84,7 @@ impl<'a> Wave<'a> {
             .map(|(job, shared)| Plan::new(job.scenario, shared, job.run));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
         let testbed = Testbed::start(plans.iter().map(|plan| plan.path.clone()).collect())?;
-        let mut groups = Vec::new();
+        let mut groups = YieldingGroups::default();
         let mut sharing = SharedGroups::default();
         let (mut flows, mut programs) = (Vec::new(), Vec::new());
         for (number, plan) in plans.into_iter().enumerate() {
@@ -115,9 +106,9 @@ impl<'a> Wave<'a> {
                     port,
                     receiver_cgroup: match sharing.directory(number, place) {
                         Some(directory) => Some(directory),
-                        None => receiver_group(&mut groups, number, flow)?,
+                        None => groups.receiver(number, scenario, flow)?,
                     },
-                    sender_cgroup: sender_group(&mut groups, number, flow)?,
+                    sender_cgroup: groups.sender(number, flow)?,
                     end_s: scenario.duration.as_secs_f64(),
                 };
                 match flow.is_by_programs {
@@ -151,11 +142,9 @@ impl<'a> Wave<'a> {
             ends.flows.insert(place, result);
         }
         let emulator = self.testbed.stop()?;
-        for group in self.groups {
-            group.group.finish()?;
-        }
+        let seen = self.groups.finish()?;
         self.sharing.finish()?;
-        Ok(results(self.jobs, (&emulator, epoch), ends))
+        Ok(results(self.jobs, (&emulator, epoch), ends, &seen))
     }
 
     /// Switches what holds for a part of a run only, and looks after groups that share.
@@ -202,12 +191,7 @@ impl<'a> Wave<'a> {
 
     /// Switches classes and policies of flows that yield for a part of a run only.
     fn switch(&mut self, time: Nanos) -> Result<(), EngineError> {
-        for group in &mut self.groups {
-            if !group.during.is_empty() {
-                let is_yielding = is_within(&group.during, time);
-                group.group.set_observing(!is_yielding)?;
-            }
-        }
+        self.groups.switch(time)?;
         self.switch_classes(time);
         Ok(())
     }
@@ -232,78 +216,11 @@ fn boundaries(flow: &Flow) -> impl Iterator<Item = Nanos> + '_ {
     flow.during.iter().flat_map(|part| [part.from, part.to])
 }
 
-fn is_within(parts: &[Interval], time: Nanos) -> bool {
-    parts.iter().any(|part| part.contains(time))
-}
-
-fn receiver_group(
-    groups: &mut Vec<YieldingGroup>,
-    run: usize,
-    flow: &Flow,
-) -> Result<Option<PathBuf>, EngineError> {
-    let Some(receiver) = &flow.receiver else {
-        return Ok(None);
-    };
-    let policy = Policy::receiver(receiver).map_err(|error| unsupported(flow, &error))?;
-    group_of(groups, run, &policy, &flow.during).map(Some)
-}
-
-/// Where Ebb selects the sender's congestion control; none for those that the kernel has.
-fn sender_group(
-    groups: &mut Vec<YieldingGroup>,
-    run: usize,
-    flow: &Flow,
-) -> Result<Option<PathBuf>, EngineError> {
-    if !flow.traffic.is_tcp() {
-        return Ok(None);
-    }
-    let policy = Policy::sender(&flow.sender).map_err(|error| unsupported(flow, &error))?;
-    if is_built_in(&policy) {
-        return Ok(None);
-    }
-    group_of(groups, run, &policy, &[]).map(Some)
-}
-
-fn unsupported(flow: &Flow, error: &PolicyError) -> EngineError {
-    EngineError::Unsupported {
-        scenario: flow.name.clone(),
-        what: error.to_string(),
-        instead: "see 'ebb policies'",
-    }
-}
-
-fn group_of(
-    groups: &mut Vec<YieldingGroup>,
-    run: usize,
-    policy: &Policy,
-    during: &[Interval],
-) -> Result<PathBuf, EngineError> {
-    let text = policy.to_string();
-    let known = groups
-        .iter()
-        .find(|it| it.run == run && it.policy == text && it.during == during);
-    if let Some(known) = known {
-        return Ok(known.group.directory());
-    }
-    let options = AttachOptions {
-        observing: !during.is_empty() && !is_within(during, Nanos::ZERO),
-        ..AttachOptions::default()
-    };
-    let group = Group::attach(policy, options)?;
-    let directory = group.directory();
-    groups.push(YieldingGroup {
-        run,
-        policy: text,
-        during: during.to_vec(),
-        group,
-    });
-    Ok(directory)
-}
-
 fn results(
     jobs: &[OnPath<'_>],
     (emulator, epoch): (&EmulatorReport, Nanos),
     ends: WorkerResult,
+    seen: &[(u64, Seen)],
 ) -> Vec<LabRun> {
     let is_disturbed = emulator.is_disturbed() || ends.latest_timer_us > ENDPOINT_LATE_US;
     let mut flows = ends.flows.into_iter();
@@ -315,6 +232,7 @@ fn results(
             shared,
             run: job.run,
             flows: &flows,
+            seen: flows.iter().map(|flow| seen_by(flow, seen)).collect(),
             path: &emulator.paths[path],
             epoch,
         };
@@ -325,4 +243,12 @@ fn results(
         }
     });
     runs.collect()
+}
+
+/// What the law at the receiving socket of a flow saw, if anything was recorded of it.
+fn seen_by<'s>(flow: &FlowResult, seen: &'s [(u64, Seen)]) -> Option<&'s Seen> {
+    let cookie = flow.receiver_cookie?;
+    let mut seen = seen.iter();
+    let (_, seen) = seen.find(|(socket, _)| *socket == cookie)?;
+    Some(seen)
 }

@@ -220,7 +220,7 @@ fn recovery_s(run: &RunResult, from_s: f64, to_s: f64) -> f64 {
 
 /// How long it takes until a BE flow has 0.97 of its rate for 1 s: from the switch.
 fn yield_s(run: &RunResult, flow: &FlowResult, from_s: f64, to_s: f64) -> Option<f64> {
-    let FlowKind::ConstantRate { rate_bit_per_s } = flow.spec.kind else {
+    let FlowKind::ConstantRate { rate_bit_per_s, .. } = flow.spec.kind else {
         return None;
     };
     let end_s = to_s.min(run.scenario.duration_s) - 1.0;

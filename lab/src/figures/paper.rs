@@ -51,9 +51,7 @@ pub(super) fn vulture_scenarios(timing: Timing) -> Vec<Scenario> {
     scenarios
 }
 
-const SIX_MBIT: FlowKind = FlowKind::ConstantRate {
-    rate_bit_per_s: 6_000_000,
-};
+const SIX_MBIT: FlowKind = FlowKind::constant_rate(6_000_000);
 
 /// The flow that "introduces some random queueing delay on the ACK path". Its rate is
 /// stated for fig-15 only, and taken for the others: BE's share of 0.88 in table-1 leaves

@@ -204,9 +204,7 @@ fn alone() -> Scenario {
 }
 
 fn constant() -> Scenario {
-    let rate = FlowKind::ConstantRate {
-        rate_bit_per_s: 6_000_000,
-    };
+    let rate = FlowKind::constant_rate(6_000_000);
     let flows = vec![best_effort(rate), yielding().starting_at(3.0)];
     let title = "BE at a constant 6 Mbit/s";
     scenario("s2", title, flows, Question::Constant)

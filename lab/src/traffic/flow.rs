@@ -28,11 +28,16 @@ pub enum Direction {
 pub enum FlowKind {
     /// TCP, always more to send.
     Greedy,
-    /// TCP with so much application data per second, written in pieces of two
-    /// segments. What TCP cannot take for more than 1 s is given up.
+    /// TCP with so much application data per second. What TCP cannot take for more than 1 s
+    /// is given up.
     ConstantRate {
         /// Application data, headers not counted. *Units:* bit/s.
         rate_bit_per_s: u64,
+        /// Length of the pieces that it is written in.
+        piece_bytes: u32,
+        /// What is due while more than this waits to be sent is given up at once; none: it
+        /// waits, too.
+        backlog_bytes: Option<u64>,
     },
     /// TCP on one connection: greedy for a period, silent for a period, and so on.
     OnOff {
@@ -60,6 +65,18 @@ pub enum FlowKind {
         /// Length of a period, from the start of the flow on.
         period_s: f64,
     },
+}
+
+impl FlowKind {
+    /// TCP at a constant rate, in pieces of two segments of 1448 bytes, all of which waits
+    /// until it can be sent. *Units:* bit/s.
+    pub const fn constant_rate(rate_bit_per_s: u64) -> Self {
+        Self::ConstantRate {
+            rate_bit_per_s,
+            piece_bytes: 2 * 1_448,
+            backlog_bytes: None,
+        }
+    }
 }
 
 /// One flow of an experiment.
@@ -177,6 +194,8 @@ pub struct FlowResult {
     pub samples: Vec<TcpSample>,
     /// Segments sent again until the end.
     pub retransmitted_segments: u32,
+    /// The kernel's number for the receiving socket, never used twice; none before there is one.
+    pub receiver_cookie: Option<u64>,
     /// For UDP flows.
     pub udp: Option<UdpResult>,
     /// Why the connection broke, if it did.
@@ -196,6 +215,7 @@ impl FlowResult {
             bursts: Vec::new(),
             samples: Vec::new(),
             retransmitted_segments: 0,
+            receiver_cookie: None,
             udp: None,
             failure: None,
         }

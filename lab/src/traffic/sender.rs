@@ -3,14 +3,11 @@ use std::io;
 use std::os::fd::RawFd;
 
 use super::clock::after;
-use super::socket::send;
+use super::socket::{send, unsent_bytes};
 use super::{FlowKind, FlowSpec};
 
 /// What one call of write is given at most.
 static PATTERN: [u8; 1 << 16] = [0x5a; 1 << 16];
-
-/// Constant-rate flows write pieces of two segments of 1448 bytes.
-const PIECE_BYTES: u64 = 2 * 1448;
 
 /// Decides how much a flow may have written by now, and writes it.
 pub(super) struct Sender {
@@ -67,6 +64,16 @@ impl Sender {
     pub(super) fn pump(&mut self, fd: RawFd, now_s: f64) -> io::Result<()> {
         self.mark_burst(now_s);
         let mut allowed_bytes = self.allowed_bytes(now_s);
+        if let FlowKind::ConstantRate {
+            backlog_bytes: Some(most_bytes),
+            ..
+        } = self.kind
+            && allowed_bytes > 0
+            && unsent_bytes(fd)? > most_bytes
+        {
+            self.forgone_bytes += allowed_bytes;
+            return Ok(());
+        }
         while allowed_bytes > 0 {
             let length = allowed_bytes.min(PATTERN.len() as u64);
             let Some(count) = send(fd, &PATTERN[..length as usize])? else {
@@ -84,8 +91,12 @@ impl Sender {
             return None;
         }
         let next_s = match self.kind {
-            FlowKind::ConstantRate { rate_bit_per_s } => {
-                let due = self.written_bytes + self.forgone_bytes + PIECE_BYTES;
+            FlowKind::ConstantRate {
+                rate_bit_per_s,
+                piece_bytes,
+                ..
+            } => {
+                let due = self.written_bytes + self.forgone_bytes + u64::from(piece_bytes);
                 let due_s = self.begun_s + due as f64 * 8.0 / rate_bit_per_s as f64;
                 due_s.max(now_s + 0.001)
             }
@@ -107,11 +118,15 @@ impl Sender {
             FlowKind::Fixed { bytes } => bytes - self.written_bytes,
             FlowKind::OnOff { .. } if self.is_in_burst => u64::MAX,
             FlowKind::OnOff { .. } | FlowKind::Udp { .. } | FlowKind::UdpSquareWave { .. } => 0,
-            FlowKind::ConstantRate { rate_bit_per_s } => self.due_bytes(rate_bit_per_s, now_s),
+            FlowKind::ConstantRate {
+                rate_bit_per_s,
+                piece_bytes,
+                ..
+            } => self.due_bytes(rate_bit_per_s, piece_bytes, now_s),
         }
     }
 
-    fn due_bytes(&mut self, rate_bit_per_s: u64, now_s: f64) -> u64 {
+    fn due_bytes(&mut self, rate_bit_per_s: u64, piece_bytes: u32, now_s: f64) -> u64 {
         let elapsed_s = (now_s - self.begun_s).max(0.0);
         let produced = (elapsed_s * rate_bit_per_s as f64 / 8.0) as u64;
         let mut due = produced.saturating_sub(self.written_bytes + self.forgone_bytes);
@@ -120,7 +135,7 @@ impl Sender {
             self.forgone_bytes += due - second;
             due = second;
         }
-        due - due % PIECE_BYTES
+        due - due % u64::from(piece_bytes.max(1))
     }
 
     fn mark_burst(&mut self, now_s: f64) {
@@ -147,9 +162,7 @@ mod tests {
 
     #[test]
     fn constant_rate_is_due_in_pieces_of_two_segments() {
-        let mut sender = sender(FlowKind::ConstantRate {
-            rate_bit_per_s: 6_000_000,
-        });
+        let mut sender = sender(FlowKind::constant_rate(6_000_000));
         // 6 Mbit/s = 750 bytes/ms: 10 ms give 7500 bytes, two pieces of 2896.
         assert_eq!(sender.allowed_bytes(0.010), 5_792);
         sender.written_bytes = 5_792;
@@ -160,11 +173,9 @@ mod tests {
 
     #[test]
     fn constant_rate_gives_up_what_was_stuck_longer_than_a_second() {
-        let mut sender = sender(FlowKind::ConstantRate {
-            rate_bit_per_s: 8_000_000,
-        });
+        let mut sender = sender(FlowKind::constant_rate(8_000_000));
         let allowed = sender.allowed_bytes(3.0);
-        assert_eq!(allowed, 1_000_000 - 1_000_000 % PIECE_BYTES);
+        assert_eq!(allowed, 1_000_000 - 1_000_000 % 2_896);
         assert_eq!(sender.forgone_bytes, 2_000_000);
     }
 

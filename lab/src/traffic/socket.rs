@@ -194,6 +194,20 @@ pub(super) fn send(fd: RawFd, data: &[u8]) -> io::Result<Option<u64>> {
     none_if_would_block()
 }
 
+/// What was written to a TCP socket and has never been sent.
+pub(super) fn unsent_bytes(fd: RawFd) -> io::Result<u64> {
+    // From <linux/sockios.h>; libc doesn't know it.
+    const SIOCOUTQNSD: libc::Ioctl = 0x894B;
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: this request writes one integer, to `bytes`.
+    let result = unsafe { libc::ioctl(fd, SIOCOUTQNSD, &raw mut bytes) };
+    if result == 0 {
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 /// Receives one datagram into `buffer`, `None` if there is none.
 pub(super) fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<u64>> {
     // SAFETY: pointer and length are those of `buffer`.
@@ -266,6 +280,27 @@ const _: () = assert!(std::mem::offset_of!(TcpInfo, data_segs_out) == 156);
 const _: () = assert!(std::mem::offset_of!(TcpInfo, bytes_sent) == 200);
 const _: () = assert!(std::mem::offset_of!(TcpInfo, snd_wnd) == 228);
 const _: () = assert!(std::mem::offset_of!(TcpInfo, total_rto) == 240);
+
+/// The kernel's number for a socket, never used twice.
+pub(super) fn cookie(fd: BorrowedFd) -> io::Result<u64> {
+    let mut cookie = 0_u64;
+    let mut length = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: the pointers describe `cookie` and `length`, which outlive the call.
+    let result = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 {
+        Ok(cookie)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
 
 /// The sender's `TCP_INFO`.
 pub(super) fn tcp_info(fd: BorrowedFd) -> io::Result<TcpInfo> {

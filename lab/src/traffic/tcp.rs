@@ -176,6 +176,8 @@ impl TcpFlow {
     }
 
     pub(super) fn finish(mut self) -> FlowResult {
+        let receiver = self.receiving_end();
+        self.result.receiver_cookie = receiver.and_then(|fd| socket::cookie(fd).ok());
         if let Some(info) = self.sending_end().and_then(|fd| socket::tcp_info(fd).ok()) {
             self.result.retransmitted_segments = info.total_retrans;
         }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a `vulture` that only watches sees: the packet interval variations of each round trip.
 
-use ebb_algorithms::{PacketPairs, Policy};
+use ebb_algorithms::{PairRounds, Policy};
 use ebb_link::Nanos;
 
-use super::clock::is_before32;
 use super::receiver_law::LocalTime;
 use crate::segment::Segment;
 
@@ -24,9 +23,7 @@ pub struct WatchedRound {
 /// Pairs of packets and the round trips that they belong to.
 #[derive(Debug)]
 pub(super) struct Watch {
-    pairs: PacketPairs,
-    /// Our clock when the round trip began.
-    round_ts: Option<u32>,
+    pairs: PairRounds,
     pub(super) rounds: Vec<WatchedRound>,
 }
 
@@ -34,30 +31,24 @@ impl Watch {
     /// None for laws that know nothing of variations.
     pub(super) fn new(policy: Policy) -> Option<Self> {
         Some(Self {
-            pairs: PacketPairs::new(policy)?,
-            round_ts: None,
+            pairs: PairRounds::new(policy)?,
             rounds: Vec::new(),
         })
     }
 
-    /// A segment that echoes a later time than that of the round trip's beginning ends it.
     pub(super) fn on_segment(&mut self, time: LocalTime, segment: &Segment) {
         let Some(timestamps) = segment.timestamps else {
             return;
         };
-        let began = *self.round_ts.get_or_insert(time.ts);
-        if is_before32(began, timestamps.echo) {
-            self.round_ts = Some(time.ts);
-            let variations = self.pairs.end_round();
-            if variations.all > 0 {
-                self.rounds.push(WatchedRound {
-                    at: time.now,
-                    sum_jiffies: variations.sum_jiffies,
-                    all: variations.all,
-                    positive: variations.positive,
-                });
-            }
+        let echoes = (timestamps.value, timestamps.echo);
+        let now_us = time.now.0 / 1_000;
+        if let Some(variations) = self.pairs.on_segment(now_us, time.ts, echoes) {
+            self.rounds.push(WatchedRound {
+                at: time.now,
+                sum_jiffies: variations.sum_jiffies,
+                all: variations.all,
+                positive: variations.positive,
+            });
         }
-        self.pairs.on_segment(time.now.0 / 1_000, timestamps.value);
     }
 }
