@@ -25,6 +25,30 @@ struct {
 	__type(value, u32);
 } ebb_processes SEC(".maps");
 
+#define EBB_MAX_CHOICES 1024
+/* The key that stands for every connection: no socket has it as its cookie. */
+#define EBB_EVERY_COOKIE 0
+
+/*
+ * What connections are to be switched to (EBB_AS_ALL, EBB_FREE, EBB_HELD), by their cookies:
+ * the owner writes it before it has ebb_switch walk over them.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, EBB_MAX_CHOICES);
+	__type(key, u64);
+	__type(value, u32);
+} ebb_choices SEC(".maps");
+
+/* What they were switched to: through a change of the law, or a pause of the owner's. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, u32);
+} ebb_wishes SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -58,6 +82,20 @@ EBB_INLINE const u32 *ebb_params(void)
 EBB_INLINE int ebb_is_leased(u64 now_ns)
 {
 	return !control.is_released && now_ns < control.lease_until_ns;
+}
+
+/* Whether a connection that was switched to this is to have no limits. */
+EBB_INLINE int ebb_is_free(u32 wish)
+{
+	return wish == EBB_AS_ALL ? control.is_observing != 0 : wish == EBB_FREE;
+}
+
+/* What a connection was switched to; `socket` is what the caller's helpers take for it. */
+EBB_INLINE u32 ebb_wish_of(void *socket)
+{
+	u32 *wish = bpf_sk_storage_get(&ebb_wishes, socket, 0, 0);
+
+	return wish ? *wish : EBB_AS_ALL;
 }
 
 #endif /* EBB_COMMON_H */

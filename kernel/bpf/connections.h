@@ -87,6 +87,26 @@ EBB_INLINE int ebb_is_chosen(struct sock_common *common, struct tcp_sock *tp)
 	return 1;
 }
 
+/*
+ * What an iterator is to switch a connection to, which is remembered; none: nothing. What is
+ * said of every one is said of those that are ours.
+ */
+EBB_INLINE u32 *ebb_choose(struct tcp_sock *tp, int is_ours)
+{
+	u64 cookie = bpf_get_socket_cookie(tp), every = EBB_EVERY_COOKIE;
+	u32 *choice = bpf_map_lookup_elem(&ebb_choices, &cookie);
+	u32 *wish;
+
+	if (!choice && is_ours)
+		choice = bpf_map_lookup_elem(&ebb_choices, &every);
+	if (!choice)
+		return 0;
+	wish = bpf_sk_storage_get(&ebb_wishes, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (wish)
+		*wish = *choice;
+	return choice;
+}
+
 EBB_INLINE void ebb_describe_ends(struct ebb_flow_record *record, struct sock_common *common)
 {
 	record->family = common->skc_family;

@@ -10,7 +10,7 @@
 #include "sender.h"
 
 /* Changes whenever a struct of this file or the flow's storage changes. */
-#define EBB_CONTROL_VERSION 4u
+#define EBB_CONTROL_VERSION 5u
 
 /* Live: the owner writes it, through a mapping of the map, while programs run. */
 struct ebb_control {
@@ -59,7 +59,13 @@ struct ebb_counters {
 	u64 utp_sockets;
 	u64 udp_received_bytes;
 	u64 udp_sent_bytes;
+	u64 sent_bytes; /* acknowledged by the peers of connections under a receiver law */
 };
+
+/* What a connection was switched to by itself, which `is_observing` does not change. */
+#define EBB_AS_ALL 0u
+#define EBB_FREE 1u
+#define EBB_HELD 2u
 
 /* Whom governed connections were with. */
 struct ebb_peer {

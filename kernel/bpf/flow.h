@@ -15,6 +15,8 @@
 
 /* TCP's largest window: no limit at all. */
 #define EBB_LARGEST_WINDOW_BYTES (1u << 30)
+/* What sockops is called for: outgoing segments, and changes of the connection's state. */
+#define EBB_CALLBACKS (BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG | BPF_SOCK_OPS_STATE_CB_FLAG)
 /* After so many segments the largest one seen is believed to be the sender's MSS. */
 #define EBB_MSS_KNOWN_AFTER 10u
 
@@ -91,6 +93,7 @@ EBB_INLINE void ebb_flow_begin(struct ebb_flow *flow, struct tcp_sock *tp, u64 c
 	flow->cookie = cookie;
 	flow->adopted_ns = now_ns;
 	flow->guessed_mss_bytes = mss_bytes;
+	flow->told_acked_bytes = tp->bytes_acked;
 	ebb_note_peer(tp);
 
 	bpf_spin_lock(&flow->lock);
@@ -124,7 +127,7 @@ EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
 	segment.kernel_rtt_us = tp->rcv_rtt_est.rtt_us >> 3;
 	segment.has_timestamps = packet->has_timestamps;
 	segment.is_ce = packet->is_ce;
-	segment.is_observing = control.is_observing != 0;
+	segment.is_observing = ebb_is_free(flow->wish);
 
 	bpf_spin_lock(&flow->lock);
 	if (!flow->is_ready) {
@@ -144,6 +147,15 @@ EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
 	ebb_trace_call(flow, EBB_TRACE_SEGMENT, order, rwnd_bytes, &segment, sizeof(segment));
 }
 
+/* What the peer has acknowledged since it was counted last. */
+EBB_INLINE u64 ebb_flow_newly_acked(struct ebb_flow *flow, const struct tcp_sock *tp)
+{
+	u64 acked_bytes = tp->bytes_acked, newly_bytes = acked_bytes - flow->told_acked_bytes;
+
+	flow->told_acked_bytes = acked_bytes;
+	return newly_bytes;
+}
+
 /* Asks the law for the window of the segment that is about to go out. */
 EBB_INLINE u32 ebb_flow_on_outgoing(struct ebb_flow *flow, struct tcp_sock *tp, u64 now_ns)
 {
@@ -156,7 +168,7 @@ EBB_INLINE u32 ebb_flow_on_outgoing(struct ebb_flow *flow, struct tcp_sock *tp, 
 	ack.local_tick_us = tick_us;
 	ack.right_edge_seq = tp->rcv_wup + tp->rcv_wnd;
 	ack.has_timestamps = BPF_CORE_READ_BITFIELD(tp, rx_opt.tstamp_ok);
-	ack.is_observing = control.is_observing != 0;
+	ack.is_observing = ebb_is_free(flow->wish);
 
 	bpf_spin_lock(&flow->lock);
 	flow->acks++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Walks over the TCP sockets of the network namespace of the thread that opens
- * them: to adopt connections that exist, to let go, to tell about them.
+ * them: to adopt connections that exist, to switch some, to let go, to tell about them.
  */
 #ifndef EBB_ITERATORS_H
 #define EBB_ITERATORS_H
@@ -47,15 +47,52 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 		EBB_COUNT(skipped_no_memory, 1);
 		return 0;
 	}
+	flow->wish = ebb_wish_of(tp);
 	ebb_flow_begin(flow, tp, bpf_get_socket_cookie(tp), now_ns);
 	bpf_getsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
-	flags |= BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
+	flags |= EBB_CALLBACKS;
 	bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
 	EBB_COUNT(adopted_established, 1);
-	if (!control.is_observing) {
+	if (!ebb_is_free(flow->wish)) {
 		flow->is_clamped = 1;
 		ebb_socket_clamp(tp, flow->law.rwnd_bytes);
 	}
+	return 0;
+}
+
+/* Its clamp as it is to be now, whenever its next segment goes out. */
+EBB_INLINE void ebb_flow_switch(struct ebb_flow *flow, struct tcp_sock *tp, u32 wish)
+{
+	int is_free = ebb_is_free(wish);
+
+	flow->wish = wish;
+	if (is_free != flow->is_clamped)
+		return;
+	ebb_socket_clamp(tp, is_free ? EBB_LARGEST_WINDOW_BYTES : flow->law.rwnd_bytes);
+	flow->is_clamped = !is_free;
+}
+
+/* One byte for each connection that was switched. */
+SEC("iter/tcp")
+int ebb_switch(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	struct tcp_sock *tp;
+	struct ebb_flow *flow;
+	u32 *wish;
+	u8 one = 1;
+
+	if (!common || !ebb_is_leased(bpf_ktime_get_ns()))
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp)
+		return 0;
+	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
+	wish = ebb_choose(tp, flow != 0);
+	if (!wish || !flow)
+		return 0;
+	ebb_flow_switch(flow, tp, *wish);
+	bpf_seq_write(context->meta->seq, &one, sizeof(one));
 	return 0;
 }
 

@@ -83,6 +83,7 @@ struct tcp_sock {
 	u32 window_clamp;
 	u8 is_mptcp;
 	u64 tcp_mstamp;
+	u64 bytes_acked;
 	u32 snd_una;
 	u32 snd_nxt;
 	u32 snd_cwnd;

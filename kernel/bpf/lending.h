@@ -11,11 +11,15 @@
 #include "upload.h"
 
 struct ebb_origin {
+	u64 cookie;
+	u64 adopted_ns;
+	u64 acked_bytes; /* tp->bytes_acked then */
 	char congestion_name[16];
 	u32 is_marked; /* as Lower Effort, by us */
+	u32 is_lent;   /* under the law, not free */
 };
 
-/* The connections that Ebb put under the law. */
+/* The connections that are the policy's: under the law, or free for now. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -48,22 +52,23 @@ EBB_INLINE void ebb_give_back_pace(struct tcp_sock *tp)
 }
 
 /*
- * Gives a connection its own congestion control back. A small threshold is no use to it:
- * it was the law's.
+ * Gives a connection its own congestion control back; it stays ours. A small threshold is
+ * no use to it: it was the law's.
  */
-EBB_INLINE void ebb_give_back(struct tcp_sock *tp)
+EBB_INLINE void ebb_set_free(struct tcp_sock *tp)
 {
 	struct ebb_origin *origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
 	u32 family = ((struct sock *)tp)->__sk_common.skc_family;
 	int no_threshold = EBB_TCP_INFINITE_SSTHRESH;
 	char name[16];
 
-	if (!origin)
+	if (!origin || !origin->is_lent)
 		return;
 	if (origin->is_marked)
 		ebb_unmark_lower_effort(tp, family);
 	__builtin_memcpy(name, origin->congestion_name, sizeof(name));
-	bpf_sk_storage_delete(&ebb_origins, tp);
+	origin->is_marked = 0;
+	origin->is_lent = 0;
 	ebb_give_back_pace(tp);
 	if (!ebb_is_reducing(ebb_phase(tp)))
 		bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SNDCWND_CLAMP, &no_threshold,
@@ -73,13 +78,19 @@ EBB_INLINE void ebb_give_back(struct tcp_sock *tp)
 		ebb_name_reno(name);
 		EBB_SET_CONGESTION(tp, name);
 	}
-	EBB_COUNT(released, 1);
+}
+
+/* Lets a connection go that has been set free. */
+EBB_INLINE void ebb_forget(struct tcp_sock *tp)
+{
+	if (!bpf_sk_storage_delete(&ebb_origins, tp))
+		EBB_COUNT(released, 1);
 }
 
 /* The owner is alive, and not to watch only: a sender law cannot watch without acting. */
-EBB_INLINE int ebb_may_lend(u64 now_ns)
+EBB_INLINE int ebb_may_lend(u64 now_ns, u32 wish)
 {
-	return ebb_is_leased(now_ns) && !control.is_observing;
+	return ebb_is_leased(now_ns) && !ebb_is_free(wish);
 }
 
 /* Whether a name is one of those that Ebb registers for itself: "ebb", a letter, "_". */
@@ -89,27 +100,39 @@ EBB_INLINE int ebb_is_ours(const char *name)
 	       name[4] == '_';
 }
 
-/*
- * Puts a connection under the law; `caller` is what the caller's helpers take for it.
- * Its own congestion control is remembered, but not one that another policy lent it.
- */
-EBB_INLINE int ebb_lend(void *caller, void *storage_of)
+/* Makes a connection ours; `caller` is what the caller's helpers take for it. */
+EBB_INLINE struct ebb_origin *ebb_take(void *caller, void *storage_of, const struct tcp_sock *tp)
 {
 	struct ebb_origin *origin;
-	char name[16] = {};
 
 	origin = bpf_sk_storage_get(&ebb_origins, storage_of, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!origin) {
 		EBB_COUNT(skipped_no_memory, 1);
 		return 0;
 	}
-	bpf_get_socket_cookie(caller);
+	if (!origin->cookie) {
+		origin->cookie = bpf_get_socket_cookie(caller);
+		origin->adopted_ns = bpf_ktime_get_ns();
+		origin->acked_bytes = tp->bytes_acked;
+	}
+	return origin;
+}
+
+/*
+ * Puts a connection of ours under the law. Its own congestion control is remembered, but
+ * not one that another policy lent it.
+ */
+EBB_INLINE int ebb_lend(void *caller, void *storage_of, struct ebb_origin *origin)
+{
+	char name[16] = {};
+
 	bpf_getsockopt(caller, EBB_SOL_TCP, EBB_TCP_CONGESTION, name, sizeof(name));
 	if (!origin->congestion_name[0] || !ebb_is_ours(name))
 		__builtin_memcpy(origin->congestion_name, name, sizeof(name));
 	for (u32 i = 0; i < sizeof(name); i++)
 		name[i] = config.congestion_name[i];
-	if (!EBB_SET_CONGESTION(caller, name))
+	origin->is_lent = !EBB_SET_CONGESTION(caller, name);
+	if (origin->is_lent)
 		return 1;
 	bpf_sk_storage_delete(&ebb_origins, storage_of);
 	return 0;
@@ -129,17 +152,18 @@ EBB_INLINE void ebb_mark(void *caller, void *storage_of, u32 family)
 {
 	struct ebb_origin *origin = bpf_sk_storage_get(&ebb_origins, storage_of, 0, 0);
 
-	if (origin && !origin->is_marked)
+	if (origin && origin->is_lent && !origin->is_marked)
 		origin->is_marked = ebb_mark_lower_effort(caller, family);
 }
 
-/* Selects the law for the connection, and answers whether it did. */
+/* Selects the law for the connection unless it is free; answers whether it is ours. */
 EBB_INLINE int ebb_select(struct bpf_sock_ops *ops, int is_established)
 {
 	struct bpf_sock *sk = ops->sk;
+	struct ebb_origin *origin;
 	struct tcp_sock *tp;
 
-	if (!sk || !ebb_may_lend(bpf_ktime_get_ns()))
+	if (!sk || !ebb_is_leased(bpf_ktime_get_ns()))
 		return 0;
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (!tp)
@@ -156,7 +180,10 @@ EBB_INLINE int ebb_select(struct bpf_sock_ops *ops, int is_established)
 		EBB_COUNT_IF(is_established, skipped_unmarked);
 		return 0;
 	}
-	return ebb_lend(ops, sk);
+	origin = ebb_take(ops, sk, tp);
+	if (!origin || ebb_is_free(ebb_wish_of(sk)))
+		return origin != 0;
+	return ebb_lend(ops, sk, origin);
 }
 
 EBB_INLINE void ebb_begin(struct bpf_sock_ops *ops)
@@ -186,13 +213,15 @@ EBB_INLINE void ebb_before_syn(struct bpf_sock_ops *ops)
 EBB_INLINE void ebb_select_again(struct bpf_sock_ops *ops)
 {
 	struct bpf_sock *sk = ops->sk;
+	struct ebb_origin *origin;
 
-	if (!sk || !ebb_may_lend(bpf_ktime_get_ns()))
+	if (!sk)
 		return;
-	if (!bpf_sk_storage_get(&ebb_origins, sk, 0, 0) ||
-	    bpf_sk_storage_get(&ebb_uploads, sk, 0, 0))
+	origin = bpf_sk_storage_get(&ebb_origins, sk, 0, 0);
+	if (!origin || bpf_sk_storage_get(&ebb_uploads, sk, 0, 0))
 		return;
-	ebb_lend(ops, sk);
+	if (ebb_may_lend(bpf_ktime_get_ns(), ebb_wish_of(sk)))
+		ebb_lend(ops, sk, origin);
 }
 
 SEC("sockops")
@@ -235,21 +264,68 @@ SEC("iter/tcp")
 int ebb_adopt(struct bpf_iter__tcp *context)
 {
 	struct sock_common *common = context->sk_common;
+	struct ebb_origin *origin;
 	struct tcp_sock *tp;
-	int flags = 0;
+	int is_free, flags = 0;
 
-	if (!common || !ebb_may_lend(bpf_ktime_get_ns()))
+	if (!common || !ebb_is_leased(bpf_ktime_get_ns()))
 		return 0;
 	tp = bpf_skc_to_tcp_sock(common);
 	if (!tp || !ebb_may_send(common) || !ebb_is_chosen(common, tp))
 		return 0;
-	if (bpf_sk_storage_get(&ebb_uploads, tp, 0, 0) || !ebb_lend(tp, tp))
+	is_free = ebb_is_free(ebb_wish_of(tp));
+	if (bpf_sk_storage_get(&ebb_uploads, tp, 0, 0))
+		return 0;
+	/* Ours already. */
+	if (is_free && bpf_sk_storage_get(&ebb_origins, tp, 0, 0))
+		return 0;
+	origin = ebb_take(tp, tp, tp);
+	if (!origin || (!is_free && !ebb_lend(tp, tp, origin)))
 		return 0;
 	ebb_mark(tp, tp, common->skc_family);
 	bpf_getsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
 	flags |= BPF_SOCK_OPS_RTT_CB_FLAG;
 	bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
 	EBB_COUNT(adopted_established, 1);
+	return 0;
+}
+
+/* Its congestion control as it is to be now, whenever its next acknowledgement comes. */
+EBB_INLINE void ebb_upload_switch(struct tcp_sock *tp, struct ebb_origin *origin, u32 wish)
+{
+	struct ebb_upload *upload = bpf_sk_storage_get(&ebb_uploads, tp, 0, 0);
+
+	if (upload)
+		upload->wish = wish;
+	if (ebb_is_free(wish)) {
+		ebb_set_free(tp);
+		return;
+	}
+	if (!origin->is_lent && ebb_lend(tp, tp, origin))
+		ebb_mark(tp, tp, ((struct sock *)tp)->__sk_common.skc_family);
+}
+
+/* One byte for each connection that was switched. */
+SEC("iter/tcp")
+int ebb_switch(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	struct ebb_origin *origin;
+	struct tcp_sock *tp;
+	u32 *wish;
+	u8 one = 1;
+
+	if (!common || !ebb_is_leased(bpf_ktime_get_ns()))
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp)
+		return 0;
+	origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
+	wish = ebb_choose(tp, origin != 0);
+	if (!wish || !origin)
+		return 0;
+	ebb_upload_switch(tp, origin, *wish);
+	bpf_seq_write(context->meta->seq, &one, sizeof(one));
 	return 0;
 }
 
@@ -262,9 +338,25 @@ int ebb_release(struct bpf_iter__tcp *context)
 	if (!common)
 		return 0;
 	tp = bpf_skc_to_tcp_sock(common);
-	if (tp)
-		ebb_give_back(tp);
+	if (!tp)
+		return 0;
+	ebb_set_free(tp);
+	ebb_forget(tp);
 	return 0;
+}
+
+EBB_INLINE void ebb_describe(struct ebb_flow_record *record, const struct ebb_origin *origin,
+			     struct sock_common *common, const struct tcp_sock *tp)
+{
+	ebb_describe_ends(record, common);
+	record->cookie = origin->cookie;
+	record->adopted_ns = origin->adopted_ns;
+	record->payload_bytes = tp->bytes_acked - origin->acked_bytes;
+	record->window_bytes = tp->snd_cwnd * tp->mss_cache;
+	record->mss_bytes = tp->mss_cache;
+	record->rtt_us = tp->srtt_us >> 3;
+	record->law_number = config.law_number;
+	record->is_clamped = origin->is_lent;
 }
 
 SEC("iter/tcp")
@@ -272,6 +364,7 @@ int ebb_show(struct bpf_iter__tcp *context)
 {
 	struct sock_common *common = context->sk_common;
 	struct ebb_flow_record record = {};
+	struct ebb_origin *origin;
 	struct ebb_upload *upload;
 	struct tcp_sock *tp;
 
@@ -280,22 +373,20 @@ int ebb_show(struct bpf_iter__tcp *context)
 	tp = bpf_skc_to_tcp_sock(common);
 	if (!tp)
 		return 0;
-	upload = bpf_sk_storage_get(&ebb_uploads, tp, 0, 0);
-	if (!upload)
+	origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
+	if (!origin)
 		return 0;
-	ebb_describe_ends(&record, common);
-	record.cookie = upload->cookie;
-	record.adopted_ns = upload->adopted_ns;
-	record.payload_bytes = upload->payload_bytes;
+	ebb_describe(&record, origin, common, tp);
+	upload = bpf_sk_storage_get(&ebb_uploads, tp, 0, 0);
+	/* Free, it has no law, and so no state. */
+	if (!upload) {
+		bpf_seq_write(context->meta->seq, &record, sizeof(record));
+		return 0;
+	}
 	record.segments = upload->delivered_pkts;
 	record.acks = upload->acks;
 	record.rwnd_bytes = upload->law.window.cwnd_pkts * tp->mss_cache;
-	record.window_bytes = tp->snd_cwnd * tp->mss_cache;
-	record.mss_bytes = tp->mss_cache;
-	record.rtt_us = tp->srtt_us >> 3;
-	record.law_number = config.law_number;
 	record.state_bytes = sizeof(upload->law);
-	record.is_clamped = upload->is_lent;
 	bpf_seq_write(context->meta->seq, &record, sizeof(record));
 	bpf_seq_write(context->meta->seq, &upload->law, sizeof(upload->law));
 	return 0;

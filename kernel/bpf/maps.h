@@ -20,9 +20,9 @@ struct ebb_flow {
 	u32 guessed_mss_bytes; /* from the handshake, until packets tell */
 	u8 is_ready;           /* the law is initialised */
 	u8 is_clamped;
-	u8 is_loopback; /* packets came through lo: to be let go */
-	u8 reserved_flag;
-	u32 reserved[3];
+	u8 is_loopback;       /* packets came through lo: to be let go */
+	u8 wish;              /* what it was switched to by itself: EBB_AS_ALL, … */
+	u64 told_acked_bytes; /* tp->bytes_acked when it was counted last */
 
 	/* Arriving packets. */
 	struct bpf_spin_lock lock; /* of the law's state */

@@ -94,6 +94,7 @@ EBB_INLINE struct ebb_flow *ebb_take(struct bpf_sock_ops *ops, struct bpf_sock *
 		EBB_COUNT(skipped_no_memory, 1);
 		return 0;
 	}
+	flow->wish = ebb_wish_of(sk);
 	ebb_flow_begin(flow, tp, bpf_get_socket_cookie(ops), now_ns);
 	return flow;
 }
@@ -113,18 +114,17 @@ EBB_INLINE void ebb_begin(struct bpf_sock_ops *ops)
 	flow = ebb_take(ops, sk, tp, now_ns);
 	if (!flow)
 		return;
-	bpf_sock_ops_cb_flags_set(ops,
-				  ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | EBB_CALLBACKS);
 	EBB_COUNT(adopted_new, 1);
-	if (!control.is_observing) {
+	if (!ebb_is_free(flow->wish)) {
 		flow->is_clamped = 1;
 		ebb_set_clamp(ops, flow->law.rwnd_bytes);
 	}
 }
 
 /*
- * The callback flag stays set: it is the socket's, and another Ebb further up the
- * hierarchy may need it to let go in its turn. Without programs it costs nothing.
+ * The callback flags stay set: they are the socket's, and another Ebb further up the
+ * hierarchy may need them to let go in its turn. Without programs they cost nothing.
  */
 EBB_INLINE void ebb_let_go(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct ebb_flow *flow)
 {
@@ -138,12 +138,14 @@ EBB_INLINE void ebb_let_go(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct
 EBB_INLINE u32 ebb_apply(struct bpf_sock_ops *ops, struct ebb_flow *flow, struct tcp_sock *tp,
 			 u32 rwnd_bytes)
 {
-	if (control.is_observing) {
+	int is_free = ebb_is_free(flow->wish);
+
+	if (is_free) {
 		if (!flow->is_clamped)
 			return 0;
 		rwnd_bytes = EBB_LARGEST_WINDOW_BYTES;
 	}
-	flow->is_clamped = !control.is_observing;
+	flow->is_clamped = !is_free;
 	if (ebb_is_same_window(tp, tp->window_clamp, rwnd_bytes))
 		return 0;
 	ebb_set_clamp(ops, rwnd_bytes);
@@ -169,6 +171,7 @@ EBB_INLINE void ebb_ask(struct bpf_sock_ops *ops, struct ebb_flow *flow, struct 
 	if (counters) {
 		counters->acks++;
 		counters->clamps += is_set;
+		counters->sent_bytes += ebb_flow_newly_acked(flow, tp);
 	}
 }
 
@@ -207,6 +210,23 @@ EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 		ebb_ask(ops, flow, tp, now_ns);
 }
 
+/* Nothing goes out after the last acknowledgements: what they tell is counted here. */
+EBB_INLINE void ebb_on_state(struct bpf_sock_ops *ops)
+{
+	struct bpf_sock *sk = ops->sk;
+	struct tcp_sock *tp;
+	struct ebb_flow *flow;
+
+	if (!sk)
+		return;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return;
+	flow = bpf_sk_storage_get(&ebb_flows, sk, 0, 0);
+	if (flow)
+		EBB_COUNT(sent_bytes, ebb_flow_newly_acked(flow, tp));
+}
+
 SEC("sockops")
 int ebb_sockops(struct bpf_sock_ops *ops)
 {
@@ -217,6 +237,9 @@ int ebb_sockops(struct bpf_sock_ops *ops)
 		break;
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
 		ebb_before_outgoing(ops);
+		break;
+	case BPF_SOCK_OPS_STATE_CB:
+		ebb_on_state(ops);
 		break;
 	}
 	return 1;

@@ -47,6 +47,7 @@ void BPF_PROG(ebb_init, struct sock *sk)
 		return;
 	}
 	upload->is_lent = bpf_sk_storage_get(&ebb_origins, tp, 0, 0) != 0;
+	upload->wish = ebb_wish_of(tp);
 	ebb_upload_of(tp);
 }
 
@@ -81,8 +82,11 @@ void BPF_PROG(ebb_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 
 EBB_INLINE void ebb_after_ack(struct tcp_sock *tp, struct ebb_upload *upload)
 {
-	if (upload->is_lent && !ebb_may_lend(tp->tcp_mstamp * 1000))
-		ebb_give_back(tp);
+	if (!upload->is_lent || ebb_may_lend(tp->tcp_mstamp * 1000, upload->wish))
+		return;
+	ebb_set_free(tp);
+	if (!ebb_is_leased(tp->tcp_mstamp * 1000))
+		ebb_forget(tp);
 }
 
 /* The end of an acknowledgement that may raise the window. */

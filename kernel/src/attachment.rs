@@ -7,10 +7,10 @@ use crate::flows::{Flow, ip_address, parse_flows};
 use crate::layout::{Config, Counters};
 use crate::lease;
 use crate::processes::{self, Namespaces};
-use crate::programs::{LoadOptions, Programs, Purpose, RunTime};
+use crate::programs::{EVERY_COOKIE, LoadOptions, Programs, Purpose, RunTime, Wish};
 use crate::recorder::Recorder;
 use crate::sweep;
-use ebb_algorithms::{Policy, Side};
+use ebb_algorithms::Policy;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
@@ -192,23 +192,32 @@ impl Attachment {
         self.shared.lock().policy.clone()
     }
 
-    /// Lets the law watch without setting windows, or act again. A sender law cannot watch:
-    /// meanwhile connections have their own congestion control.
+    /// Lets the law watch without setting windows, or act again; connections that were
+    /// switched by themselves follow. A sender law cannot watch: meanwhile connections have
+    /// their own congestion control.
     ///
-    /// *Errors*: [`Error::Ended`]; [`Error::Program`] if the connections of a sender law could
-    /// not be walked over.
+    /// *Errors*: [`Error::Ended`]; [`Error::Program`] if the connections could not be walked
+    /// over (they follow at their next segments all the same, but for those that were switched
+    /// by themselves).
     pub fn set_observing(&mut self, is_observing: bool) -> Result<()> {
         let mut state = self.living()?;
         state.is_observing = is_observing;
         state.programs.control.set_observing(is_observing);
-        if state.policy.law().side() == Side::Receiver {
-            return Ok(());
-        }
-        if !is_observing {
-            return self.shared.adopt(&mut state);
-        }
-        self.shared.note_namespaces(&mut state);
-        state.programs.release_existing(&state.namespaces)
+        self.shared
+            .switch(&mut state, &[EVERY_COOKIE], Wish::AsAll)
+            .map(drop)
+    }
+
+    /// Sets some connections free, or holds them back, whatever the others are: by the numbers
+    /// of their sockets ([`Flow::cookie`]), those that nobody knows being passed over. Answers
+    /// how many there are. They stay so until [`Self::set_observing`] is called.
+    ///
+    /// *Errors*: [`Error::Ended`]; [`Error::Program`] if the connections could not be walked
+    /// over.
+    pub fn set_free(&mut self, cookies: &[u64], is_free: bool) -> Result<usize> {
+        let mut state = self.living()?;
+        let wish = if is_free { Wish::Free } else { Wish::Held };
+        self.shared.switch(&mut state, cookies, wish)
     }
 
     /// What the programs counted since the attachment was made.
@@ -322,6 +331,12 @@ impl Shared {
     pub(crate) fn adopt(&self, state: &mut State) -> Result<()> {
         self.note_namespaces(state);
         state.programs.adopt_existing(&state.namespaces)
+    }
+
+    /// Switches connections by themselves; answers how many there are.
+    fn switch(&self, state: &mut State, cookies: &[u64], wish: Wish) -> Result<usize> {
+        self.note_namespaces(state);
+        state.programs.switch(cookies, wish, &state.namespaces)
     }
 
     /// Lets everything go, first by word, then by hand, and takes the programs off.

@@ -15,7 +15,7 @@ pub struct Flow {
     pub local: SocketAddr,
     /// The other end.
     pub peer: SocketAddr,
-    /// The window that the law wants.
+    /// The window that the law wants; 0 if a sender law has nothing to do with it now.
     pub law_window_bytes: u32,
     /// The window that TCP advertises.
     pub window_bytes: u32,
@@ -31,11 +31,11 @@ pub struct Flow {
     pub acks: u64,
     /// When it was taken over, in nanoseconds of CLOCK_MONOTONIC.
     pub adopted_ns: u64,
-    /// Whether the law's window is applied (not while observing).
+    /// Whether the law's window is applied: the connection is not free.
     pub is_clamped: bool,
     /// The law's name.
     pub law: &'static str,
-    /// The law's state, byte by byte.
+    /// The law's state, byte by byte; empty if a sender law has none of it now.
     pub state: Vec<u8>,
 }
 

@@ -4,7 +4,7 @@
 use ebb_algorithms::MAX_PARAMS;
 
 /// `EBB_CONTROL_VERSION`.
-pub(crate) const CONTROL_VERSION: u32 = 4;
+pub(crate) const CONTROL_VERSION: u32 = 5;
 
 /// `struct ebb_control`.
 #[repr(C)]
@@ -80,6 +80,8 @@ pub struct Counters {
     pub udp_received_bytes: u64,
     /// Payload that was sent over UDP.
     pub udp_sent_bytes: u64,
+    /// Payload that the peers of connections under a receiver law have acknowledged.
+    pub sent_bytes: u64,
 }
 
 /// `struct ebb_peer`.
@@ -115,7 +117,7 @@ pub(crate) struct FlowRecord {
 
 const _: () = assert!(size_of::<Control>() == 8 + 8 * 4 + 2 * 4 * MAX_PARAMS);
 const _: () = assert!(size_of::<Config>() == 48);
-const _: () = assert!(size_of::<Counters>() == 19 * 8);
+const _: () = assert!(size_of::<Counters>() == 20 * 8);
 const _: () = assert!(size_of::<Peer>() == 20);
 const _: () = assert!(size_of::<FlowRecord>() == 5 * 8 + 10 * 4 + 32);
 
@@ -142,5 +144,6 @@ impl Counters {
         sum(&mut self.utp_sockets, other.utp_sockets);
         sum(&mut self.udp_received_bytes, other.udp_received_bytes);
         sum(&mut self.udp_sent_bytes, other.udp_sent_bytes);
+        sum(&mut self.sent_bytes, other.sent_bytes);
     }
 }

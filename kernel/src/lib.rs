@@ -45,6 +45,7 @@ mod recorder;
 mod sweep;
 mod sys;
 mod testing;
+mod walk;
 
 pub use attachment::{AttachOptions, Attachment, Ending, Selection};
 pub use congestion::congestion_name;

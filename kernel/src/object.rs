@@ -86,7 +86,8 @@ fn reused<'a>(name: &str, options: &'a LoadOptions<'_>) -> Option<BorrowedFd<'a>
     match (name, &options.purpose) {
         // Whose a connection was before is to be remembered through a change of the law.
         (
-            "ebb_marks" | "ebb_processes" | "ebb_counters" | "ebb_origins" | "ebb_peers",
+            "ebb_marks" | "ebb_processes" | "ebb_counters" | "ebb_origins" | "ebb_peers"
+            | "ebb_wishes",
             Purpose::Law(_),
         ) => predecessor.and_then(|old| old.kept_map(name)),
         (name, Purpose::Release(side, flows)) if name == flows_map(*side) => Some(*flows),

@@ -8,10 +8,10 @@ use crate::layout::{Config, Counters, Peer};
 use crate::object::{flows_map, load_object, map, open_object, prepare, program};
 use crate::processes::Namespaces;
 use crate::sys::{self, Hook};
+use crate::walk::walk;
 use ebb_algorithms::{LawInfo, Policy, Side};
 use libbpf_rs::Object;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// What the names of all our programs begin with.
@@ -19,6 +19,23 @@ pub(crate) const PROGRAM_PREFIX: &str = "ebb_";
 
 /// `EBB_MAX_PEERS`.
 const MAX_PEERS: usize = 1024;
+/// `EBB_MAX_CHOICES`.
+const MAX_CHOICES: usize = 1024;
+
+/// What connections are switched to by themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Wish {
+    /// `EBB_AS_ALL`
+    AsAll = 0,
+    /// `EBB_FREE`
+    Free = 1,
+    /// `EBB_HELD`
+    Held = 2,
+}
+
+/// `EBB_EVERY_COOKIE`: stands for every connection.
+pub(crate) const EVERY_COOKIE: u64 = 0;
 
 /// What is fixed before loading.
 pub(crate) struct LoadOptions<'a> {
@@ -87,11 +104,14 @@ pub(crate) struct Programs {
     sockops: OwnedFd,
     sock_create: Option<OwnedFd>,
     adopt: OwnedFd,
+    switch: OwnedFd,
     release: OwnedFd,
     show: OwnedFd,
     marks: OwnedFd,
     processes: OwnedFd,
     counters: OwnedFd,
+    choices: OwnedFd,
+    wishes: OwnedFd,
     trace: OwnedFd,
     /// The governed connections.
     flows: OwnedFd,
@@ -169,11 +189,14 @@ impl Programs {
                 .then(|| program(object, "ebb_sock_create"))
                 .transpose()?,
             adopt: program(object, "ebb_adopt")?,
+            switch: program(object, "ebb_switch")?,
             release: program(object, "ebb_release")?,
             show: program(object, "ebb_show")?,
             marks: map(object, "ebb_marks")?,
             processes: map(object, "ebb_processes")?,
             counters: map(object, "ebb_counters")?,
+            choices: map(object, "ebb_choices")?,
+            wishes: map(object, "ebb_wishes")?,
             trace: map(object, "ebb_trace")?,
             flows: map(object, flows_map(side))?,
             law_hooks: Vec::new(),
@@ -220,6 +243,40 @@ impl Programs {
     /// Lets every connection in the namespaces go.
     pub(crate) fn release_existing(&self, namespaces: &Namespaces) -> Result<()> {
         walk(self.release.as_fd(), namespaces).map(drop)
+    }
+
+    /// Switches connections in the namespaces, by their cookies; answers how many there are.
+    pub(crate) fn switch(
+        &self,
+        cookies: &[u64],
+        wish: Wish,
+        namespaces: &Namespaces,
+    ) -> Result<usize> {
+        let mut switched = 0;
+        for some in cookies.chunks(MAX_CHOICES) {
+            let walked = self
+                .choose(some, wish)
+                .and_then(|()| walk(self.switch.as_fd(), namespaces));
+            for cookie in some {
+                let _ = sys::delete(self.choices.as_fd(), &cookie.to_ne_bytes());
+            }
+            switched += walked?.len();
+        }
+        Ok(switched)
+    }
+
+    fn choose(&self, cookies: &[u64], wish: Wish) -> Result<()> {
+        let value = (wish as u32).to_ne_bytes();
+        let mut updates = cookies
+            .iter()
+            .map(|cookie| sys::update(self.choices.as_fd(), &cookie.to_ne_bytes(), &value));
+        updates
+            .try_for_each(|updated| updated)
+            .map_err(|source| Error::Program {
+                what: "ebb_choices".to_owned(),
+                action: "write",
+                source,
+            })
     }
 
     /// One `struct ebb_flow_record` and the law's state per connection.
@@ -321,6 +378,7 @@ impl Programs {
             "ebb_marks" => Some(self.marks.as_fd()),
             "ebb_processes" => Some(self.processes.as_fd()),
             "ebb_counters" => Some(self.counters.as_fd()),
+            "ebb_wishes" => Some(self.wishes.as_fd()),
             "ebb_peers" => self.peers.as_ref().map(AsFd::as_fd),
             "ebb_origins" => Some(self.flows.as_fd()),
             _ => None,
@@ -359,40 +417,4 @@ fn program_error(hook: Hook, action: &'static str, source: io::Error) -> Error {
         action,
         source,
     }
-}
-
-/// Runs an iterator in each namespace and gives all that it wrote. A namespace that
-/// cannot be entered keeps no other from being visited.
-fn walk(program: BorrowedFd<'_>, namespaces: &Namespaces) -> Result<Vec<u8>> {
-    let mut written = Vec::new();
-    let mut failure = None;
-    for namespace in namespaces.iter() {
-        let part = std::thread::scope(|scope| {
-            scope
-                .spawn(|| walk_one(program, namespace))
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("the walking thread panicked")))
-        });
-        match part {
-            Ok(part) => written.extend(part),
-            Err(source) => failure = failure.or(Some(source)),
-        }
-    }
-    match failure {
-        None => Ok(written),
-        Some(source) => Err(Error::Program {
-            what: "the walk over TCP sockets".to_owned(),
-            action: "run",
-            source,
-        }),
-    }
-}
-
-/// Runs in a thread of its own, which stays in the namespace until it ends.
-fn walk_one(program: BorrowedFd<'_>, namespace: &File) -> io::Result<Vec<u8>> {
-    // SAFETY: the descriptor is open; only this thread moves.
-    sys::check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })?;
-    let mut written = Vec::new();
-    File::from(sys::iterate(program)?).read_to_end(&mut written)?;
-    Ok(written)
 }

@@ -198,6 +198,12 @@ pub(crate) fn update(map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> io::Resul
     .map(drop)
 }
 
+/// Deletes a key, which must be as long as the map's.
+pub(crate) fn delete(map: BorrowedFd<'_>, key: &[u8]) -> io::Result<()> {
+    // SAFETY: callers give a key of the map's size.
+    check(unsafe { raw::bpf_map_delete_elem(map.as_raw_fd(), key.as_ptr().cast()) }).map(drop)
+}
+
 /// Starts a walk with an iterator program, in the calling thread's network namespace.
 pub(crate) fn iterate(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     // SAFETY: descriptors are open; no options.

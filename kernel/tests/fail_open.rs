@@ -14,7 +14,7 @@ use libbpf_rs::libbpf_sys as raw;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 use support::process::{Actor, Role, role};
-use support::transfer::Sender;
+use support::transfer::{self, Sender};
 use support::{Cable, Side, holds};
 
 const LINK_MBIT_PER_S: f64 = 10.0;
@@ -288,18 +288,5 @@ fn detach_by_hand(cgroup: &Cgroup, hook: raw::bpf_attach_type, id: u32) {
 fn window_clamp(receiver: &Actor) -> u32 {
     let sockets = receiver.sockets();
     assert_eq!(sockets.len(), 1);
-    let mut clamp = 0u32;
-    let mut length = size_of::<u32>() as libc::socklen_t;
-    // SAFETY: the socket is open; the option writes an int.
-    let result = unsafe {
-        libc::getsockopt(
-            sockets[0].as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_WINDOW_CLAMP,
-            (&raw mut clamp).cast(),
-            &mut length,
-        )
-    };
-    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
-    clamp
+    transfer::window_clamp(&sockets[0])
 }

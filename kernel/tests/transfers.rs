@@ -10,7 +10,7 @@ use ebb_kernel::{AttachOptions, Attachment, Counters, Error, Flow, Selection, re
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 use support::process::{Actor, Role, role};
-use support::transfer::Sender;
+use support::transfer::{Receiver, Sender};
 use support::{Cable, Side};
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -145,6 +145,30 @@ fn children_of_chosen_processes_are_governed() {
     parent.go();
     wait_for_flow(&attachment);
     assert_eq!(attachment.counters().unwrap().adopted_new, 1);
+}
+
+#[test]
+fn what_a_governed_connection_sends_is_counted_to_its_end() {
+    if !requires_root("what_a_governed_connection_sends_is_counted_to_its_end") {
+        return;
+    }
+    let cable = cable();
+    let attachment = attach(&cable.cgroup, AttachOptions::default());
+    let receiver = Receiver::listen(&cable);
+    let address = receiver.address.to_string();
+    let mut sender = Actor::start_on(
+        &cable,
+        Side::Left,
+        Some(&cable.cgroup),
+        Role::SendMegabyte,
+        &address,
+    );
+    sender.told("SENT");
+    drop(sender);
+    wait_until(|| receiver.bytes() == 1 << 20);
+    // TCP acknowledges the end of a connection as if it were a byte.
+    wait_until(|| attachment.counters().unwrap().sent_bytes > 1 << 20);
+    assert_eq!(attachment.counters().unwrap().sent_bytes, (1 << 20) + 1);
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub enum Role {
     Send,
     /// Holds an attachment on a cgroup: `path policy`.
     Owner,
+    /// The same, and sets the first connection free.
+    OwnerOfFree,
 }
 
 /// Another process; killed on drop.
@@ -196,7 +198,8 @@ pub fn role() {
             say("SENT");
         }
         "Send" => send_until_the_end(&arguments),
-        "Owner" => own(&arguments),
+        "Owner" => own(&arguments, false),
+        "OwnerOfFree" => own(&arguments, true),
         other => panic!("no role {other}"),
     }
 }
@@ -228,14 +231,27 @@ fn send_until_the_end(arguments: &str) {
     while stream.write_all(&buffer).is_ok() {}
 }
 
-fn own(arguments: &str) {
+fn own(arguments: &str, sets_free: bool) {
     let (path, policy) = arguments.split_once(' ').unwrap();
     let cgroup = Cgroup::at(path).unwrap();
-    let attachment =
+    let mut attachment =
         Attachment::attach(&cgroup, &policy.parse().unwrap(), AttachOptions::default()).unwrap();
     say("ATTACHED");
+    if sets_free {
+        set_the_first_free(&mut attachment);
+    }
     let ending = attachment.wait_ended(Duration::from_secs(60));
     say(&format!("ENDED {ending:?}"));
+}
+
+fn set_the_first_free(attachment: &mut Attachment) {
+    loop {
+        if let Some(flow) = attachment.flows().unwrap().first() {
+            assert_eq!(attachment.set_free(&[flow.cookie], true).unwrap(), 1);
+            return say("FREED");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 fn say(line: &str) {

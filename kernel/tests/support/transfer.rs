@@ -207,6 +207,24 @@ pub fn congestion_control(socket: &impl AsRawFd) -> String {
     String::from_utf8(name[..end].to_vec()).unwrap()
 }
 
+/// The most that a socket may advertise as its window.
+pub fn window_clamp(socket: &impl AsRawFd) -> u32 {
+    let mut clamp = 0u32;
+    let mut length = size_of::<u32>() as libc::socklen_t;
+    // SAFETY: the socket is open; the option writes an int.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_WINDOW_CLAMP,
+            (&raw mut clamp).cast(),
+            &mut length,
+        )
+    };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+    clamp
+}
+
 /// Whether ECN was negotiated on a connection.
 pub fn uses_ecn(socket: &impl AsRawFd) -> bool {
     /// TCPI_OPT_ECN, and where tcpi_options stands in struct tcp_info.
