@@ -2,7 +2,7 @@
 //! Pictures in the paper's form: which curves on which axes, and these with our values.
 use ebb_lab::stats::Summary;
 use ebb_link::Nanos;
-use ebb_scenario::{FlowSeries, LinkSeries, Outcome, Results};
+use ebb_scenario::{FlowSeries, LinkSeries, Outcome, Results, VariationRound};
 use serde::{Deserialize, Serialize};
 
 use crate::{Cell, Experiment, Measure, Unit};
@@ -34,6 +34,8 @@ pub enum Form {
     Bars,
     /// One run over time.
     Time,
+    /// One run over time, a thin bar for each value.
+    TimeBars,
 }
 
 /// An axis.
@@ -122,6 +124,10 @@ pub enum Quantity {
     QueueDelay,
     /// Packets in the queue of a link.
     Queue,
+    /// The share of positive packet interval variations of each round trip that is watched.
+    PositiveShare,
+    /// The sum of these variations. *Units:* the law's jiffies.
+    VariationSum,
 }
 
 /// A picture with its values: what a result file holds.
@@ -264,6 +270,9 @@ fn over_time(run: &Outcome, quantity: Quantity, of: &str, size: f64) -> Vec<Poin
     let flow = run.series.flows.iter().find(|series| series.name == of);
     let link = run.series.links.iter().find(|series| series.name == of);
     let of_flow = |value: fn(&FlowSeries) -> Vec<Option<f64>>| flow.map(value);
+    if let Some(rounds) = by_rounds(flow, quantity, size) {
+        return rounds;
+    }
     let of_link = |value: fn(&LinkSeries) -> Vec<Option<f64>>| link.map(value);
     let values = match quantity {
         Quantity::Goodput => of_flow(|it| known(&it.goodput_bits_per_s)),
@@ -278,6 +287,7 @@ fn over_time(run: &Outcome, quantity: Quantity, of: &str, size: f64) -> Vec<Poin
                 .map(|pkts| Some(*pkts as f64))
                 .collect()
         }),
+        Quantity::PositiveShare | Quantity::VariationSum => None,
     };
     let bin_s = run.series.bin_s;
     // A bin's value stands in its middle.
@@ -287,6 +297,18 @@ fn over_time(run: &Outcome, quantity: Quantity, of: &str, size: f64) -> Vec<Poin
     };
     let values = values.unwrap_or_default().into_iter().enumerate();
     values.filter_map(point).collect()
+}
+
+/// What is known of round trips and not of bins; none for other quantities.
+fn by_rounds(flow: Option<&FlowSeries>, quantity: Quantity, size: f64) -> Option<Vec<Point>> {
+    let value: fn(&VariationRound) -> f64 = match quantity {
+        Quantity::PositiveShare => |round| f64::from(round.positive) / f64::from(round.all),
+        Quantity::VariationSum => |round| round.sum_jiffies as f64,
+        _ => return None,
+    };
+    let rounds = flow.map_or(&[][..], |flow| &flow.variation_rounds);
+    let point = |round: &VariationRound| Point::new(Place::Number(round.at_s), value(round) / size);
+    Some(rounds.iter().map(point).collect())
 }
 
 fn known(values: &[f64]) -> Vec<Option<f64>> {

@@ -11,12 +11,13 @@ use crate::read_measure::{Reader, check};
 use crate::unit::UNITS;
 use crate::{Bound, Case, Measure, Row, Unit};
 
-const FORMS: [(&str, Form); 3] = [
+const FORMS: [(&str, Form); 4] = [
     ("lines", Form::Lines),
     ("bars", Form::Bars),
     ("time", Form::Time),
+    ("time-bars", Form::TimeBars),
 ];
-const QUANTITIES: [(&str, Quantity); 7] = [
+const QUANTITIES: [(&str, Quantity); 9] = [
     ("goodput", Quantity::Goodput),
     ("cwnd", Quantity::Cwnd),
     ("rwnd", Quantity::Rwnd),
@@ -24,6 +25,8 @@ const QUANTITIES: [(&str, Quantity); 7] = [
     ("rtt", Quantity::Rtt),
     ("queue-delay", Quantity::QueueDelay),
     ("queue", Quantity::Queue),
+    ("positive-share", Quantity::PositiveShare),
+    ("variation-sum", Quantity::VariationSum),
 ];
 /// Bins of curves over time, unless given.
 const BINS: u64 = 180;
@@ -50,7 +53,7 @@ impl<'e> Known<'e> {
         let y = axis(section, "y");
         let x = match (form, section.has("x")) {
             (Form::Lines, _) | (_, true) => axis(section, "x"),
-            (Form::Time, false) => Some(Axis {
+            (Form::Time | Form::TimeBars, false) => Some(Axis {
                 label: "time".into(),
                 unit: "s".into(),
                 ..Axis::default()
@@ -87,7 +90,7 @@ impl<'e> Known<'e> {
             section.has(key);
         }
         let source = match form {
-            Form::Time => Some(self.series(section, unit)),
+            Form::Time | Form::TimeBars => Some(self.series(section, unit)),
             _ if section.has("measure") || section.has("measures") => {
                 Some(self.measured(section, form))
             }
@@ -224,7 +227,7 @@ impl<'e> Known<'e> {
                 let labels = labels.unwrap_or_else(|| names().collect());
                 ("labels", labels.into_iter().map(Place::Label).collect())
             }
-            Form::Lines | Form::Time => {
+            Form::Lines | Form::Time | Form::TimeBars => {
                 if !section.has("x") {
                     section.wrong_here("`x` is missing; write x = [1, 2, 5], one for each case");
                     return None;
@@ -339,6 +342,8 @@ impl Quantity {
             Self::Cwnd | Self::Rwnd | Self::Estimate => &["packets", "kB", "bytes"],
             Self::Rtt | Self::QueueDelay => &["ms", "s"],
             Self::Queue => &["packets"],
+            Self::PositiveShare => &["%", "share"],
+            Self::VariationSum => &["jiffies"],
         }
     }
 
@@ -356,6 +361,7 @@ impl Quantity {
         match unit {
             "kB" => Some(1e3),
             "s" => Some(1e3),
+            "%" => Some(0.01),
             "packets" if self != Self::Queue => segment_bytes(),
             _ => Some(rate.map_or(1.0, Unit::size)),
         }

@@ -42,13 +42,16 @@ name = \"row\"
 
 /// The row's value with this measure.
 fn measured(row: &str) -> (f64, Verdict) {
+    let comparison = compared(row);
+    let cell = &comparison.cells[0];
+    (cell.ours.unwrap(), cell.verdict)
+}
+
+fn compared(row: &str) -> Comparison {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("wave.toml"), SCENARIO).unwrap();
     let text = format!("{HEAD}{row}");
-    let experiment = Experiment::parse("a/b", "b.toml", &text, folder.path()).unwrap();
-    let comparison = compare(&experiment);
-    let cell = &comparison.cells[0];
-    (cell.ours.unwrap(), cell.verdict)
+    compare(&Experiment::parse("a/b", "b.toml", &text, folder.path()).unwrap())
 }
 
 fn compare(experiment: &Experiment) -> Comparison {
@@ -148,6 +151,27 @@ fn a_law_that_observes_counts_variations_and_estimates_the_window() {
         "measure = {{ kind = \"ratio\", over = {estimate}, under = {real} }}\npaper = {{ one = 1 }}\n"
     ));
     assert!((0.5..1.2).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn a_picture_of_variations_has_a_bar_for_each_round_trip() {
+    let picture = |series: &str, unit: &str| {
+        let comparison = compared(&format!(
+            "measure = {{ kind = \"variations\", flows = \"mine\", part = \"max-positive-share\" }}\n\
+             unit = \"%\"\npaper = {{ one = 50 }}\n\
+             [[plot]]\nform = \"time-bars\"\ny = {{ label = \"v\", unit = \"{unit}\" }}\n\
+             [[plot.line]]\nname = \"v\"\nseries = \"{series}\"\nflow = \"mine\"\n",
+        ));
+        let points = comparison.pictures[0].curves[0].ours.clone();
+        (comparison.cells[0].ours.unwrap(), points)
+    };
+    let (most, shares) = picture("positive-share", "%");
+    let greatest = shares.iter().map(|point| point.y).fold(0.0, f64::max);
+    // The picture has those before the interval, too.
+    assert!(greatest >= most && greatest <= 100.0, "{greatest} {most}");
+    assert!(shares.len() > 20, "{}", shares.len());
+    let (_, sums) = picture("variation-sum", "jiffies");
+    assert_eq!(sums.len(), shares.len());
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub(super) fn picture(picture: &Picture) -> String {
     };
     let svg = match picture.form {
         Form::Bars => bars(picture),
-        Form::Lines | Form::Time => lines(picture),
+        Form::Lines | Form::Time | Form::TimeBars => lines(picture),
     };
     let legend = legend(&picture.curves, picture.form);
     let caption = escape(&title);
@@ -110,8 +110,8 @@ fn lines(picture: &Picture) -> String {
     let at = values(&picture.curves, number);
     // A run ends where it ends.
     let end = at.iter().copied().fold(0.0, f64::max).ceil();
-    let to =
-        x.to.or((picture.form == Form::Time && end > 0.0).then_some(end));
+    let is_over_time = matches!(picture.form, Form::Time | Form::TimeBars);
+    let to = x.to.or((is_over_time && end > 0.0).then_some(end));
     let across = Scale::new(&at, x.from, to, x.is_log);
     let up = values(&picture.curves, with_interval);
     let frame = Frame {
@@ -159,7 +159,10 @@ fn lines(picture: &Picture) -> String {
         };
         let has_marks = picture.form == Form::Lines;
         for (whose, of) in [(Whose::Paper, &curve.paper), (Whose::Ours, &curve.ours)] {
-            curve_of(&mut svg, number, whose, &points(of), has_marks);
+            match picture.form {
+                Form::TimeBars => bars_of(&mut svg, number, whose, &points(of), frame.y(0.0)),
+                _ => curve_of(&mut svg, number, whose, &points(of), has_marks),
+            }
         }
     }
     svg + "</svg>"
@@ -195,6 +198,26 @@ fn curve_of(
         }
     }
     svg.push_str("</g>");
+}
+
+/// A thin bar for each value, from zero.
+fn bars_of(
+    svg: &mut String,
+    number: usize,
+    whose: Whose,
+    points: &[(f64, f64, f64, f64)],
+    zero: f64,
+) {
+    let paper = if whose == Whose::Paper { " p" } else { "" };
+    let bars: String = points
+        .iter()
+        .map(|(x, y, ..)| format!("M{x:.1} {zero:.1}V{y:.1}"))
+        .collect();
+    let class = class_of(number);
+    let _ = write!(
+        svg,
+        "<g class=\"{class}\"><path class=\"l{paper}\" d=\"{bars}\"/></g>"
+    );
 }
 
 fn class_of(number: usize) -> String {
@@ -355,7 +378,7 @@ fn legend(curves: &[Curve], form: Form) -> String {
                 Form::Bars => {
                     format!("<rect class=\"r{paper}\" x=\"8\" y=\"2\" width=\"20\" height=\"10\"/>")
                 }
-                Form::Time => line,
+                Form::Time | Form::TimeBars => line,
                 Form::Lines => line + &mark(number, 18.0, 7.0, paper),
             };
             let _ = write!(
