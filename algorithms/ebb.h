@@ -13,7 +13,7 @@
 #ifndef EBB_EBB_H
 #define EBB_EBB_H
 
-#include "ebb_window.h"
+#include "ebb_route.h"
 
 EBB_INLINE void ebb_ebb_end_yielding_round(struct ebb_ebb_state *s,
 					   const struct ebb_segment *segment,
@@ -26,6 +26,9 @@ EBB_INLINE void ebb_ebb_end_yielding_round(struct ebb_ebb_state *s,
 		s->growth_bytes = (u32)ebb_ebb_growth_bytes(s, p);
 		return;
 	}
+	/* The next round trip finds no queue and ends yielding. */
+	if (ebb_ebb_is_calm(s, segment, p))
+		ebb_ebb_try_route(s, segment->now_us);
 	ebb_ebb_set_window(s, ebb_ebb_probe_bytes(s, p, segment->now_us));
 }
 
@@ -65,6 +68,11 @@ EBB_INLINE void ebb_ebb_end_round(struct ebb_ebb_state *s, const struct ebb_segm
 
 /* ---- helpers: one segment's steps ---- */
 
+EBB_INLINE u8 ebb_ebb_is_hole_old(const struct ebb_ebb_state *s, const struct ebb_segment *segment)
+{
+	return s->hole_since_us && segment->now_us - s->hole_since_us > s->rtt_us / 4;
+}
+
 /* A hole means congestion if segments were queueing, or if delays tell nothing. */
 EBB_INLINE u8 ebb_ebb_is_congestive(const struct ebb_ebb_state *s,
 				    const struct ebb_segment *segment,
@@ -74,7 +82,7 @@ EBB_INLINE u8 ebb_ebb_is_congestive(const struct ebb_ebb_state *s,
 
 	if (segment->is_ce)
 		return 1;
-	if (!s->hole_since_us || segment->now_us - s->hole_since_us <= s->rtt_us / 4)
+	if (!ebb_ebb_is_hole_old(s, segment))
 		return 0;
 	return !segment->has_timestamps || s->hole_queue_us > ebb_max(usual_us, EBB_EBB_EMPTY_US);
 }
@@ -96,6 +104,10 @@ EBB_INLINE void ebb_ebb_take_loss(struct ebb_ebb_state *s, const struct ebb_segm
 {
 	if (s->is_yielding || segment->now_us < s->loss_until_us)
 		return;
+	if (s->trial_base_us != EBB_EBB_NO_DELAY && ebb_ebb_is_hole_old(s, segment)) {
+		ebb_ebb_leave_route(s, segment, p);
+		return;
+	}
 	if (!ebb_ebb_is_congestive(s, segment, p))
 		return;
 	s->loss_until_us = segment->now_us + s->rtt_us + s->queue_us;
@@ -127,6 +139,7 @@ EBB_INLINE void ebb_ebb_take_feedback_time(struct ebb_ebb_state *s,
 	ebb_ebb_update_base(s, p, segment->now_us, feedback_us, feedback_us);
 	s->queue_us = feedback_us - s->rtt_us;
 	s->round_queue_us = s->queue_us;
+	s->round_rtt_us = feedback_us;
 	s->longest_queue_us = (u32)ebb_max(s->longest_queue_us, s->queue_us);
 	if (s->queue_us < EBB_EBB_EMPTY_US)
 		s->last_empty_us = segment->now_us;

@@ -49,6 +49,7 @@ EBB_INLINE void ebb_ebb_forget_delays(struct ebb_ebb_state *s, u64 now_us)
 	s->least_rtt_us[0] = EBB_EBB_NO_DELAY;
 	s->least_rtt_us[1] = EBB_EBB_NO_DELAY;
 	s->base_since_us = now_us;
+	s->trial_base_us = EBB_EBB_NO_DELAY;
 	s->last_empty_us = now_us;
 	s->virtual_queue_bytes = 0;
 	s->virtual_queue_at_us = s->clock.sender_us;
@@ -66,6 +67,7 @@ EBB_INLINE void ebb_ebb_update_base(struct ebb_ebb_state *s, const struct ebb_eb
 		s->least_rtt_us[1] = s->least_rtt_us[0];
 		s->least_rtt_us[0] = EBB_EBB_NO_DELAY;
 		s->base_since_us = now_us;
+		s->trial_base_us = EBB_EBB_NO_DELAY;
 	}
 	s->base_us[0] = (u32)ebb_min(s->base_us[0], delay_us);
 	s->least_rtt_us[0] = (u32)ebb_min(s->least_rtt_us[0], rtt_us);
@@ -208,6 +210,7 @@ EBB_INLINE void ebb_ebb_take_delay(struct ebb_ebb_state *s, const struct ebb_seg
 	if (ebb_clock_on_segment(&s->clock, segment->now_us, segment->tsval, rtt_us))
 		ebb_ebb_forget_delays(s, segment->now_us);
 	rtt_us = rtt_us ? ebb_max(rtt_us, segment->local_tick_us) : EBB_EBB_NO_DELAY;
+	s->round_rtt_us = (u32)ebb_min(s->round_rtt_us, rtt_us);
 	delay_us = ebb_clock_delay_us(&s->clock, segment->now_us);
 	if (!delay_us)
 		return;

@@ -9,28 +9,30 @@
 #include "math.h"
 #include "timestamps.h"
 
-#define EBB_EBB_PARAMS(P)                                                           \
-	P(low_us, 3000, 500, 1000000, "us", "[EBB §thresholds]",                    \
-	  "queueing delay below which the window grows freely")                     \
-	P(target_us, 5000, 1000, 1000000, "us", "[EBB §thresholds]",                \
-	  "queueing delay above which the window shrinks")                          \
-	P(high_us, 10000, 1000, 1000000, "us", "[EBB §thresholds]",                 \
-	  "delay not explained by our own bursts above which others want the link") \
-	P(span_us, 20000, 1000, 1000000, "us", "[EBB §yield]",                      \
-	  "excess over the target at which a graded cut would empty the window")    \
-	P(start_segments, 10, 1, 64, "segments", "[RFC6928 §2]", "first window")    \
-	P(hold_max_us, 1000000, 0, 10000000, "us", "[EBB §yield]",                  \
-	  "longest wait before probing again after yields in quick succession")     \
-	P(probe_segments, 2, 1, 64, "segments", "[EBB §yield]",                     \
-	  "window while yielding, for the first 1.5 s; half of it to 4 s, then 1")  \
-	P(empty_within_us, 10000000, 1000000, 600000000, "us", "[EBB §base]",       \
-	  "drain once if the queue was not seen empty for so long")                 \
-	P(shrink_divisor, 16, 2, 1000, "1", "[EBB §fairness]",                      \
-	  "least part of the window that a queue above the target takes")           \
-	P(plateau_rounds, 2, 1, 1000, "round trips", "[EBB §thresholds]",           \
-	  "for how long a segment of growth is stretched below saturation")         \
-	P(base_window_us, 30000000, 1000000, 3600000000u, "us", "[EBB §base]",      \
-	  "the least delay is forgotten after one to two of these (ten times in YIELD)")
+#define EBB_EBB_PARAMS(P)                                                                \
+	P(low_us, 3000, 500, 1000000, "us", "[EBB §thresholds]",                         \
+	  "queueing delay below which the window grows freely")                          \
+	P(target_us, 5000, 1000, 1000000, "us", "[EBB §thresholds]",                     \
+	  "queueing delay above which the window shrinks")                               \
+	P(high_us, 10000, 1000, 1000000, "us", "[EBB §thresholds]",                      \
+	  "delay not explained by our own bursts above which others want the link")      \
+	P(span_us, 20000, 1000, 1000000, "us", "[EBB §yield]",                           \
+	  "excess over the target at which a graded cut would empty the window")         \
+	P(start_segments, 10, 1, 64, "segments", "[RFC6928 §2]", "first window")         \
+	P(hold_max_us, 1000000, 0, 10000000, "us", "[EBB §yield]",                       \
+	  "longest wait before probing again after yields in quick succession")          \
+	P(probe_segments, 2, 1, 64, "segments", "[EBB §yield]",                          \
+	  "window while yielding, for the first 1.5 s; half of it to 4 s, then 1")       \
+	P(empty_within_us, 10000000, 1000000, 600000000, "us", "[EBB §base]",            \
+	  "drain once if the queue was not seen empty for so long")                      \
+	P(shrink_divisor, 16, 2, 1000, "1", "[EBB §fairness]",                           \
+	  "least part of the window that a queue above the target takes")                \
+	P(plateau_rounds, 2, 1, 1000, "round trips", "[EBB §thresholds]",                \
+	  "for how long a segment of growth is stretched below saturation")              \
+	P(base_window_us, 30000000, 1000000, 3600000000u, "us", "[EBB §base]",           \
+	  "the least delay is forgotten after one to two of these (ten times in YIELD)") \
+	P(calm_us, 20000000, 1000000, 3600000000u, "us", "[EBB §route]",                 \
+	  "a delay that stays the same for so long in YIELD is a longer route")
 
 struct ebb_ebb_params {
 	EBB_EBB_PARAMS(EBB_PARAM_FIELD)
@@ -60,6 +62,13 @@ struct ebb_ebb_params {
 #define EBB_EBB_RECLAIM_DIVISOR 8u
 /* [EBB §base] Queueing delays below this count as an empty queue. */
 #define EBB_EBB_EMPTY_US 1000u
+/* [EBB §route] Delays are the same within so many segments' time ... */
+#define EBB_EBB_CALM_SEGMENTS 8u
+/* [EBB §route] ... and within this beyond a tick, over so many round trips at least. */
+#define EBB_EBB_CALM_LEAST_US 500u
+#define EBB_EBB_CALM_ROUNDS 16u
+/* [EBB §route] A round trip that takes twice the usual time and this lost a segment. */
+#define EBB_EBB_CALM_LATE_US 100000u
 /* [EBB §domain] Bounds that keep products within 64 bits. */
 #define EBB_EBB_MAX_RTT_US 60000000u
 #define EBB_EBB_MAX_CAPACITY_BYTES_PER_S 62500000000ull
@@ -108,6 +117,7 @@ struct ebb_ebb_state {
 	u32 round_bytes;
 	u32 round_queue_us;         /* least q */
 	u32 round_excess_us;        /* greatest e */
+	u32 round_rtt_us;           /* least round-trip time */
 	u64 round_rate_bytes_per_s; /* fastest long train */
 	u32 round_rwnd_bytes;       /* W at its start */
 	u32 last_round_bytes;
@@ -134,6 +144,14 @@ struct ebb_ebb_state {
 	u32 hole_seq;
 	u32 hole_queue_us; /* queue then */
 	u32 restore_bytes; /* W before draining */
+
+	/* Whether the delay in YIELD has been the same, and what it was taken for before. */
+	u64 calm_since_us;
+	u32 calm_least_us; /* shortest and longest round trip since then */
+	u32 calm_most_us;
+	u32 calm_rounds;   /* round trips since then; 0: none */
+	u32 trial_base_us; /* base before a longer route was tried; EBB_EBB_NO_DELAY: none is */
+	u32 trial_rtt_us;
 
 	u8 is_round_open;
 	u8 is_blind;

@@ -24,6 +24,7 @@ EBB_INLINE void ebb_ebb_begin_round(struct ebb_ebb_state *s, const struct ebb_se
 	s->round_bytes = 0;
 	s->round_queue_us = EBB_EBB_NO_DELAY;
 	s->round_excess_us = 0;
+	s->round_rtt_us = EBB_EBB_NO_DELAY;
 	s->round_rate_bytes_per_s = 0;
 	s->round_rwnd_bytes = s->rwnd_bytes;
 	s->is_round_open = 1;
@@ -91,6 +92,7 @@ EBB_INLINE void ebb_ebb_enter_yield(struct ebb_ebb_state *s, const struct ebb_eb
 	else
 		s->hold_us = short_us;
 	s->is_yielding = 1;
+	s->calm_rounds = 0;
 	s->has_yielded = 1;
 	s->yield_since_us = now_us;
 	s->hold_until_us = now_us + s->hold_us;

@@ -198,6 +198,20 @@ EBB_INLINE void ebb_clock_take_offset(struct ebb_clock *clock, u64 now_us, u64 o
 	}
 }
 
+/* The way back has become longer for good: sinks at once as far as it would; returns how far. */
+EBB_INLINE u32 ebb_clock_settle(struct ebb_clock *clock, u64 now_us)
+{
+	u64 greatest_us = ebb_max(clock->window_offset_us[0], clock->window_offset_us[1]);
+	u64 settled_us = greatest_us + clock->tick.tick_us + EBB_TICK_USUAL_US, sunk_us;
+
+	if (!clock->has_offset || settled_us >= clock->offset_us)
+		return 0;
+	sunk_us = clock->offset_us - settled_us;
+	clock->offset_us = settled_us;
+	clock->offset_at_us = now_us;
+	return (u32)ebb_min(sunk_us, 0x7fffffff);
+}
+
 /* Takes a timestamp; returns 1 if the tick changed and every delay so far is void. */
 EBB_INLINE u8 ebb_clock_hear(struct ebb_clock *clock, u64 now_us, u32 tsval)
 {

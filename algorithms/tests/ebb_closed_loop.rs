@@ -128,9 +128,29 @@ fn a_longer_route_does_not_starve_it() {
         longer: Some((20 * SECOND_US, 40_000)),
         ..Path::default()
     };
-    let outcome = run(&path, &ebb(), 700);
-    let late = outcome.utilisation(&path, 650.0, 700.0);
-    assert!(late > 0.9, "{late}");
+    let outcome = run(&path, &ebb(), 90);
+    let starved = outcome.utilisation(&path, 22.0, 38.0);
+    let late = outcome.utilisation(&path, 45.0, 90.0);
+    println!("starved {starved:.3}, late {late:.3}");
+    // Until it is sure that nobody else is there.
+    assert!(starved < 0.2, "{starved}");
+    assert!(late > 0.97, "{late}");
+}
+
+#[test]
+fn a_buffer_that_others_keep_full_is_no_longer_route() {
+    for buffer_us in [20_000, 50_000, 200_000] {
+        for rate in [9_950_000, 9_990_000, 10_000_000, 10_500_000] {
+            let path = Path {
+                others: vec![(20 * SECOND_US, 200 * SECOND_US, rate)],
+                buffer_us,
+                ..Path::default()
+            };
+            let outcome = run(&path, &ebb(), 200);
+            let share = outcome.utilisation(&path, 22.0, 200.0);
+            assert!(share < 0.02, "{rate} bit/s, {buffer_us} us: {share}");
+        }
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub struct Params {
     pub empty_within_us: f64,
     pub shrink_divisor: f64,
     pub plateau_rounds: f64,
+    pub calm_us: f64,
 }
 
 fn any_params() -> impl Strategy<Value = Params> {
@@ -32,6 +33,7 @@ fn any_params() -> impl Strategy<Value = Params> {
         empty_within_us: 1e7,
         shrink_divisor: 16.0,
         plateau_rounds: 2.0,
+        calm_us: 2e7,
     };
     let any = (
         (1000u32..6000, 1000u32..8000, 1000u32..30_000),
@@ -40,10 +42,10 @@ fn any_params() -> impl Strategy<Value = Params> {
         1u32..6,
         1_000_000u32..20_000_000,
         2u32..64,
-        1u32..8,
+        (1u32..8, 1_000_000u32..6_000_000),
     )
         .prop_map(
-            |((low, more, high), span, hold, probe, empty, shrink, plateau)| Params {
+            |((low, more, high), span, hold, probe, empty, shrink, (plateau, calm))| Params {
                 low_us: low.into(),
                 target_us: (low + more).into(),
                 high_us: (low + more + high).into(),
@@ -53,6 +55,7 @@ fn any_params() -> impl Strategy<Value = Params> {
                 empty_within_us: empty.into(),
                 shrink_divisor: shrink.into(),
                 plateau_rounds: plateau.into(),
+                calm_us: calm.into(),
             },
         );
     prop_oneof![Just(usual), any]
@@ -62,7 +65,7 @@ impl Params {
     fn policy(&self) -> String {
         format!(
             "ebb:low_us={},target_us={},high_us={},span_us={},hold_max_us={},probe_segments={},\
-             empty_within_us={},shrink_divisor={},plateau_rounds={}",
+             empty_within_us={},shrink_divisor={},plateau_rounds={},calm_us={}",
             self.low_us,
             self.target_us,
             self.high_us,
@@ -71,7 +74,8 @@ impl Params {
             self.probe_segments,
             self.empty_within_us,
             self.shrink_divisor,
-            self.plateau_rounds
+            self.plateau_rounds,
+            self.calm_us
         )
     }
 }
@@ -82,8 +86,10 @@ const SEGMENT: f64 = MSS as f64;
 #[derive(Default)]
 struct Round {
     since_ts: u32,
+    since_us: f64,
     bytes: f64,
     least_queue_us: Option<f64>,
+    least_rtt_us: Option<f64>,
     most_excess_us: f64,
     window: f64,
 }
@@ -109,6 +115,8 @@ struct Ebb {
     yielded_at_us: Option<f64>,
     hold_until_us: f64,
     hold_us: f64,
+    /// Round trips in YIELD with the same delay: since when, least, greatest, how many.
+    calm: Option<(f64, f64, f64, u32)>,
     is_starting: bool,
     is_reclaiming: bool,
     saturation: f64,
@@ -136,6 +144,7 @@ impl Ebb {
             yielded_at_us: None,
             hold_until_us: 0.0,
             hold_us: 0.0,
+            calm: None,
             is_starting: true,
             is_reclaiming: false,
             saturation: 0.0,
@@ -170,6 +179,7 @@ impl Ebb {
     fn begin_round(&mut self, segment: &Segment) {
         self.round = Some(Round {
             since_ts: segment.local_ts,
+            since_us: segment.now_us as f64,
             window: self.window,
             ..Round::default()
         });
@@ -222,6 +232,7 @@ impl Ebb {
             _ => 3.0 * rtt_us,
         };
         self.yielding = true;
+        self.calm = None;
         self.yielded_at_us = Some(now_us);
         self.hold_until_us = now_us + self.hold_us;
     }
@@ -271,6 +282,38 @@ impl Ebb {
             self.retreat(segment, excess_us);
         }
         true
+    }
+
+    // §route
+
+    /// Has the delay been the same for long?
+    fn is_calm(&mut self, now_us: f64, round: &Round) -> bool {
+        let Some(rtt_us) = round.least_rtt_us else {
+            self.calm = None;
+            return false;
+        };
+        let is_late = now_us - round.since_us > 2.0 * rtt_us + 100_000.0;
+        // A tick and half of one.
+        let range_us = (8.0 * self.path.segment_us)
+            .min(self.params.low_us)
+            .max(1500.0);
+        let same = self.calm.map(|(since_us, least_us, most_us, rounds)| {
+            let (least_us, most_us) = (least_us.min(rtt_us), most_us.max(rtt_us));
+            (since_us, least_us, most_us, rounds + 1)
+        });
+        let same = same.filter(|(_, least_us, most_us, _)| most_us - least_us <= range_us);
+        let same = same.filter(|_| !is_late && self.hole.is_none());
+        let calm = same.unwrap_or((now_us, rtt_us, rtt_us, 1));
+        self.calm = Some(calm);
+        calm.3 >= 16 && now_us - calm.0 >= self.params.calm_us
+    }
+
+    fn leave_route(&mut self, segment: &Segment) {
+        let now_us = segment.now_us as f64;
+        self.path.leave_route(now_us);
+        self.set(self.params.probe_segments * SEGMENT);
+        self.enter_yield(now_us);
+        self.stop_growing(segment);
     }
 
     // §thresholds
@@ -342,6 +385,10 @@ impl Ebb {
                 self.clear_rounds = 0;
                 self.growth = self.growth_of_round(round).floor();
             } else {
+                if self.is_calm(now_us, round) {
+                    self.path.try_route(now_us);
+                    self.calm = None;
+                }
                 self.set(self.probe_segments(now_us) * SEGMENT);
             }
         } else {
@@ -383,13 +430,17 @@ impl Ebb {
             return;
         }
         let rtt_us = self.path.rtt_us();
+        let is_old = |(_, since_us, _): (u32, f64, f64)| now_us - since_us > (rtt_us / 4.0).floor();
+        if self.path.is_on_trial() && self.hole.is_some_and(is_old) {
+            return self.leave_route(segment);
+        }
         let usual_us = self
             .target_us()
             .min((self.path.longest_queue_us / 4.0).floor() * 3.0)
             .max(1000.0);
-        let is_congestion = self.hole.is_some_and(|(_, since_us, queue_us)| {
-            now_us - since_us > (rtt_us / 4.0).floor() && queue_us > usual_us
-        });
+        let is_congestion = self
+            .hole
+            .is_some_and(|hole| is_old(hole) && hole.2 > usual_us);
         if segment.is_ce == 0 && !is_congestion {
             return;
         }
@@ -434,6 +485,8 @@ impl Model for Ebb {
             let queue_us = self.path.queue_us;
             round.least_queue_us =
                 Some(round.least_queue_us.map_or(queue_us, |us| us.min(queue_us)));
+            let rtt_us = self.path.last_rtt_us;
+            round.least_rtt_us = Some(round.least_rtt_us.map_or(rtt_us, |us| us.min(rtt_us)));
             round.most_excess_us = round.most_excess_us.max(excess_us);
         }
         self.watch_hole(segment);

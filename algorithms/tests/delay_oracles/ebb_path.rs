@@ -30,8 +30,11 @@ pub struct Path {
     round_rate: f64,
     base_since_us: f64,
     base: [Least; 2],
+    /// What the base was before a longer route was tried.
+    trial: Option<Least>,
     pub queue_us: f64,
     pub longest_queue_us: f64,
+    pub last_rtt_us: f64,
     pub empty_at_us: f64,
     /// Own segments that would wait if we were alone, and the sender's clock then.
     own_bytes: f64,
@@ -49,12 +52,43 @@ impl Path {
             round_rate: 0.0,
             base_since_us: now_us,
             base: [NONE; 2],
+            trial: None,
             queue_us: 0.0,
             longest_queue_us: 0.0,
+            last_rtt_us: 0.0,
             empty_at_us: now_us,
             own_bytes: 0.0,
             own_at_ms: None,
         }
+    }
+
+    /// §route: what the delay is now becomes the base, on trial.
+    pub fn try_route(&mut self, now_us: f64) {
+        let [now, last] = self.base;
+        self.trial = Some(Least {
+            delay_us: now.delay_us.min(last.delay_us),
+            rtt_us: self.rtt_us(),
+        });
+        self.forget(now_us);
+    }
+
+    pub fn is_on_trial(&self) -> bool {
+        self.trial.is_some()
+    }
+
+    /// It was a queue after all.
+    pub fn leave_route(&mut self, now_us: f64) {
+        if let Some(before) = self.trial.take() {
+            self.forget(now_us);
+            self.base[0] = before;
+        }
+    }
+
+    fn forget(&mut self, now_us: f64) {
+        self.base = [NONE; 2];
+        self.base_since_us = now_us;
+        self.empty_at_us = now_us;
+        self.own_bytes = 0.0;
     }
 
     pub fn begin_round(&mut self) {
@@ -150,10 +184,12 @@ impl Path {
         if now_us - self.base_since_us > window_us {
             self.base = [NONE, self.base[0]];
             self.base_since_us = now_us;
+            self.trial = None;
         }
         let least = &mut self.base[0];
         least.delay_us = least.delay_us.min(delay_us);
-        least.rtt_us = least.rtt_us.min(rtt_us.max(1000.0));
+        self.last_rtt_us = rtt_us.max(1000.0);
+        least.rtt_us = least.rtt_us.min(self.last_rtt_us);
         self.queue_us = delay_us - self.base[0].delay_us.min(self.base[1].delay_us);
         if self.queue_us < 1000.0 {
             self.empty_at_us = now_us;
