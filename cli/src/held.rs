@@ -33,6 +33,8 @@ pub struct Held {
     upload: Option<Attachment>,
     /// In force, or the last that was.
     policies: Policies,
+    /// All of it is free for now.
+    is_observing: bool,
 }
 
 impl Held {
@@ -45,7 +47,7 @@ impl Held {
         selection: Selection,
         is_run: bool,
     ) -> Result<Self> {
-        let attach = |policy: &Policy| attach(cgroup, policy, &selection, policies);
+        let attach = |policy: &Policy| attach(cgroup, policy, &selection, policies, false);
         let download = attach(&policies.download);
         let mut policies = policies.clone();
         let mut upload = policies.upload.as_ref().map(attach).transpose();
@@ -72,6 +74,7 @@ impl Held {
             download,
             upload,
             policies,
+            is_observing: false,
         })
     }
 
@@ -115,8 +118,13 @@ impl Held {
             (Some(policy), Some(upload)) => upload.set_policy(policy)?,
             (Some(_), None) if self.download.is_none() => bail!("it has been detached"),
             (Some(policy), None) => {
-                let upload = attach(&self.cgroup, policy, &self.selection, &self.policies)?;
-                self.upload = Some(upload);
+                self.upload = Some(attach(
+                    &self.cgroup,
+                    policy,
+                    &self.selection,
+                    &self.policies,
+                    self.is_observing,
+                )?);
             }
         }
         self.policies.upload = chosen.policy().cloned();
@@ -125,10 +133,34 @@ impl Held {
 
     /// Watches only from now on, or acts again.
     pub fn set_observing(&mut self, is_observing: bool) -> Result<()> {
+        self.is_observing = is_observing;
         for attachment in self.download.iter_mut().chain(&mut self.upload) {
             attachment.set_observing(is_observing)?;
         }
         Ok(())
+    }
+
+    /// Sets connections free, or holds them back, both ways, by the numbers of their sockets.
+    pub fn set_free(&mut self, cookies: &[u64], is_free: bool) -> Result<()> {
+        for attachment in self.download.iter_mut().chain(&mut self.upload) {
+            attachment.set_free(cookies, is_free)?;
+        }
+        Ok(())
+    }
+
+    /// The same for one connection, one way.
+    pub fn set_one_free(&mut self, cookie: u64, way: Direction, is_free: bool) -> Result<()> {
+        let attachment = match way {
+            Direction::Down => &mut self.download,
+            Direction::Up => &mut self.upload,
+        };
+        let Some(attachment) = attachment else {
+            bail!("no policy is for this direction any more")
+        };
+        match attachment.set_free(&[cookie], is_free)? {
+            0 => bail!("the connection has ended"),
+            _ => Ok(()),
+        }
     }
 
     /// Every connection that it acts on.
@@ -172,7 +204,8 @@ impl Held {
             policy: self.download_policy(),
             upload_policy: self.upload_policy(),
             payload_bytes: down.payload_bytes,
-            sent_bytes: up.payload_bytes,
+            // The programs of either law count, those of the law for sending while it acts.
+            sent_bytes: up.payload_bytes.max(down.sent_bytes),
             connections: (down.adopted_new + down.adopted_established)
                 .max(up.adopted_new + up.adopted_established),
             loopback_connections: down.skipped_loopback.max(up.skipped_loopback),
@@ -202,10 +235,12 @@ fn attach(
     policy: &Policy,
     selection: &Selection,
     policies: &Policies,
+    observing: bool,
 ) -> ebb_kernel::Result<Attachment> {
     let options = AttachOptions {
         selection: selection.clone(),
         keeps_code_point: policies.keeps_code_point,
+        observing,
         ..AttachOptions::default()
     };
     Attachment::attach(cgroup, policy, options)

@@ -21,9 +21,10 @@ use crate::held::{Held, Policies};
 use crate::line::{self, Heard, KeeperEnd, Start, StarterEnd, Summary};
 use crate::output;
 use crate::place::make_cgroup;
-use crate::runtime::{Record, Registration, Request, Runtime, Target};
+use crate::runtime::{Part, Record, Registration, Request, Runtime, Switch, Target};
 use crate::signals::{self, Signals};
 use crate::summary::{Seen, Watch};
+use crate::switched::Switched;
 
 /// How often the keeper looks whether anybody still needs it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -85,6 +86,8 @@ struct Keeper {
     is_for_run: bool,
     /// The policies; empty once it was asked to detach.
     held: Held,
+    /// Processes that were switched by themselves.
+    switched: Switched,
     /// Gone when nothing is attached any more.
     registration: Option<Registration>,
     /// The processes that it is for, if it is for some only.
@@ -126,6 +129,7 @@ impl Keeper {
             cgroup,
             is_for_run,
             held,
+            switched: Switched::default(),
             registration,
             family,
             looked: Instant::now(),
@@ -196,8 +200,11 @@ impl Keeper {
         let mut descriptors = vec![signals.as_fd()];
         descriptors.extend(self.registration.as_ref().map(AsFd::as_fd));
         descriptors.extend(line);
-        let patience = self.watch.as_ref().map_or(LOOK_EVERY, Watch::patience);
-        signals::wait_readable(&descriptors, Some(patience.min(LOOK_EVERY)))?;
+        let watch = self.watch.as_ref().map(Watch::patience);
+        let patience = watch.into_iter().chain(self.switched.patience());
+        let patience = patience.fold(LOOK_EVERY, Duration::min);
+        signals::wait_readable(&descriptors, Some(patience))?;
+        self.switched.look(&mut self.held);
         if let Some(watch) = &mut self.watch {
             // Without it the account at the end says less.
             watch.look(|| self.held.flows().unwrap_or_default());
@@ -214,7 +221,7 @@ impl Keeper {
     }
 
     fn answer_requests(&mut self) {
-        let held = &mut self.held;
+        let (held, switched) = (&mut self.held, &mut self.switched);
         let Some(registration) = &mut self.registration else {
             return;
         };
@@ -222,15 +229,16 @@ impl Keeper {
             match request {
                 Request::Detach => held.detach()?,
                 Request::SetPolicy(text) => held.set_download(&Policy::receiver(&text)?)?,
-                Request::SetUploadPolicy(text) => held.set_upload(&text.parse()?)?,
+                Request::SetUploadPolicy(text) => {
+                    held.set_upload(&text.parse()?)?;
+                    switched.forget_connections();
+                }
                 Request::SetObserving(is_observing) => {
+                    switched.clear();
                     held.set_observing(is_observing)?;
                     registration.set_observing(is_observing)?;
                 }
-                Request::Switch { .. } => anyhow::bail!(
-                    "the kernel backend switches what is attached as a whole: attach to the \
-                     process by itself"
-                ),
+                Request::Switch { whose, to } => switch(held, switched, whose, &to)?,
                 Request::Flows => return Ok(serde_json::to_value(held.flows()?)?),
             }
             registration.set_policies(&held.download_policy(), held.upload_policy())?;
@@ -285,6 +293,22 @@ impl Drop for Keeper {
             // Somebody may have moved in just now: then it is theirs.
             let _ = self.cgroup.remove();
         }
+    }
+}
+
+/// Switches some of the connections.
+fn switch(held: &mut Held, switched: &mut Switched, whose: Part, to: &Switch) -> Result<()> {
+    let is_free = match to {
+        Switch::Free => true,
+        Switch::Held => false,
+        Switch::Policy(_) => anyhow::bail!(
+            "the kernel backend has one policy for all that is attached together: tab chooses \
+             the unit"
+        ),
+    };
+    match whose {
+        Part::Connection { cookie, direction } => held.set_one_free(cookie, direction, is_free),
+        Part::Process { pid } => switched.switch(pid, is_free, held),
     }
 }
 

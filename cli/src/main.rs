@@ -17,6 +17,7 @@ mod services;
 mod share;
 mod signals;
 mod summary;
+mod switched;
 mod target;
 mod uploads;
 mod user;

@@ -55,12 +55,13 @@ fn disturb(path: &Path) -> TcpStream {
     stream
 }
 
-fn start(path: &Path, ebb: &Ebb, backend: &str) -> Child {
+fn start(path: &Path, ebb: &Ebb, options: &[&str]) -> Child {
     let (address, bytes) = (SERVER_IPV4.to_string(), SENT_BYTES.to_string());
     let own = env!("CARGO_BIN_EXE_ebb");
-    let run = [own, "run", "--backend", backend, "--summary", "--"].map(str::to_owned);
+    let run = [&[own, "run", "--summary"], options, &["--"]].concat();
     let client = words(["python3", "-c", CLIENT, &address, &bytes]);
-    let all: Vec<String> = run.into_iter().chain(client).collect();
+    let run = run.into_iter().map(str::to_owned);
+    let all: Vec<String> = run.chain(client).collect();
     let mut command = program(path.client(), &all);
     command.envs(ebb.environment()).stderr(Stdio::piped());
     command.spawn().unwrap()
@@ -109,7 +110,7 @@ fn the_line_tells_bytes_each_way_time_held_back_queueing_delay_and_peers() {
         let children: Vec<_> = runs
             .map(|(path, backend)| {
                 serve(path);
-                (backend, start(path, &ebb, backend))
+                (backend, start(path, &ebb, &["--backend", backend]))
             })
             .collect();
         std::thread::sleep(Duration::from_millis(2_000));
@@ -127,4 +128,20 @@ fn the_line_tells_bytes_each_way_time_held_back_queueing_delay_and_peers() {
         }
         attempt(wrong, &testbed.stop().unwrap())
     });
+}
+
+#[test]
+fn what_is_sent_under_no_policy_is_told_as_well() {
+    if !ebb_kernel::requires_root("what_is_sent_under_no_policy_is_told_as_well") {
+        return;
+    }
+    let testbed = Testbed::start(vec![path_with(home_link())]).unwrap();
+    let ebb = Ebb::new();
+    serve(testbed.path(0));
+    let child = start(testbed.path(0), &ebb, &["--upload-policy", "none"]);
+    let line = stderr(&child.wait_with_output().unwrap());
+    assert!(
+        line.contains("; 0.4 MB sent, under no policy; ") && line.contains("3.0 MB arrived"),
+        "{line}"
+    );
 }

@@ -4,16 +4,17 @@
 mod support;
 mod transfers;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use ebb_lab::emulator::{SERVER_IPV4, Testbed};
+use ebb_lab::emulator::{Path, SERVER_IPV4, Testbed};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
-use support::{Ebb, stderr, stdout};
+use serde_json::{Value, json};
+use support::{Ebb, stderr, stdout, until};
 use transfers::{home_link, path_with, program, words};
 
 /// Sends and receives on one connection until it is told to end.
@@ -24,6 +25,19 @@ def drain():
     while s.recv(65536): pass
 threading.Thread(target=drain, daemon=True).start()
 while True: s.sendall(bytes(65536))
+";
+
+/// Receives on a connection, and on one more for each SIGUSR1.
+const MORE_AND_MORE: &str = "
+import signal, socket, sys, threading
+def receive(*_):
+    s = socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=30)
+    def drain():
+        while s.recv(65536): s.sendall(b'on')
+    threading.Thread(target=drain, daemon=True).start()
+signal.signal(signal.SIGUSR1, receive)
+receive()
+while True: signal.pause()
 ";
 
 struct Ended(Child);
@@ -57,6 +71,122 @@ fn flows(ebb: &Ebb) -> Vec<Value> {
     }
 }
 
+/// Sends and receives on every connection; answers its port.
+fn serve(path: &Path) -> u16 {
+    let listening = path.server().run_in(|| TcpListener::bind((SERVER_IPV4, 0)));
+    let listener = listening.unwrap().unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut sending = stream.try_clone().unwrap();
+            std::thread::spawn(move || while sending.write_all(&[0; 65_536]).is_ok() {});
+            std::thread::spawn(move || {
+                let mut buffer = [0; 65_536];
+                while stream.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {}
+            });
+        }
+    });
+    port
+}
+
+/// A Python script under `ebb run`, told the server.
+fn start(ebb: &Ebb, path: &Path, script: &str, port: u16) -> Ended {
+    let (address, port) = (SERVER_IPV4.to_string(), port.to_string());
+    let run = words([env!("CARGO_BIN_EXE_ebb"), "run", "--"]).into_iter();
+    let script = words(["python3", "-c", script, &address, &port]);
+    let mut command = program(path.client(), &run.chain(script).collect::<Vec<_>>());
+    let running = command.envs(ebb.environment()).stdin(Stdio::null()).spawn();
+    Ended(running.unwrap())
+}
+
+/// What a keeper answers to a request, as `ebb top` makes it.
+fn ask(ebb: &Ebb, attachment: &str, request: &Value) -> String {
+    let [(_, directory)] = ebb.environment();
+    let mut stream = UnixStream::connect(directory.join(format!("{attachment}.sock"))).unwrap();
+    stream.write_all(format!("{request}\n").as_bytes()).unwrap();
+    let mut reply = String::new();
+    BufReader::new(stream).read_line(&mut reply).unwrap();
+    reply.trim_end().to_owned()
+}
+
+/// Direction and whether it is held back, of every connection, in order.
+fn held(ebb: &Ebb) -> Vec<(String, bool)> {
+    let seen = look(ebb)["flows"].as_array().unwrap().clone();
+    let mut held: Vec<_> = seen
+        .iter()
+        .map(|flow| {
+            let is_acting = flow["is_acting"].as_bool().unwrap();
+            assert_eq!(flow["mode"] == "free", !is_acting, "{flow}");
+            let direction = flow["direction"].as_str().unwrap().to_owned();
+            (direction, is_acting)
+        })
+        .collect();
+    held.sort();
+    held
+}
+
+fn of_each(count: usize, down: bool, up: bool) -> Vec<(String, bool)> {
+    let each = [("down", down), ("up", up)];
+    let all = each.map(|(way, is_held)| vec![(way.to_owned(), is_held); count]);
+    all.concat()
+}
+
+#[test]
+fn a_connection_and_a_process_are_switched_by_themselves_with_the_kernel_backend() {
+    let name = "a_connection_and_a_process_are_switched_by_themselves_with_the_kernel_backend";
+    if !ebb_kernel::requires_root(name) {
+        return;
+    }
+    let ebb = Ebb::new();
+    let testbed = Testbed::start(vec![path_with(home_link())]).unwrap();
+    let path = testbed.path(0);
+    let _running = start(&ebb, path, MORE_AND_MORE, serve(path));
+    let seen = flows(&ebb);
+    let attachment = seen[0]["attachment"].as_str().unwrap();
+    let (cookie, pid) = (&seen[0]["cookie"], &seen[0]["pid"]);
+    let switch = |whose: Value, to: Value| {
+        let request = json!({ "switch": { "whose": whose, "to": to } });
+        ask(&ebb, attachment, &request)
+    };
+    let one =
+        |direction: &str| json!({ "connection": { "cookie": cookie, "direction": direction } });
+    let process = || json!({ "process": { "pid": pid } });
+
+    assert_eq!(switch(one("up"), json!("free")), r#"{"Ok":null}"#);
+    assert_eq!(held(&ebb), of_each(1, true, false));
+    assert_eq!(switch(one("down"), json!("free")), r#"{"Ok":null}"#);
+    assert_eq!(switch(one("up"), json!("held")), r#"{"Ok":null}"#);
+    assert_eq!(held(&ebb), of_each(1, false, true));
+    assert!(ebb.says(["status", "--flows"]).contains(", free\n"));
+
+    assert_eq!(switch(process(), json!("free")), r#"{"Ok":null}"#);
+    assert_eq!(held(&ebb), of_each(1, false, false));
+    let python = Pid::from_raw(i32::try_from(pid.as_i64().unwrap()).unwrap());
+    kill(python, Signal::SIGUSR1).unwrap();
+    until("the new connection is free, too", || {
+        held(&ebb) == of_each(2, false, false)
+    });
+    assert_eq!(switch(process(), json!("held")), r#"{"Ok":null}"#);
+    assert_eq!(held(&ebb), of_each(2, true, true));
+    // The unit is switched with all that is in it, and what comes later is as all are.
+    assert_eq!(switch(process(), json!("free")), r#"{"Ok":null}"#);
+    let unit = json!({ "set-observing": false });
+    assert_eq!(ask(&ebb, attachment, &unit), r#"{"Ok":null}"#);
+    kill(python, Signal::SIGUSR1).unwrap();
+    until("the third connection is held back", || {
+        held(&ebb) == of_each(3, true, true)
+    });
+
+    let policy = switch(process(), json!({ "policy": "ebb:target_us=9000" }));
+    assert!(policy.contains("tab chooses the unit"), "{policy}");
+    let nobody = json!({ "connection": { "cookie": 1, "direction": "up" } });
+    let nobody = switch(nobody, json!("free"));
+    assert!(nobody.contains("the connection has ended"), "{nobody}");
+    let nobody = switch(json!({ "process": { "pid": 4_194_305 } }), json!("free"));
+    assert!(nobody.contains("process 4194305: "), "{nobody}");
+}
+
 #[test]
 fn a_transfer_both_ways_is_seen_and_can_be_detached() {
     if !ebb_kernel::requires_root("a_transfer_both_ways_is_seen_and_can_be_detached") {
@@ -66,28 +196,8 @@ fn a_transfer_both_ways_is_seen_and_can_be_detached() {
     assert!(ebb.says(["top"]).contains("nothing is attached"));
     let testbed = Testbed::start(vec![path_with(home_link())]).unwrap();
     let path = testbed.path(0);
-    let listening = path.server().run_in(|| TcpListener::bind((SERVER_IPV4, 0)));
-    let listener = listening.unwrap().unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut sending = stream.try_clone().unwrap();
-        std::thread::spawn(move || while sending.write_all(&[0; 65_536]).is_ok() {});
-        let mut buffer = [0; 65_536];
-        while stream.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {}
-    });
-    let words = words([
-        "python3",
-        "-c",
-        BOTH_WAYS,
-        &SERVER_IPV4.to_string(),
-        &port.to_string(),
-    ]);
-    let start = [env!("CARGO_BIN_EXE_ebb"), "run", "--"].map(str::to_owned);
-    let all: Vec<String> = start.into_iter().chain(words).collect();
-    let mut command = program(path.client(), &all);
-    let running = command.envs(ebb.environment()).stdin(Stdio::null()).spawn();
-    let _running = Ended(running.unwrap());
+    let port = serve(path);
+    let _running = start(&ebb, path, BOTH_WAYS, port);
 
     let seen = flows(&ebb);
     for (direction, law) in [("down", "ebb"), ("up", "ledbat++")] {

@@ -350,13 +350,11 @@ fn describe_user(run: &UserRun<'_>, summary: &UserSummary, elapsed: Duration) ->
 }
 
 fn describe(summary: &Summary, elapsed: Duration) -> String {
-    let upload_policy = summary.upload_policy.as_deref();
     let account = Told {
         policy: &summary.policy,
-        upload_policy,
+        upload_policy: summary.upload_policy.as_deref(),
         received_bytes: summary.payload_bytes,
-        // Counted by the programs of the law for sending.
-        sent_bytes: upload_policy.map(|_| summary.sent_bytes),
+        sent_bytes: Some(summary.sent_bytes),
         connections: summary.connections,
         peers: &summary.peers,
         seen: &summary.seen,

@@ -47,8 +47,8 @@ granted before Ebb came is used up), free (switched off).";
 const AFTER_HELP: &str = "\
 Keys: up and down choose an attachment or a connection; tab widens that to its process, then \
 to its unit (all that is attached together); a > stands before all that is meant. Space sets it \
-free or holds it back again, l asks for another policy, d detaches the unit, p stops the \
-picture, q ends. With the kernel backend units can be switched, not processes or connections.
+free or holds it back again (a process with the connections to come), l asks for another policy \
+(with the kernel backend the unit's), d detaches the unit, p stops the picture, q ends.
 
 Examples:
   ebb top

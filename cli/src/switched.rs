@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Processes that were switched by themselves under the kernel backend: its programs know
+//! connections, so the keeper looks which new ones these processes have.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use crate::held::Held;
+
+/// New connections are looked for so often, as by the user backend, while there is little to
+/// search.
+const SEARCH_EVERY: Duration = Duration::from_millis(25);
+/// A search that took long is not repeated before so many times that long.
+const SEARCH_SHARE: u32 = 250;
+
+/// The processes.
+#[derive(Debug, Default)]
+pub struct Switched {
+    processes: HashMap<u32, Process>,
+    due: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Process {
+    is_free: bool,
+    /// Its connections that have been switched with it, or by themselves since.
+    known: HashSet<u64>,
+}
+
+impl Switched {
+    /// Sets what a process has and will have free, or holds it back.
+    ///
+    /// Errors: there is no such process, or its connections cannot be switched.
+    pub fn switch(&mut self, pid: u32, is_free: bool, held: &mut Held) -> Result<()> {
+        let present = connections_of(pid).with_context(|| format!("process {pid}"))?;
+        let mut process = Process {
+            is_free,
+            known: HashSet::new(),
+        };
+        process.switch_new(present, held)?;
+        self.processes.insert(pid, process);
+        self.due = Some(Instant::now() + SEARCH_EVERY);
+        Ok(())
+    }
+
+    /// They are as all others again.
+    pub fn clear(&mut self) {
+        self.processes.clear();
+    }
+
+    /// Their connections are under new programs, which have not heard of them.
+    pub fn forget_connections(&mut self) {
+        self.processes
+            .values_mut()
+            .for_each(|process| process.known.clear());
+    }
+
+    /// How long until they want to be looked at.
+    pub fn patience(&self) -> Option<Duration> {
+        let due = self.due.filter(|_| !self.processes.is_empty())?;
+        Some(due.saturating_duration_since(Instant::now()))
+    }
+
+    /// Switches the connections that the processes have made since, if it is time to look.
+    pub fn look(&mut self, held: &mut Held) {
+        let now = Instant::now();
+        if self.processes.is_empty() || self.due.is_some_and(|due| now < due) {
+            return;
+        }
+        self.processes.retain(|pid, process| {
+            // One that has ended has no more connections.
+            let Ok(present) = connections_of(*pid) else {
+                return false;
+            };
+            if let Err(error) = process.switch_new(present, held) {
+                tracing::warn!("new connections of process {pid} are as all others: {error:#}");
+            }
+            true
+        });
+        self.due = Some(now + SEARCH_EVERY.max(now.elapsed() * SEARCH_SHARE));
+    }
+}
+
+impl Process {
+    fn switch_new(&mut self, present: HashSet<u64>, held: &mut Held) -> Result<()> {
+        let new: Vec<u64> = present.difference(&self.known).copied().collect();
+        self.known = present;
+        match new.is_empty() {
+            true => Ok(()),
+            false => held.set_free(&new, self.is_free),
+        }
+    }
+}
+
+/// The numbers of the sockets of a process that are connected.
+fn connections_of(pid: u32) -> std::io::Result<HashSet<u64>> {
+    let sockets = ebb_sockets::sockets_of(pid)?;
+    let connected = sockets.iter().filter(|socket| socket.ends().is_some());
+    Ok(connected
+        .filter_map(|socket| socket.cookie().ok())
+        .collect())
+}
