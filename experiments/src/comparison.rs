@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ebb_lab::stats::Summary;
@@ -7,6 +6,7 @@ use ebb_scenario::{Outcome, Results};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::apart::{apart, by_chance};
 use crate::verdict::{Pair, judge};
 use crate::{
     Bound, Engine, Experiment, ExperimentError, Figure, Measure, PaperValue, Picture, Plan, Row,
@@ -36,6 +36,10 @@ pub struct Comparison {
     /// that is with another flow, lost or gained, in the mean over cases and intervals.
     #[serde(default)]
     pub goodput_apart: Option<f64>,
+    /// As far as that would be apart if both were the simulator, with as many runs: these
+    /// differ by their seeds alone. None with a single run.
+    #[serde(default)]
+    pub apart_by_chance: Option<f64>,
     /// Row by row.
     pub cells: Vec<Cell>,
     /// Pictures, in the paper's form.
@@ -116,6 +120,7 @@ impl Experiment {
             goodput_apart: ran
                 .simulated
                 .and_then(|simulated| apart(ran.results, simulated)),
+            apart_by_chance: ran.simulated.and_then(by_chance),
             pictures: self.pictures(&cells, ran.results),
             cells,
         }
@@ -231,37 +236,6 @@ impl Measure {
         };
         !self.parts().iter().any(is_unknown)
     }
-}
-
-/// The part of goodput that is elsewhere: the differences of all groups of flows by the
-/// simulator's sum, in the mean over cases and intervals.
-fn apart(lab: &[Results], simulated: &[Results]) -> Option<f64> {
-    let mut parts = Vec::new();
-    for (lab, simulated) in lab.iter().zip(simulated) {
-        for interval in 0..lab.scenario.intervals.len() {
-            let [lab, simulated] = [lab, simulated].map(|it| goodputs(it, interval));
-            let total: f64 = simulated.values().sum();
-            let differences = simulated
-                .iter()
-                .map(|(group, rate)| (lab.get(group).unwrap_or(&0.0) - rate).abs());
-            if total > 0.0 && !lab.is_empty() {
-                parts.push(differences.sum::<f64>() / total);
-            }
-        }
-    }
-    Summary::of(&parts).map(|summary| summary.mean)
-}
-
-/// Of each group of flows, the mean over the runs.
-fn goodputs(results: &Results, interval: usize) -> BTreeMap<&str, f64> {
-    let mut goodputs = BTreeMap::new();
-    for run in &results.runs {
-        for flow in &run.flows {
-            let rate = flow.measures[interval].goodput_bits_per_s / results.runs.len() as f64;
-            *goodputs.entry(flow.group.as_str()).or_insert(0.0) += rate;
-        }
-    }
-    goodputs
 }
 
 impl Comparison {

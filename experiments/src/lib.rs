@@ -9,6 +9,7 @@
 //! - [`score`]: how far every law is from strict priority.
 #![forbid(unsafe_code)]
 
+mod apart;
 mod catalogue;
 mod columns;
 mod comparison;

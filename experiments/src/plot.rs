@@ -243,7 +243,7 @@ impl Experiment {
     }
 }
 
-/// The mean over the runs of a case; none if it is not known of each.
+/// The mean over the runs of a case, or what a formula has; none if it is not known of each run.
 fn measured(
     measure: &Measure,
     unit: Unit,
@@ -251,6 +251,10 @@ fn measured(
     at: &Place,
     results: &[Results],
 ) -> Option<Point> {
+    if measure.is_analytic() {
+        let value = measure.take(&[], case)? / unit.size();
+        return Some(Point::new(at.clone(), value));
+    }
     let runs = results.get(case)?.runs.len();
     let value = |run| {
         let outcomes: Vec<_> = results.iter().map(|one| one.runs.get(run)).collect();

@@ -152,10 +152,17 @@ impl<'e> Known<'e> {
             let cases = self.cases_of(section)?.unwrap_or(all).into_iter();
             cases.map(|case| (measure.clone(), case)).collect()
         } else {
-            let case = self.case_of(section);
             let tables = section.sections("measures");
             let measures: Vec<_> = tables.iter().map(|table| reader.read(table)).collect();
-            let (case, measures) = (case?, measures.into_iter().collect::<Option<Vec<_>>>()?);
+            let measures: Option<Vec<Measure>> = measures.into_iter().collect();
+            // Formulas are of no case.
+            let are_formulas =
+                |all: &Vec<Measure>| self.cases.is_empty() && all.iter().all(Measure::is_analytic);
+            let case = match measures.as_ref().is_some_and(are_formulas) {
+                true => Some(0),
+                false => self.case_of(section),
+            };
+            let (case, measures) = (case?, measures?);
             measures.into_iter().map(|one| (one, case)).collect()
         };
         let Some((first, _)) = values.first() else {
@@ -222,9 +229,9 @@ impl<'e> Known<'e> {
     fn at(&self, section: &Section<'_, '_>, form: Form, cases: &[usize]) -> Option<Vec<Place>> {
         let (key, places) = match form {
             Form::Bars => {
-                let names = || cases.iter().map(|case| self.cases[*case].name.clone());
                 let labels: Option<Vec<String>> = section.get("labels");
-                let labels = labels.unwrap_or_else(|| names().collect());
+                let names = cases.iter().map(|case| self.name_of(*case).to_owned());
+                let labels = labels.unwrap_or_else(|| names.collect());
                 ("labels", labels.into_iter().map(Place::Label).collect())
             }
             Form::Lines | Form::Time | Form::TimeBars => {
@@ -244,10 +251,7 @@ impl<'e> Known<'e> {
         if places.len() == cases.len() {
             return Some(places);
         }
-        let names: Vec<&str> = cases
-            .iter()
-            .map(|case| self.cases[*case].name.as_str())
-            .collect();
+        let names: Vec<&str> = cases.iter().map(|case| self.name_of(*case)).collect();
         section.wrong(
             key,
             format!(
@@ -258,6 +262,10 @@ impl<'e> Known<'e> {
             ),
         );
         None
+    }
+
+    fn name_of(&self, case: usize) -> &str {
+        self.cases.get(case).map_or("a formula", |case| &case.name)
     }
 
     fn series(&self, section: &Section<'_, '_>, unit: &str) -> Option<Source> {

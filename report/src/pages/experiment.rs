@@ -42,9 +42,17 @@ fn results(body: &mut String, comparison: &Comparison) {
         escape(&comparison.version)
     );
     if let Some(apart) = comparison.goodput_apart {
+        let chance = comparison
+            .apart_by_chance
+            .map_or_else(String::new, |chance| {
+                format!(
+                    "; two of the simulator would be {:.1} % apart by chance",
+                    chance * 100.0
+                )
+            });
         let _ = writeln!(
             body,
-            "<p>Of all goodput {:.1} % is elsewhere than in the simulator in the same scenario.</p>",
+            "<p>Of all goodput {:.1} % is elsewhere than in the simulator in the same scenario{chance}.</p>",
             apart * 100.0
         );
     }

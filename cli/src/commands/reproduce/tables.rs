@@ -158,8 +158,13 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     };
     let mut notes = vec![format!("{}; {runs}.", counts_text(comparison.counts()))];
     if let Some(apart) = comparison.goodput_apart {
+        let chance = comparison
+            .apart_by_chance
+            .map_or_else(String::new, |chance| {
+                format!(", {:.1} % by chance alone", chance * 100.0)
+            });
         notes.push(format!(
-            "sim: the simulator in the same scenario. Of all goodput {:.1} % is elsewhere.",
+            "sim: the simulator in the same scenario. Of all goodput {:.1} % is elsewhere{chance}.",
             apart * 100.0
         ));
     }
