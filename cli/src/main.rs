@@ -8,6 +8,7 @@ mod held;
 mod keeper;
 mod laws_keeper;
 mod line;
+mod neighbours;
 mod output;
 mod place;
 mod process;

@@ -6,7 +6,7 @@
 //! look removes them.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -20,10 +20,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::flow_view::Direction;
-use crate::output;
+use crate::{neighbours, output};
 
 /// A reply takes a few milliseconds; whoever takes longer hangs.
 const REPLY_WITHIN: Duration = Duration::from_secs(5);
+/// Ten thousand connections take less.
+const LARGEST_REPLY_BYTES: u64 = 1 << 24;
 /// A keeper has a lease to renew: it waits no longer for a request to be complete.
 const REQUEST_WITHIN: Duration = Duration::from_millis(200);
 
@@ -55,6 +57,23 @@ pub struct Record {
     pub keeper_pid: u32,
     /// Seconds since 1970.
     pub since_unix_s: u64,
+    /// Whose it is, if it is another user's.
+    #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Where it is asked, if it is another user's.
+    #[serde(skip)]
+    pub home: Option<Home>,
+}
+
+/// Where another user's keeper is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    /// The user's runtime directory.
+    pub directory: PathBuf,
+    /// The user's number.
+    pub uid: u32,
+    /// The record's name there.
+    pub id: String,
 }
 
 /// How policies reach connections.
@@ -95,11 +114,34 @@ pub enum Target {
         /// Its number.
         port: u16,
     },
+    /// Programs that share what arrives.
+    Share {
+        /// The file that says how.
+        file: PathBuf,
+        /// Those that share.
+        programs: Vec<Sharer>,
+    },
     /// Whoever selects them: sender laws as congestion controls.
     Laws {
         /// The names that TCP_CONGESTION takes.
         names: Vec<String>,
     },
+}
+
+/// One of those that share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sharer {
+    /// Its name in the file.
+    pub name: String,
+    /// Whose connections, in words: `process 7`, `unit backup`, a command.
+    pub who: String,
+    /// The cgroup that it is, or is in.
+    pub cgroup: PathBuf,
+    /// The process, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Minimum, priority and weight, in words.
+    pub wanted: String,
 }
 
 /// What a keeper can be asked.
@@ -192,6 +234,14 @@ impl Runtime {
         Ok(Self { directory })
     }
 
+    /// A runtime in a directory that is there.
+    #[cfg(test)]
+    pub fn at(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_path_buf(),
+        }
+    }
+
     /// Keeps other `ebb` commands from changing what is attached while the answer lives.
     pub fn lock(&self) -> Result<Flock<File>> {
         let path = self.directory.join("lock");
@@ -218,6 +268,16 @@ impl Runtime {
         Ok(records)
     }
 
+    /// The same, and for root after its own what other users attached, unless `EBB_RUNTIME_DIR`
+    /// names the directory to look at.
+    pub fn all_records(&self) -> Result<Vec<Record>> {
+        let mut records = self.records()?;
+        if nix::unistd::geteuid().is_root() && std::env::var_os("EBB_RUNTIME_DIR").is_none() {
+            records.extend(neighbours::records());
+        }
+        Ok(records)
+    }
+
     /// Enters a keeper; from now on it can be found and asked.
     pub fn register(&self, record: Record) -> Result<Registration> {
         let socket = self.socket(&record.id);
@@ -234,22 +294,30 @@ impl Runtime {
     }
 
     /// Asks a keeper and waits until it has done it.
-    pub fn ask(&self, id: &str, request: &Request) -> Result<()> {
-        self.ask_for(id, request)
+    pub fn ask(&self, record: &Record, request: &Request) -> Result<()> {
+        self.ask_for(record, request)
     }
 
     /// Asks a keeper for something and waits for it.
-    pub fn ask_for<T: DeserializeOwned>(&self, id: &str, request: &Request) -> Result<T> {
-        let socket = self.socket(id);
-        let context = || format!("{}: the keeper does not answer", socket.display());
-        let mut stream = UnixStream::connect(&socket).with_context(context)?;
+    pub fn ask_for<T: DeserializeOwned>(&self, record: &Record, request: &Request) -> Result<T> {
+        let context = || format!("{}: the keeper does not answer", record.target);
+        let mut stream = match &record.home {
+            Some(home) => neighbours::connect_to(home),
+            None => UnixStream::connect(self.socket(&record.id)).map_err(Into::into),
+        }
+        .with_context(context)?;
         stream.set_read_timeout(Some(REPLY_WITHIN))?;
+        stream.set_write_timeout(Some(REPLY_WITHIN))?;
         stream.write_all(format!("{}\n", serde_json::to_string(request)?).as_bytes())?;
         let mut reply = String::new();
-        BufReader::new(stream)
+        BufReader::new(stream.take(LARGEST_REPLY_BYTES))
             .read_line(&mut reply)
             .with_context(context)?;
-        match serde_json::from_str::<Result<T, String>>(&reply).with_context(context)? {
+        let mut reply: Value = serde_json::from_str(&reply).with_context(context)?;
+        if record.home.is_some() {
+            neighbours::disarm(&mut reply);
+        }
+        match serde_json::from_value::<Result<T, String>>(reply).with_context(context)? {
             Ok(answer) => Ok(answer),
             Err(cause) => bail!(cause),
         }
@@ -291,6 +359,12 @@ impl Registration {
     /// Says from now on whether it only watches.
     pub fn set_observing(&mut self, is_observing: bool) -> Result<()> {
         self.record.is_observing = is_observing;
+        self.write()
+    }
+
+    /// Says from now on what it is attached to.
+    pub fn set_target(&mut self, target: Target) -> Result<()> {
+        self.record.target = target;
         self.write()
     }
 
@@ -348,6 +422,11 @@ impl Drop for Registration {
 }
 
 impl Record {
+    /// Its name where it was registered.
+    pub fn name(&self) -> &str {
+        self.home.as_ref().map_or(&self.id, |home| &home.id)
+    }
+
     /// A record of this process and this moment, of the kernel backend.
     pub fn new(target: Target, id: String, policy: &str, upload_policy: Option<String>) -> Self {
         let since = std::time::SystemTime::UNIX_EPOCH
@@ -362,6 +441,18 @@ impl Record {
             is_observing: false,
             keeper_pid: std::process::id(),
             since_unix_s: since.as_secs(),
+            user: None,
+            home: None,
+        }
+    }
+}
+
+/// What it is attached to, and whose it is if it is another user's.
+impl std::fmt::Display for Record {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.user {
+            None => self.target.fmt(formatter),
+            Some(user) => write!(formatter, "{} of {user}", self.target),
         }
     }
 }
@@ -373,6 +464,7 @@ impl std::fmt::Display for Target {
             Self::Process { pid } => write!(formatter, "process {pid}"),
             Self::Cgroup { cgroup } => write!(formatter, "cgroup {}", cgroup.display()),
             Self::Port { port } => write!(formatter, "port {port}"),
+            Self::Share { file, .. } => write!(formatter, "ebb share {}", file.display()),
             Self::Laws { names } => write!(formatter, "congestion controls {}", names.join(", ")),
         }
     }
@@ -438,8 +530,11 @@ mod tests {
         let mut registration = runtime.register(record("a")).unwrap();
         let asker = runtime.clone();
         let asking = std::thread::spawn(move || {
-            let answers = [Request::SetPolicy("vulture".into()), Request::Detach]
-                .map(|request| asker.ask("a", &request).map_err(|error| error.to_string()));
+            let answers = [Request::SetPolicy("vulture".into()), Request::Detach].map(|request| {
+                asker
+                    .ask(&record("a"), &request)
+                    .map_err(|error| error.to_string())
+            });
             assert_eq!(answers, [Ok(()), Err("cannot".to_owned())]);
         });
         while !asking.is_finished() {
@@ -457,7 +552,7 @@ mod tests {
     #[test]
     fn asking_where_nobody_keeps_anything_is_an_error() {
         let (_directory, runtime) = runtime();
-        let error = runtime.ask("a", &Request::Detach).unwrap_err();
+        let error = runtime.ask(&record("a"), &Request::Detach).unwrap_err();
         assert!(error.to_string().contains("does not answer"), "{error}");
     }
 }

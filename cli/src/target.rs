@@ -10,7 +10,7 @@ use ebb_kernel::cgroup::Cgroup;
 use ebb_sockets::Root;
 
 use crate::keeper::{self, Duty};
-use crate::runtime::{Backend, Record, Target};
+use crate::runtime::{Backend, Record, Sharer, Target};
 use crate::services;
 use crate::user_attach::UserDuty;
 
@@ -66,9 +66,31 @@ impl Chosen {
                 .is_some_and(|(cgroup, of_run)| cgroup.path().starts_with(of_run)),
             _ => false,
         };
-        let its_own = records.iter().find(|record| record.id == id);
+        let its_own = records.iter().find(|record| record.name() == id);
         let found = its_own.or_else(|| records.iter().find(|record| is_part_of(record)));
         Ok(found.cloned())
+    }
+
+    /// The file by which it shares with others, and its name there.
+    ///
+    /// Errors: as [`Self::find`].
+    pub fn sharer(&self, records: &[Record]) -> Result<Option<(PathBuf, String)>> {
+        let cgroup = match self.pid {
+            Some(pid) => Cgroup::of_process(pid).ok(),
+            None => self.cgroup()?,
+        };
+        let is_it = |sharer: &Sharer| match sharer.pid {
+            Some(pid) => self.pid == Some(pid),
+            None => (cgroup.as_ref()).is_some_and(|it| it.path().starts_with(&sharer.cgroup)),
+        };
+        let found = records.iter().find_map(|record| match &record.target {
+            Target::Share { file, programs } => {
+                let sharer = programs.iter().find(|sharer| is_it(sharer))?;
+                Some((file.clone(), sharer.name.clone()))
+            }
+            _ => None,
+        });
+        Ok(found)
     }
 
     /// What a keeper of the kernel backend is to keep under a policy.

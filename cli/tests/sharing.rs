@@ -7,15 +7,17 @@ mod transfers;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ebb_kernel::cgroup::Cgroup;
 use ebb_lab::demo::Nginx;
 use ebb_lab::emulator::{PathSpec, Testbed};
 use ebb_lab::judging::{Attempt, judge};
 use ebb_link::{LinkSpec, Nanos, QueueLimit, Rate};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 use support::{Ebb, stderr, stdout, until};
 use transfers::{OURS, attempt};
 
@@ -76,6 +78,109 @@ fn a_program_that_cannot_be_held_is_named_and_nothing_is_left() {
         said.contains("program `b`: ") && said.contains("/no/such/cgroup"),
         "{said}"
     );
+}
+
+/// A cgroup of a name; it and its process end with this.
+struct Named(Cgroup, Child);
+
+impl Named {
+    fn start(name: &str) -> Self {
+        let cgroup = Cgroup::root().unwrap().create_child(name).unwrap();
+        let enter = format!(
+            "echo 0 > {}/cgroup.procs; exec sleep 60",
+            cgroup.directory_path().display()
+        );
+        let child = Command::new("sh").args(["-c", &enter]).spawn().unwrap();
+        until("it is in its cgroup", || {
+            !cgroup.processes().unwrap().is_empty()
+        });
+        Self(cgroup, child)
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        let _ = self.1.kill();
+        let _ = self.1.wait();
+        let _ = self.0.remove();
+    }
+}
+
+#[test]
+fn a_sharing_is_listed_with_who_shares_and_ends_by_detach() {
+    if !ebb_kernel::requires_root("a_sharing_is_listed_with_who_shares_and_ends_by_detach") {
+        return;
+    }
+    let own = std::process::id();
+    let unit = Named::start(&format!("ebb-sharing-{own}.service"));
+    let container = Named::start(&format!("docker-{own:064x}.scope"));
+    let mut process = Fetch(Command::new("sleep").arg("60").spawn().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("home.toml");
+    let write = |weight: u32| {
+        let text = format!(
+            "[[program]]\nname = \"a\"\ncommand = [\"sleep\", \"61\"]\nminimum = \"3mbit\"\npriority = 1\n\
+             [[program]]\nname = \"b\"\npid = {}\nweight = {weight}\n\
+             [[program]]\nname = \"c\"\nunit = \"ebb-sharing-{own}\"\n\
+             [[program]]\nname = \"d\"\ncontainer = \"{own:064x}\"\nweight = 0\n",
+            process.0.id()
+        );
+        fs::write(&file, text).unwrap();
+    };
+    write(2);
+    let (ebb, path) = (Ebb::new(), file.to_str().unwrap());
+    let mut sharing = Fetch(ebb.command(["share", path]).spawn().unwrap());
+    let status = || ebb.says(["status"]);
+    until("it is listed", || status().contains("ebb share "));
+    let said = status();
+    for line in [
+        "  a: sleep 61; minimum 3 Mbit/s, priority 1, weight 1\n".to_owned(),
+        format!("  b: process {}; priority 0, weight 2\n", process.0.id()),
+        format!("  c: unit ebb-sharing-{own}; priority 0, weight 1\n"),
+        format!("  d: container {own:064x}; priority 0, weight 0\n"),
+    ] {
+        assert!(said.contains(&line), "{line} is not in {said}");
+    }
+    let look = ebb.says(["top", "--json", "--count", "1", "--interval", "0.2"]);
+    let look: Value = serde_json::from_str(&look).unwrap();
+    assert_eq!(look["attachments"][0]["target"]["kind"], "share");
+    assert_eq!(look["silent"].as_array().unwrap().len(), 0, "{look}");
+
+    write(5);
+    let pid = Pid::from_raw(sharing.0.id().cast_signed());
+    kill(pid, Signal::SIGHUP).unwrap();
+    until("the other weight is listed", || {
+        status().contains("weight 5\n")
+    });
+    process.0.kill().unwrap();
+    process.0.wait().unwrap();
+    until("who has ended is not listed", || {
+        !status().contains("  b: ")
+    });
+
+    // One of them cannot be taken out, and the message says what can be done.
+    let refused = ebb.output(["detach", "--unit", &format!("ebb-sharing-{own}")]);
+    let said = stderr(&refused);
+    assert!(
+        said.contains("shares with others, as `c`: 'ebb detach --share "),
+        "{said}"
+    );
+    assert!(
+        ebb.says(["detach", "--share", path])
+            .contains(": detached\n")
+    );
+    assert_eq!(status(), "nothing is attached\n");
+    let attached = ebb.says(["attach", "--unit", &format!("ebb-sharing-{own}")]);
+    assert!(
+        attached.contains("ebb detach --unit"),
+        "it was let go: {attached}"
+    );
+    ebb.says(["detach", "--all"]);
+    // The command runs on, and is waited for.
+    assert_eq!(sharing.0.try_wait().unwrap(), None);
+    kill(pid, Signal::SIGTERM).unwrap();
+    assert_eq!(sharing.0.wait().unwrap().code(), Some(128 + 15));
+    drop((unit, container));
 }
 
 /// Control periods of 100 ms.
@@ -165,6 +270,11 @@ fn share_by_weight() -> Attempt {
         small_rate += small / f64::from(PERIODS);
         large_rate += large / f64::from(PERIODS);
     }
+    let seen = ebb.says(["status", "--flows", "--json"]);
+    let seen: Value = serde_json::from_str(&seen).unwrap();
+    let flows = seen[0]["flows"].as_array().unwrap();
+    assert_eq!(flows.len(), 2, "{seen}");
+    assert!(flows.iter().all(|flow| flow["law"] == "rate"), "{seen}");
     let line = next("held", &|line| line.contains("holding"));
     let [(_, small_target), (_, large_target)] = rates(&line);
     assert!(
@@ -201,7 +311,7 @@ fn share_by_weight() -> Attempt {
 }
 
 fn own_cgroup() -> std::path::PathBuf {
-    let own = ebb_kernel::cgroup::Cgroup::of_process(std::process::id()).unwrap();
+    let own = Cgroup::of_process(std::process::id()).unwrap();
     own.directory_path()
 }
 

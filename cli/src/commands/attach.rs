@@ -140,9 +140,9 @@ impl Attach {
             Backend::Kernel => self.policy.clone().unwrap_or_default(),
             Backend::User => self.user_policies()?.download,
         };
-        runtime.ask(&record.id, &Request::SetPolicy(policy.to_string()))?;
+        runtime.ask(record, &Request::SetPolicy(policy.to_string()))?;
         if let Some(upload) = &self.upload_policy {
-            runtime.ask(&record.id, &Request::SetUploadPolicy(upload.to_string()))?;
+            runtime.ask(record, &Request::SetUploadPolicy(upload.to_string()))?;
         }
         let upload = self.upload_policy.as_ref().and_then(UploadPolicy::policy);
         let policies = output::policies(&policy.to_string(), upload);

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb detach`: lifts what `ebb attach` or `ebb run` put on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use ebb_kernel::cgroup::Cgroup;
 
 use crate::output;
-use crate::runtime::{Record, Request, Runtime};
+use crate::runtime::{Record, Request, Runtime, Target};
 use crate::target::{ARGUMENTS, Chosen};
 
 /// Let a process, a cgroup or a port have its full share again
 #[derive(Debug, Args)]
 #[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
-#[command(group(ArgGroup::new("what").required(true).args(ARGUMENTS).arg("all")))]
+#[command(group(ArgGroup::new("what").required(true).args(ARGUMENTS).args(["share", "all"])))]
 pub struct Detach {
     #[command(flatten)]
     chosen: Chosen,
+
+    /// The sharing by this file, which `ebb share` began
+    #[arg(long, value_name = "FILE")]
+    share: Option<PathBuf>,
 
     /// Everything on this machine, commands under `ebb run` included
     #[arg(short, long)]
@@ -27,8 +31,9 @@ pub struct Detach {
 const LONG_ABOUT: &str = "\
 Let a process, a cgroup or a port have its full share again.
 
-Ends what `ebb attach` began; commands under `ebb run` go on without any limit. All limits have \
-been lifted when it returns.";
+Ends what `ebb attach` or `ebb share` began; commands under `ebb run` and `ebb share` go on \
+without any limit. All limits have been lifted when it returns. Root ends what other users \
+attached as well, other users only what is their own.";
 
 const AFTER_HELP: &str = "\
 Exit status: 0 done (with --all also if there was nothing to do), 1 nothing is attached there, \
@@ -36,6 +41,7 @@ or it failed, 2 wrong usage.
 
 Examples:
   ebb detach --pid 4242
+  sudo ebb detach --share home.toml
   sudo ebb detach --all";
 
 impl Detach {
@@ -43,12 +49,29 @@ impl Detach {
     pub fn execute(self) -> Result<()> {
         let runtime = Runtime::open()?;
         let _lock = runtime.lock()?;
-        let records = runtime.records()?;
+        let records = runtime.all_records()?;
         if self.all {
             return detach_all(&runtime, &records);
         }
+        if let Some(file) = &self.share {
+            return match sharing_by(file, &records)? {
+                Some(record) => detach(&runtime, record),
+                None => bail!(
+                    "nothing shares by {}{}",
+                    file.display(),
+                    elsewhere(&records)
+                ),
+            };
+        }
         if let Some(record) = self.chosen.find(&records)? {
             return detach(&runtime, &record);
+        }
+        if let Some((file, name)) = self.chosen.sharer(&records)? {
+            bail!(
+                "{} shares with others, as `{name}`: 'ebb detach --share {}' lets all of them go",
+                self.chosen,
+                file.display()
+            );
         }
         // A policy whose keeper left no trace here, of another runtime directory perhaps.
         if nix::unistd::geteuid().is_root()
@@ -69,7 +92,7 @@ fn detach_all(runtime: &Runtime, records: &[Record]) -> Result<()> {
     let mut failed = 0;
     for record in records {
         if let Err(error) = detach(runtime, record) {
-            output::complain(&format!("{}: {}", record.target, output::describe(&error)));
+            output::complain(&format!("{record}: {}", output::describe(&error)));
             failed += 1;
         }
     }
@@ -109,9 +132,9 @@ fn sweep_below(directory: &Path, path: &Path) -> u64 {
 }
 
 fn detach(runtime: &Runtime, record: &Record) -> Result<()> {
-    if let Err(error) = runtime.ask(&record.id, &Request::Detach) {
+    if let Err(error) = runtime.ask(record, &Request::Detach) {
         let still_lives = runtime
-            .records()?
+            .all_records()?
             .iter()
             .any(|living| living.id == record.id);
         if still_lives {
@@ -119,16 +142,27 @@ fn detach(runtime: &Runtime, record: &Record) -> Result<()> {
         }
         // It has ended by itself just now, and has lifted everything.
     }
-    output::print(&format!("{}: detached\n", record.target))
+    output::print(&format!("{record}: detached\n"))
+}
+
+/// The sharing by a file.
+///
+/// Errors: there is no such file.
+fn sharing_by<'a>(file: &Path, records: &'a [Record]) -> Result<Option<&'a Record>> {
+    let wanted = file
+        .canonicalize()
+        .with_context(|| file.display().to_string())?;
+    let is_it = |record: &&Record| match &record.target {
+        Target::Share { file, .. } => *file == wanted,
+        _ => false,
+    };
+    Ok(records.iter().find(is_it))
 }
 
 fn elsewhere(records: &[Record]) -> String {
     if records.is_empty() {
         return String::new();
     }
-    let names: Vec<_> = records
-        .iter()
-        .map(|record| record.target.to_string())
-        .collect();
+    let names: Vec<_> = records.iter().map(ToString::to_string).collect();
     format!(" (but to: {})", names.join("; "))
 }

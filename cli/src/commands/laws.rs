@@ -81,7 +81,7 @@ impl Laws {
                 }
             }
             (What::Unload, Some(record)) => {
-                runtime.ask(&record.id, &Request::Detach)?;
+                runtime.ask(&record, &Request::Detach)?;
                 output::print(&format!("{}: unloaded\n", record.target))
             }
             (What::Unload, None) => bail!("no laws are loaded; 'ebb status' tells what there is"),

@@ -40,8 +40,9 @@ held nor counted, and takes its share as ever.
 What a program receives over TCP is held by the window that its connections advertise (the law \
 `rate` of the kernel backend); senders and routers do not have to cooperate. UDP is not held. It \
 goes on until all programs have ended. On the signal HUP weights, minima and priorities are read \
-again. INT or TERM lets all go, and ends the commands; should Ebb be killed, all limits are \
-lifted within two seconds.";
+again. INT or TERM lets all go, and ends the commands. `ebb status` and `ebb top` show who \
+shares, `ebb detach --share FILE` lets all go, after which only the commands are waited for. \
+Should Ebb be killed, all limits are lifted within two seconds.";
 
 const AFTER_HELP: &str = "\
 A file:

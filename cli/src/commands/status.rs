@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::commands::top::sample::{Look, Sampler, SeenFlow};
 use crate::flow_view::Direction;
 use crate::output;
-use crate::runtime::{Backend, Record, Runtime};
+use crate::runtime::{Backend, Record, Runtime, Target};
 
 /// What rates are measured over.
 const LOOK: Duration = Duration::from_millis(500);
@@ -29,7 +29,8 @@ pub struct Status {
 }
 
 const AFTER_HELP: &str = "\
-Root sees what root attached, other users what they attached.
+Root sees what everybody attached, other users what they attached; of those whose runtime \
+directory is neither /run/user/UID/ebb nor /tmp/ebb-UID nothing is known here.
 
 Examples:
   ebb status
@@ -80,11 +81,11 @@ impl Status {
             std::thread::sleep(LOOK);
             let mut look = sampler.look()?;
             // Loaded laws have no connections that their keeper knows.
-            look.attachments = Runtime::open()?.records()?;
+            look.attachments = Runtime::open()?.all_records()?;
             return Ok(look);
         }
         Ok(Look {
-            attachments: Runtime::open()?.records()?,
+            attachments: Runtime::open()?.all_records()?,
             ..Look::default()
         })
     }
@@ -93,8 +94,7 @@ impl Status {
 fn describe(listed: &WithFlows<'_>) -> String {
     let record = listed.record;
     let mut text = format!(
-        "{}: {}{} ({}kept by process {})\n",
-        record.target,
+        "{record}: {}{} ({}kept by process {})\n",
         if record.is_observing {
             "free for now, "
         } else {
@@ -107,6 +107,11 @@ fn describe(listed: &WithFlows<'_>) -> String {
         },
         record.keeper_pid
     );
+    if let Target::Share { programs, .. } = &record.target {
+        for sharer in programs {
+            text += &format!("  {}: {}; {}\n", sharer.name, sharer.who, sharer.wanted);
+        }
+    }
     for flow in &listed.flows {
         text += &describe_flow(flow);
     }

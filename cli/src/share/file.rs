@@ -10,7 +10,7 @@ use ebb_algorithms::Policy;
 use ebb_link::Nanos;
 use ebb_scenario::ScenarioError;
 use ebb_scenario::reading::{Section, Source, preferences};
-use ebb_sharing::{Preferences, Target};
+use ebb_sharing::{NO_BOUND, Preferences, Target};
 use toml::de::DeTable;
 
 /// As in scenarios: targets are held more nearly than the steps of the search.
@@ -59,6 +59,37 @@ pub enum Who {
     Unit(String),
     /// Of a container.
     Container(String),
+}
+
+impl std::fmt::Display for Who {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Command { words, user: None } => formatter.write_str(&words.join(" ")),
+            Self::Command {
+                words,
+                user: Some(user),
+            } => {
+                write!(formatter, "{} as {user}", words.join(" "))
+            }
+            Self::Process(pid) => write!(formatter, "process {pid}"),
+            Self::Cgroup(path) => write!(formatter, "cgroup {}", path.display()),
+            Self::Unit(name) => write!(formatter, "unit {name}"),
+            Self::Container(name) => write!(formatter, "container {name}"),
+        }
+    }
+}
+
+/// What is wanted for a program, in words.
+pub fn words_of(wanted: &Preferences) -> String {
+    let minimum = match wanted.minimum_bits_per_s {
+        0 => String::new(),
+        NO_BOUND => "minimum all, ".to_owned(),
+        bits_per_s => format!("minimum {} Mbit/s, ", bits_per_s as f64 / 1e6),
+    };
+    format!(
+        "{minimum}priority {}, weight {}",
+        wanted.priority, wanted.weight
+    )
 }
 
 const WHO: [&str; 5] = ["command", "pid", "cgroup", "unit", "container"];
@@ -203,7 +234,6 @@ fn explain(key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ebb_sharing::NO_BOUND;
 
     const TWO: &str = r#"
 [[program]]

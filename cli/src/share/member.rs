@@ -8,12 +8,14 @@ use anyhow::{Context, Result, anyhow};
 use ebb_algorithms::Policy;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment, Selection};
-use ebb_sharing::{Target, split};
+use ebb_sharing::{Preferences, Target, split};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::file::{Program, Who};
+use super::file::{Program, Who, words_of};
+use crate::flow_view::{Direction, FlowView};
 use crate::process::{NOT_FOUND, Start};
+use crate::runtime::Sharer;
 use crate::services;
 use crate::signals::Signals;
 use crate::user::Account;
@@ -31,7 +33,8 @@ pub(super) struct Member {
     cgroup: Cgroup,
     /// Made here, so to be removed here.
     is_own_cgroup: bool,
-    attachment: Attachment,
+    /// None: it was let go for good.
+    attachment: Option<Attachment>,
     base: Policy,
     /// The command, while it runs.
     child: Option<Pid>,
@@ -75,7 +78,7 @@ impl Member {
             who: program.who.clone(),
             cgroup,
             is_own_cgroup,
-            attachment,
+            attachment: Some(attachment),
             base: base.clone(),
             child: None,
             target: Target::Free,
@@ -109,11 +112,40 @@ impl Member {
         Ok(())
     }
 
+    /// As `ebb status` tells of it.
+    pub(super) fn sharer(&self, wanted: &Preferences) -> Sharer {
+        let pid = match self.who {
+            Who::Process(pid) => Some(pid),
+            _ => None,
+        };
+        Sharer {
+            name: self.name.clone(),
+            who: self.who.to_string(),
+            cgroup: self.cgroup.path().to_path_buf(),
+            pid,
+            wanted: words_of(wanted),
+        }
+    }
+
+    /// Its connections.
+    ///
+    /// *Errors:* the kernel does not tell.
+    pub(super) fn flows(&self) -> Result<Vec<FlowView>> {
+        let Some(attachment) = &self.attachment else {
+            return Ok(Vec::new());
+        };
+        let view = |flow| FlowView::new(flow, &self.base, Direction::Down);
+        Ok(attachment.flows()?.iter().map(view).collect())
+    }
+
     /// Counts what arrived until now; none while it takes no part.
     ///
     /// *Errors:* the kernel does not tell.
     pub(super) fn measure(&mut self, period_s: f64) -> Result<Option<u64>> {
-        let flows = self.attachment.flows()?;
+        let Some(attachment) = &self.attachment else {
+            return Ok(None);
+        };
+        let flows = attachment.flows()?;
         self.rates.clear();
         let mut arrived = HashMap::with_capacity(flows.len());
         for flow in &flows {
@@ -127,7 +159,7 @@ impl Member {
             true => self.silent_periods.saturating_add(1),
             false => 0,
         };
-        let counters = self.attachment.counters()?;
+        let counters = attachment.counters()?;
         Ok((self.silent_periods < GONE_PERIODS).then_some(counters.payload_bytes))
     }
 
@@ -135,22 +167,35 @@ impl Member {
     ///
     /// *Errors:* the attachment has ended.
     pub(super) fn hold(&mut self, target: Target) -> Result<()> {
+        let Some(attachment) = &mut self.attachment else {
+            return Ok(());
+        };
         let Target::At(bits_per_s) = target else {
             if self.limit.take().is_some() {
-                self.attachment.set_observing(true)?;
+                attachment.set_observing(true)?;
             }
             self.target = target;
             return Ok(());
         };
         let limit = split(bits_per_s, self.limit, &self.rates);
         if let Some(policy) = Target::At(limit).policy(&self.base)? {
-            self.attachment.set_policy(&policy)?;
+            attachment.set_policy(&policy)?;
         }
         if self.limit.replace(limit).is_none() {
-            self.attachment.set_observing(false)?;
+            attachment.set_observing(false)?;
         }
         self.target = target;
         Ok(())
+    }
+
+    /// Lets it go for good; its command runs on.
+    ///
+    /// *Errors:* the kernel does not do it.
+    pub(super) fn release(&mut self) -> Result<()> {
+        match self.attachment.take() {
+            Some(attachment) => Ok(attachment.detach()?),
+            None => Ok(()),
+        }
     }
 
     /// Notes that a child of ours has ended. *Returns:* whether it was this one's command.
@@ -164,8 +209,15 @@ impl Member {
 
     /// Whether nothing of it is left, and why not if that is worth a word.
     pub(super) fn end(&self) -> Option<String> {
-        if let Some(ending) = self.attachment.ending() {
-            return Some(format!("{}: {ending}", self.name));
+        let is_command = matches!(self.who, Who::Command { .. });
+        match &self.attachment {
+            None if !is_command => return Some(format!("{}: it was let go", self.name)),
+            None => return (!self.has_child()).then(|| format!("{}: it has ended", self.name)),
+            Some(attachment) => {
+                if let Some(ending) = attachment.ending() {
+                    return Some(format!("{}: {ending}", self.name));
+                }
+            }
         }
         let is_left = match &self.who {
             Who::Command { .. } => {

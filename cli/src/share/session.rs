@@ -3,17 +3,20 @@
 
 use std::fmt::Write as _;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use ebb_sharing::{Controller, Preferences, Settings, Stage, Target};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use serde_json::Value;
 
 use super::file::{Program, SharingFile};
 use super::member::Member;
+use crate::flow_view::FlowView;
 use crate::output::{self, complain};
+use crate::runtime::{Record, Registration, Request, Runtime, Target as Attached};
 use crate::signals::{self, Arrived, Signals};
 
 /// Commands may take so long to end when they are asked to.
@@ -30,6 +33,8 @@ pub struct Session {
     began: Instant,
     last: Instant,
     is_watched: bool,
+    /// Gone when all were let go.
+    registration: Option<Registration>,
 }
 
 impl Session {
@@ -48,8 +53,16 @@ impl Session {
                 }
             }
         }
+        let registration = match register(&path, &file, &members) {
+            Ok(registration) => Some(registration),
+            Err(error) => {
+                members.iter().flatten().for_each(Member::terminate);
+                return Err(error);
+            }
+        };
         let now = Instant::now();
         Ok(Self {
+            registration,
             controller: Controller::new(Settings::default(), wanted(&file.programs)),
             members,
             path,
@@ -67,7 +80,10 @@ impl Session {
     pub fn run(mut self) -> Result<u8> {
         loop {
             let left = (self.last + self.file.period).saturating_duration_since(Instant::now());
-            signals::wait_readable(&[self.signals.as_fd()], Some(left))?;
+            let mut descriptors = vec![self.signals.as_fd()];
+            descriptors.extend(self.registration.as_ref().map(AsFd::as_fd));
+            signals::wait_readable(&descriptors, Some(left))?;
+            self.answer();
             while let Some(arrived) = self.signals.next()? {
                 if let Some(status) = self.obey(arrived)? {
                     self.end(arrived)?;
@@ -85,10 +101,45 @@ impl Session {
         }
     }
 
+    /// Does what `ebb status`, `top` and `detach` ask for.
+    fn answer(&mut self) {
+        let Some(mut registration) = self.registration.take() else {
+            return;
+        };
+        let mut is_over = false;
+        let (path, members) = (&self.path, &mut self.members);
+        registration.answer(|_, request| match request {
+            Request::Flows => {
+                let flows = members.iter().flatten().map(Member::flows);
+                let flows: Vec<FlowView> = flows.collect::<Result<Vec<_>>>()?.concat();
+                Ok(serde_json::to_value(flows)?)
+            }
+            Request::Detach => {
+                is_over = true;
+                members.iter_mut().flatten().try_for_each(Member::release)?;
+                Ok(Value::Null)
+            }
+            _ => bail!(
+                "how programs share is written in {}: change it there, then 'kill -HUP {}'; \
+                 'ebb detach' lets all of them go",
+                path.display(),
+                std::process::id()
+            ),
+        });
+        // Nobody is to find what is not held any more.
+        if !is_over {
+            self.registration = Some(registration);
+        }
+    }
+
     fn control(&mut self) -> Result<()> {
         let now = Instant::now();
         let period_s = (now - self.last).as_secs_f64().max(1e-3);
         self.last = now;
+        // They were let go: only commands are waited for.
+        if self.registration.is_none() {
+            return Ok(());
+        }
         let measure = |member: &mut Option<Member>| match member {
             Some(member) => member.measure(period_s),
             None => Ok(None),
@@ -161,9 +212,22 @@ impl Session {
                 self.path.display()
             )),
             Ok(file) => match self.controller.set_wanted(wanted(&file.programs)) {
-                Ok(()) => self.file.programs = file.programs,
+                Ok(()) => {
+                    self.file.programs = file.programs;
+                    self.tell();
+                }
                 Err(error) => complain(&error.to_string()),
             },
+        }
+    }
+
+    /// Lets `ebb status` know of other wishes.
+    fn tell(&mut self) {
+        let target = target_of(&self.path, &self.file, &self.members);
+        if let Some(registration) = &mut self.registration
+            && let Err(error) = target.and_then(|target| registration.set_target(target))
+        {
+            tracing::warn!("{error:#}");
         }
     }
 
@@ -187,11 +251,16 @@ impl Session {
     }
 
     fn forget_ended(&mut self) {
+        let mut has_changed = false;
         for member in &mut self.members {
             if let Some(reason) = member.as_ref().and_then(Member::end) {
                 tracing::info!("{reason}");
                 *member = None;
+                has_changed = true;
             }
+        }
+        if has_changed {
+            self.tell();
         }
     }
 
@@ -210,6 +279,25 @@ impl Session {
         }
         Ok(())
     }
+}
+
+fn register(path: &Path, file: &SharingFile, members: &[Option<Member>]) -> Result<Registration> {
+    let target = target_of(path, file, members)?;
+    let id = format!("share-{}", std::process::id());
+    let record = Record::new(target, id, &file.policy.to_string(), None);
+    Runtime::open()?.register(record)
+}
+
+fn target_of(path: &Path, file: &SharingFile, members: &[Option<Member>]) -> Result<Attached> {
+    let programs = file.programs.iter().zip(members);
+    let programs =
+        programs.filter_map(|(program, member)| Some(member.as_ref()?.sharer(&program.wanted)));
+    Ok(Attached::Share {
+        file: path
+            .canonicalize()
+            .with_context(|| path.display().to_string())?,
+        programs: programs.collect(),
+    })
 }
 
 fn wanted(programs: &[Program]) -> Vec<Preferences> {

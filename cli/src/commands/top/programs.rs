@@ -52,6 +52,11 @@ impl Programs {
 }
 
 fn processes_of(target: &Target) -> Vec<u32> {
+    if let Target::Share { programs, .. } = target {
+        let cgroups = programs.iter().map(|program| Cgroup::at(&program.cgroup));
+        let processes = cgroups.map(|cgroup| cgroup.and_then(|cgroup| cgroup.processes()));
+        return processes.flatten().flatten().collect();
+    }
     let cgroup = match target {
         Target::Run {
             cgroup: Some(cgroup),
@@ -60,7 +65,9 @@ fn processes_of(target: &Target) -> Vec<u32> {
         | Target::Cgroup { cgroup } => Cgroup::at(cgroup),
         Target::Process { pid } => Cgroup::of_process(*pid),
         Target::Port { .. } => Cgroup::root(),
-        Target::Run { cgroup: None, .. } | Target::Laws { .. } => return Vec::new(),
+        Target::Run { cgroup: None, .. } | Target::Share { .. } | Target::Laws { .. } => {
+            return Vec::new();
+        }
     };
     cgroup
         .and_then(|cgroup| cgroup.processes())

@@ -73,13 +73,13 @@ impl Sampler {
         let seconds = self.looked.elapsed().as_secs_f64().max(1e-3);
         self.looked = Instant::now();
         let mut counts = HashMap::new();
-        for record in self.runtime.records()? {
+        for record in self.runtime.all_records()? {
             if matches!(record.target, Target::Laws { .. }) {
                 continue;
             }
             match self
                 .runtime
-                .ask_for::<Vec<FlowView>>(&record.id, &Request::Flows)
+                .ask_for::<Vec<FlowView>>(&record, &Request::Flows)
             {
                 Ok(views) => {
                     let mut seen = self.seen(&record, views, seconds);
@@ -90,7 +90,7 @@ impl Sampler {
                     }
                     look.flows.extend(seen);
                 }
-                Err(error) => look.silent.push(format!("{}: {error:#}", record.target)),
+                Err(error) => look.silent.push(format!("{record}: {error:#}")),
             }
             look.attachments.push(record);
         }
@@ -100,7 +100,7 @@ impl Sampler {
 
     /// Asks a keeper to do something.
     pub fn ask(&self, record: &Record, request: &Request) -> Result<()> {
-        self.runtime.ask(&record.id, request)
+        self.runtime.ask(record, request)
     }
 
     fn seen(&mut self, record: &Record, views: Vec<FlowView>, seconds: f64) -> Vec<SeenFlow> {

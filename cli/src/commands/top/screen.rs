@@ -122,13 +122,13 @@ fn draw_attachments(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
         let is_silent = look
             .silent
             .iter()
-            .any(|text| text.starts_with(&record.target.to_string()));
+            .any(|text| text.starts_with(&record.to_string()));
         let silent = if is_silent { "[no answer] " } else { "" };
         let download = law_of(&record.policy);
         let upload = record.upload_policy.as_deref().map_or("none", law_of);
         Line::raw(format!(
             "{mark} {free}{silent}down {download}, up {upload}: {}",
-            record.target
+            record
         ))
     });
     let chosen = view.chosen.min(look.attachments.len() - 1);

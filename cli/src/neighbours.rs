@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What other users' Ebbs do here, for root alone.
+//!
+//! Everything in their directories is theirs to write: nothing there is followed, waited for
+//! or removed, and a request is only sent to a process of the same user.
+
+use std::fs::{self, OpenOptions};
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt,
+};
+use nix::unistd::{Uid, User};
+use serde_json::Value;
+
+use crate::runtime::{Home, Record};
+
+/// A record of a long command has some hundred bytes.
+const LARGEST_RECORD_BYTES: u64 = 1 << 16;
+
+/// What other users attached, and where each is asked.
+pub fn records() -> Vec<Record> {
+    let mut records = Vec::new();
+    for (uid, directory) in homes() {
+        let entries = fs::read_dir(&directory).into_iter().flatten();
+        let names = entries.flatten().map(|entry| entry.file_name());
+        let ids = names.filter_map(|name| Some(name.to_str()?.strip_suffix(".json")?.to_owned()));
+        let places = ids.map(|id| Home {
+            directory: directory.clone(),
+            uid,
+            id,
+        });
+        records.extend(places.filter_map(read));
+    }
+    records
+}
+
+/// The runtime directories of all users but root, where they are by default.
+fn homes() -> impl Iterator<Item = (u32, PathBuf)> {
+    let below = |directory: &str| {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path())
+    };
+    let in_session = below("/run/user").filter_map(|path| {
+        let uid = path.file_name()?.to_str()?.parse().ok()?;
+        Some((uid, path.join("ebb")))
+    });
+    let without = below("/tmp").filter_map(|path| {
+        let uid = path.file_name()?.to_str()?.strip_prefix("ebb-")?;
+        Some((uid.parse().ok()?, path))
+    });
+    let all = in_session.chain(without);
+    all.filter(|(uid, path)| *uid != 0 && belongs_to(path, *uid))
+}
+
+/// Whether it is a directory that this user made and nobody else can write to.
+fn belongs_to(path: &Path, uid: u32) -> bool {
+    fs::symlink_metadata(path)
+        .is_ok_and(|it| it.is_dir() && it.uid() == uid && it.mode() & 0o022 == 0)
+}
+
+/// The record there, if its keeper lives.
+fn read(home: Home) -> Option<Record> {
+    let path = home.directory.join(format!("{}.json", home.id));
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(flags).open(path).ok()?;
+    let about = file.metadata().ok()?;
+    if !about.is_file() || about.uid() != home.uid {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(LARGEST_RECORD_BYTES)
+        .read_to_end(&mut text)
+        .ok()?;
+    let mut told = serde_json::from_slice(&text).ok()?;
+    disarm(&mut told);
+    let mut record: Record = serde_json::from_value(told).ok()?;
+    connect_to(&home).ok()?;
+    let user = name_of(home.uid);
+    record.id = format!("{user}:{}", home.id);
+    record.user = Some(user);
+    record.home = Some(home);
+    Some(record)
+}
+
+/// Takes out what terminals obey.
+pub fn disarm(told: &mut Value) {
+    match told {
+        Value::String(text) if text.contains(char::is_control) => {
+            *text = text.replace(char::is_control, "\u{fffd}");
+        }
+        Value::Array(all) => all.iter_mut().for_each(disarm),
+        Value::Object(all) => all.values_mut().for_each(disarm),
+        _ => {}
+    }
+}
+
+/// A connection to a keeper of this user, and to nobody else.
+///
+/// Errors: nobody listens there, or somebody else does; it is busy.
+pub fn connect_to(home: &Home) -> Result<UnixStream> {
+    let path = home.directory.join(format!("{}.sock", home.id));
+    let about = || path.display().to_string();
+    // Who does not accept would otherwise keep us waiting.
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    connect(socket.as_raw_fd(), &UnixAddr::new(&path)?).with_context(about)?;
+    let peer = getsockopt(&socket, sockopt::PeerCredentials)?;
+    if peer.uid() != home.uid {
+        bail!("{}: user {} listens there", path.display(), peer.uid());
+    }
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// The user's name, or number where it has none.
+fn name_of(uid: u32) -> String {
+    match User::from_uid(Uid::from_raw(uid)) {
+        Ok(Some(user)) => user.name,
+        _ => uid.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::{Runtime, Target};
+    use std::os::unix::fs::symlink;
+
+    fn home(folder: &Path, id: &str) -> Home {
+        Home {
+            directory: folder.to_path_buf(),
+            uid: nix::unistd::getuid().as_raw(),
+            id: id.to_owned(),
+        }
+    }
+
+    fn record() -> Record {
+        let target = Target::Run {
+            command: vec!["printf".to_owned(), "\u{1b}[2J".to_owned()],
+            cgroup: None,
+        };
+        Record::new(target, "a".to_owned(), "sampled", None)
+    }
+
+    #[test]
+    fn a_record_is_read_with_its_user_while_somebody_keeps_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let registration = Runtime::at(folder.path()).register(record()).unwrap();
+        let seen = read(home(folder.path(), "a")).unwrap();
+        let user = name_of(nix::unistd::getuid().as_raw());
+        assert_eq!(
+            seen.to_string(),
+            format!("ebb run -- printf \u{fffd}[2J of {user}")
+        );
+        assert_eq!(seen.name(), "a");
+        assert_eq!(seen.id, format!("{user}:a"));
+        drop(registration);
+        assert_eq!(read(home(folder.path(), "a")), None);
+    }
+
+    #[test]
+    fn what_points_elsewhere_or_is_somebody_elses_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let _registration = Runtime::at(folder.path()).register(record()).unwrap();
+        for ending in ["json", "sock"] {
+            let [from, to] = ["a", "b"].map(|name| folder.path().join(format!("{name}.{ending}")));
+            symlink(from, to).unwrap();
+        }
+        assert_eq!(read(home(folder.path(), "b")), None);
+        let own = home(folder.path(), "a");
+        let uid = own.uid + 1;
+        let other = Home { uid, ..own };
+        assert!(
+            connect_to(&other)
+                .unwrap_err()
+                .to_string()
+                .contains("listens there")
+        );
+        assert_eq!(read(other), None);
+        assert!(!belongs_to(folder.path(), uid));
+    }
+}
