@@ -301,10 +301,9 @@ fn switch(held: &mut Held, switched: &mut Switched, whose: Part, to: &Switch) ->
     let is_free = match to {
         Switch::Free => true,
         Switch::Held => false,
-        Switch::Policy(_) => anyhow::bail!(
-            "the kernel backend has one policy for all that is attached together: tab chooses \
-             the unit"
-        ),
+        Switch::Policy(_) => {
+            anyhow::bail!("with the kernel backend all that is attached together has one policy")
+        }
     };
     match whose {
         Part::Connection { cookie, direction } => held.set_one_free(cookie, direction, is_free),

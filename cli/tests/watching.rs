@@ -51,9 +51,9 @@ impl Drop for Ended {
     }
 }
 
-/// One look of `ebb top --json`.
-fn look(ebb: &Ebb) -> Value {
-    let text = ebb.says(["top", "--json", "--count", "1", "--interval", "0.5"]);
+/// One look of `ebb top --json`, with rates over so many seconds.
+fn look(ebb: &Ebb, seconds: &str) -> Value {
+    let text = ebb.says(["top", "--json", "--count", "1", "--interval", seconds]);
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
@@ -61,7 +61,7 @@ fn look(ebb: &Ebb) -> Value {
 fn flows(ebb: &Ebb) -> Vec<Value> {
     let deadline = Instant::now() + support::PATIENCE;
     loop {
-        let seen = look(ebb)["flows"].as_array().unwrap().clone();
+        let seen = look(ebb, "0.5")["flows"].as_array().unwrap().clone();
         let is_moving = |flow: &Value| flow["rate_bit_per_s"].as_f64().unwrap() > 0.0;
         if seen.len() == 2 && seen.iter().all(is_moving) {
             return seen;
@@ -112,7 +112,7 @@ fn ask(ebb: &Ebb, attachment: &str, request: &Value) -> String {
 
 /// Direction and whether it is held back, of every connection, in order.
 fn held(ebb: &Ebb) -> Vec<(String, bool)> {
-    let seen = look(ebb)["flows"].as_array().unwrap().clone();
+    let seen = look(ebb, "0.1")["flows"].as_array().unwrap().clone();
     let mut held: Vec<_> = seen
         .iter()
         .map(|flow| {
@@ -178,8 +178,18 @@ fn a_connection_and_a_process_are_switched_by_themselves_with_the_kernel_backend
         held(&ebb) == of_each(3, true, true)
     });
 
+    // A policy that begins while all is free begins free.
+    for request in [
+        json!({ "set-observing": true }),
+        json!({ "set-upload-policy": "none" }),
+        json!({ "set-upload-policy": "ledbat++" }),
+    ] {
+        assert_eq!(ask(&ebb, attachment, &request), r#"{"Ok":null}"#);
+    }
+    assert_eq!(held(&ebb), of_each(3, false, false));
+
     let policy = switch(process(), json!({ "policy": "ebb:target_us=9000" }));
-    assert!(policy.contains("tab chooses the unit"), "{policy}");
+    assert!(policy.contains("together has one policy"), "{policy}");
     let nobody = json!({ "connection": { "cookie": 1, "direction": "up" } });
     let nobody = switch(nobody, json!("free"));
     assert!(nobody.contains("the connection has ended"), "{nobody}");
@@ -222,5 +232,5 @@ fn a_transfer_both_ways_is_seen_and_can_be_detached() {
     assert!(stderr(&wrong).contains("'soon' is not a number of seconds"));
     assert!(stdout(&wrong).is_empty());
     ebb.says(["detach", "--all"]);
-    assert_eq!(look(&ebb)["flows"].as_array().unwrap().len(), 0);
+    assert_eq!(look(&ebb, "0.1")["flows"].as_array().unwrap().len(), 0);
 }

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use ebb_algorithms::{Policy, Side};
 
 use crate::flow_view::Direction;
-use crate::runtime::{Part, Record, Request, Switch};
+use crate::runtime::{Backend, Part, Record, Request, Switch};
 use crate::uploads::UploadPolicy;
 
 use super::sample::{Look, Sampler, SeenFlow};
@@ -58,6 +58,20 @@ pub fn of<'a>(look: &'a Look, view: &View) -> Option<Chosen<'a>> {
         (Scope::Process, Some(pid)) => Chosen::Process(record, pid),
         (Scope::Process | Scope::Flow, _) => Chosen::Flow(record, flow),
     })
+}
+
+/// Where the chosen line is in another look, which has them in another order; none: it has
+/// gone.
+pub fn find(chosen: usize, look: &Look, other: &Look) -> Option<usize> {
+    if let Some(record) = look.attachments.get(chosen) {
+        let mut records = other.attachments.iter();
+        return records.position(|it| it.id == record.id);
+    }
+    let flow = look.flows.get(chosen - look.attachments.len())?;
+    let key = |flow: &SeenFlow| (flow.view.cookie, flow.view.direction);
+    let is_it = |it: &SeenFlow| it.attachment == flow.attachment && key(it) == key(flow);
+    let at = other.flows.iter().position(is_it)?;
+    Some(other.attachments.len() + at)
 }
 
 /// Whether keys act on a connection, or on a whole attachment where none is named.
@@ -138,14 +152,21 @@ pub fn set_policy(sampler: &Sampler, chosen: Chosen<'_>, text: &str) -> Result<(
 }
 
 /// What is typed at first: what is there.
-pub fn policy_of(chosen: Chosen<'_>) -> String {
-    match chosen {
+///
+/// Errors: only a whole unit can have another policy.
+pub fn policy_of(chosen: Chosen<'_>) -> Result<String> {
+    if let Chosen::Process(record, _) | Chosen::Flow(record, _) = chosen
+        && record.backend == Backend::Kernel
+    {
+        bail!("with the kernel backend a policy is the unit's: press tab");
+    }
+    Ok(match chosen {
         Chosen::Unit(record) | Chosen::Process(record, _) => record.policy.clone(),
         Chosen::Flow(record, flow) => match flow.view.direction {
             Direction::Down => record.policy.clone(),
             Direction::Up => record.upload_policy.clone().unwrap_or_default(),
         },
-    }
+    })
 }
 
 fn part(chosen: Chosen<'_>) -> Part {

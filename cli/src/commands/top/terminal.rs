@@ -47,8 +47,8 @@ impl Live {
     fn show(&mut self, terminal: &mut DefaultTerminal) -> Result<()> {
         loop {
             if !self.view.is_paused {
-                self.look = self.sampler.look()?;
-                self.choose(0);
+                let look = self.sampler.look()?;
+                self.take(look);
             }
             let next = Instant::now() + self.interval;
             loop {
@@ -101,10 +101,7 @@ impl Live {
                 let what = chosen::toggle(&live.sampler, &live.look, chosen)?;
                 Ok(what.to_owned())
             }),
-            KeyCode::Char('l') => {
-                let chosen = chosen::of(&self.look, &self.view);
-                self.view.input = chosen.map(chosen::policy_of);
-            }
+            KeyCode::Char('l') => self.begin_to_type(),
             KeyCode::Char('d') => self.act(|live, chosen| {
                 let (Chosen::Unit(record) | Chosen::Process(record, _) | Chosen::Flow(record, _)) =
                     chosen;
@@ -114,6 +111,14 @@ impl Live {
             _ => {}
         }
         false
+    }
+
+    fn begin_to_type(&mut self) {
+        let chosen = chosen::of(&self.look, &self.view);
+        match chosen.map(chosen::policy_of).transpose() {
+            Ok(policy) => self.view.input = policy,
+            Err(error) => self.view.message = output::describe(&error),
+        }
     }
 
     fn type_policy(&mut self, key: KeyCode) {
@@ -137,6 +142,15 @@ impl Live {
         }
     }
 
+    /// Goes on with another look; the chosen line is the same, wherever it stands now.
+    fn take(&mut self, look: Look) {
+        if let Some(at) = chosen::find(self.view.chosen, &self.look, &look) {
+            self.view.chosen = at;
+        }
+        self.look = look;
+        self.choose(0);
+    }
+
     fn choose(&mut self, step: isize) {
         let lines = self.look.attachments.len() + self.look.flows.len();
         let last = lines.saturating_sub(1);
@@ -154,8 +168,7 @@ impl Live {
         };
         // The next key is to act on what is so by then.
         if let Ok(look) = self.sampler.look() {
-            self.look = look;
+            self.take(look);
         }
-        self.choose(0);
     }
 }

@@ -133,6 +133,46 @@ fn what_keys_act_on_is_marked_without_colour() {
 }
 
 #[test]
+fn the_chosen_connection_stays_chosen_when_fast_ones_become_slow() {
+    let mut look = look();
+    for (cookie, flow) in (1..).zip(&mut look.flows) {
+        flow.view.cookie = cookie;
+    }
+    let mut other = look.clone();
+    other.flows.rotate_left(1);
+    assert_eq!(chosen::find(1, &look, &other), Some(1));
+    assert_eq!(chosen::find(2, &look, &other), Some(4));
+    assert_eq!(chosen::find(3, &look, &other), Some(2));
+    // The other way of a connection is another line; another attachment, another connection.
+    other.flows[2].view.direction = Direction::Up;
+    assert_eq!(chosen::find(2, &look, &other), None);
+    other.attachments.remove(0);
+    assert_eq!(chosen::find(0, &look, &other), None);
+    assert_eq!(chosen::find(1, &look, &other), Some(0));
+    assert_eq!(chosen::find(0, &Look::default(), &other), None);
+}
+
+#[test]
+fn only_units_have_a_policy_of_their_own_with_the_kernel_backend() {
+    let mut look = look();
+    let policy = |look: &Look, scope| {
+        let view = View {
+            chosen: 2,
+            scope,
+            ..View::default()
+        };
+        chosen::policy_of(chosen::of(look, &view).unwrap()).map_err(|error| error.to_string())
+    };
+    assert_eq!(policy(&look, Scope::Unit).unwrap(), "ebb");
+    for scope in [Scope::Flow, Scope::Process] {
+        let refused = policy(&look, scope).unwrap_err();
+        assert!(refused.contains("the unit's: press tab"), "{refused}");
+    }
+    look.attachments[0].backend = crate::runtime::Backend::User;
+    assert_eq!(policy(&look, Scope::Process).unwrap(), "ebb");
+}
+
+#[test]
 fn a_policy_that_is_typed_is_seen_with_what_it_is_for() {
     let view = View {
         chosen: 2,
