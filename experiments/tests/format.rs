@@ -2,7 +2,7 @@
 //! Files of experiments: what is told of mistakes in them, and those of the repository.
 use std::path::Path;
 
-use ebb_experiments::{Bound, Catalogue, Engine, Experiment, Plan};
+use ebb_experiments::{Bound, Catalogue, Engine, Experiment, Plan, Ran};
 
 const SCENARIO: &str = "\
 duration = \"2s\"
@@ -291,6 +291,58 @@ fn a_curve_has_several_measures_of_one_case() {
     let none = "measures = []\nx = []";
     let error = with_more(row, none).unwrap_err();
     assert!(error.contains("there is nothing to measure"), "{error}");
+}
+
+const FORMULA: &str = "\
+title = \"a formula\"
+did = \"wrote it down\"
+engine = \"analytic\"
+runs = 1
+
+[[row]]
+name = \"n\"
+measure = { kind = \"inference-bound\", rate = \"1500kbit\", packet_bytes = 1000, threshold = 0.4 }
+unit = \"count\"
+paper = 11.25
+
+[[plot]]
+x = { label = \"threshold\" }
+y = { label = \"n\" }
+
+[[plot.line]]
+name = \"ours\"
+measures = [
+    { kind = \"inference-bound\", rate = \"1600kbit\", packet_bytes = 1000, threshold = 0.25 },
+    { kind = \"inference-bound\", rate = \"1600kbit\", packet_bytes = 1000, threshold = 1.0 },
+]
+x = [0.25, 1]
+";
+
+#[test]
+fn a_formula_is_drawn_without_cases_or_runs() {
+    let folder = folder();
+    let parse = |text: &str| Experiment::parse("a/b", "b.toml", text, folder.path());
+    let ran = Ran {
+        plan: Plan {
+            engine: Engine::Analytic,
+            is_quick: false,
+        },
+        results: &[],
+        simulated: None,
+        disturbed_runs: 0,
+    };
+    let comparison = parse(FORMULA).unwrap().compare(&ran);
+    // 200 packets a second: sqrt(1000) (1 - 1/2), and nothing where all of the queue is free.
+    let heights = comparison.pictures[0].curves[0].ours.iter().map(|it| it.y);
+    let heights: Vec<f64> = heights.collect();
+    assert!(
+        (heights[0] - 1000f64.sqrt() / 2.0).abs() < 1e-9,
+        "{heights:?}"
+    );
+    assert_eq!(heights[1], 0.0);
+    let one = FORMULA.replacen("x = [0.25, 1]", "x = [1]", 1);
+    let error = parse(&one).unwrap_err().to_string();
+    assert!(error.contains("there are 1 for 2 values"), "{error}");
 }
 
 #[test]
