@@ -12,11 +12,14 @@
  *    echo of a timestamp: the rise is undone as far as the segments that came allow.
  * 2. Own bursts cannot be told apart: what the window has grown by in one round trip stands
  *    for them.
- * 3. Capacity is the fastest of four looks in a row, not of a train of segments.
+ * 3. Capacity is the fastest of seven looks in a row, the slower part of them, not of a train
+ *    of segments. Up to the fastest of four the window may grow.
  * 4. After YIELD the window doubles until a queue shows.
  * 5. Without timestamps Linux's estimate never rises: the time until a new right edge is
  *    used serves, as precise as looks are frequent.
- * 6. Called for each segment (kernel backend, simulator), it looks every look_us only.
+ * 6. A queue while all that the link carries is ours is not others': the link stood still
+ *    for a moment, and our segments come in a bunch until a round trip judges them.
+ * 7. Called for each segment (kernel backend, simulator), it looks every look_us only.
  *
  * Domain: as ebb; looks at least four times in a round trip, or it yields later.
  */
@@ -101,7 +104,7 @@ EBB_INLINE void ebb_sampled_yield(struct ebb_sampled_state *s, const struct ebb_
 	u64 window_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
 	u64 least_bytes = ebb_sampled_segments(s, p->probe_segments);
 	u64 over_us = ebb_sub_floor(foreign_us, ebb_sampled_target_us(s, p));
-	u8 had_link = (u64)s->last_round_bytes * 10 > ebb_sampled_bdp_bytes(s) * 7;
+	u8 had_link = (u64)s->last_round_bytes * 10 > ebb_sampled_bdp_bytes(s) * 8;
 
 	s->saturation_bytes = (u32)ebb_max(window_bytes, (u64)s->saturation_bytes * 4 / 5);
 	over_us = ebb_min(over_us, p->span_us);
@@ -140,7 +143,7 @@ EBB_INLINE void ebb_sampled_retreat(struct ebb_sampled_state *s, const struct eb
 
 /*
  * The queue that counts. Where our own window has filled the path for a round trip, what
- * waits is a standing queue: the latest counts. Below that our segments come in flights that
+ * waits is a standing queue: the latest two looks count. Below that our segments come in flights that
  * queue behind one another: what the least of a round trip shows is not ours.
  */
 EBB_INLINE u32 ebb_sampled_foreign_us(const struct ebb_sampled_state *s, u8 is_over)
@@ -148,9 +151,20 @@ EBB_INLINE u32 ebb_sampled_foreign_us(const struct ebb_sampled_state *s, u8 is_o
 	u64 least_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
 	u64 bdp_bytes = ebb_sampled_bdp_bytes(s);
 
-	if (s->is_mean || (bdp_bytes && least_bytes * 16 >= bdp_bytes * 15))
+	if (s->is_mean)
 		return s->queue_us;
+	if (bdp_bytes && least_bytes * 16 >= bdp_bytes * 15)
+		return (u32)ebb_min(s->queue_us, s->last_queue_us);
 	return is_over && s->round_queue_us != EBB_SAMPLED_NO_DELAY ? s->round_queue_us : 0;
+}
+
+/* What came of late is all that the link carries: nobody else's segments were among ours. */
+EBB_INLINE u8 ebb_sampled_has_link(const struct ebb_sampled_state *s)
+{
+	u64 rate_bytes_per_s = ebb_sampled_rate_between(s, 0, EBB_SAMPLED_OWN_LOOKS);
+
+	return !s->is_mean && !s->is_starting && s->capacity_bytes_per_s &&
+	       rate_bytes_per_s * 16 >= s->capacity_bytes_per_s * 15;
 }
 
 /* Judges a look; answers 1 if it led to a cut. */
@@ -162,7 +176,7 @@ EBB_INLINE u8 ebb_sampled_judge(struct ebb_sampled_state *s, const struct ebb_se
 	u32 own_us = (u32)ebb_min(grown_us, EBB_SAMPLED_MAX_RTT_US);
 	u32 queue_us = ebb_sampled_foreign_us(s, is_over);
 
-	if (s->is_yielding || queue_us <= ebb_sampled_high_us(s, p))
+	if (s->is_yielding || queue_us <= ebb_sampled_high_us(s, p) || ebb_sampled_has_link(s))
 		return 0;
 	if (queue_us > ebb_sampled_high_us(s, p) + own_us && segment->now_us >= s->own_until_us)
 		ebb_sampled_yield(s, segment, p, ebb_sub_floor(queue_us, own_us));
@@ -176,8 +190,8 @@ EBB_INLINE u64 ebb_sampled_growth_bytes(struct ebb_sampled_state *s,
 					const struct ebb_sampled_params *p)
 {
 	u64 window_bytes = s->rwnd_bytes, bdp_bytes = ebb_sampled_bdp_bytes(s);
-	u64 cap_bytes =
-		ebb_sampled_bytes_in(s, (u64)ebb_sampled_base_us(s) + ebb_sampled_target_us(s, p));
+	u64 cap_us = (u64)ebb_sampled_base_us(s) + ebb_sampled_target_us(s, p);
+	u64 cap_bytes = s->fastest_bytes_per_s * ebb_min(cap_us, EBB_SAMPLED_MAX_RTT_US) / 1000000;
 	u64 room_bytes, growth_bytes, missing_bytes, most_bytes;
 
 	/* Who is paced never hears of more than its pace: only a queue tells the capacity. */

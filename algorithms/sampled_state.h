@@ -40,6 +40,8 @@ struct ebb_sampled_params {
 /* [SAMPLED §capacity] The rate is taken over so many looks, of so many remembered. */
 #define EBB_SAMPLED_RATE_LOOKS 4u
 #define EBB_SAMPLED_LOOKS 8u
+/* [SAMPLED §standstills] Who had the link is told by the last of them. */
+#define EBB_SAMPLED_OWN_LOOKS 3u
 /* [SAMPLED §echoes] The host's estimate rises by 1/8 with each echo: weights of what was. */
 #define EBB_SAMPLED_SETTLED_ECHOES 12u
 /* [EBB §yield] While yielding the window falls to a half then. */
@@ -76,12 +78,14 @@ struct ebb_sampled_state {
 
 	/* What the path looks like. */
 	u64 capacity_bytes_per_s; /* C */
+	u64 fastest_bytes_per_s;  /* never less, but for standstills C */
 	u64 base_since_us;
 	u64 last_empty_us;
 	u32 base_us[2];       /* least RTT in this base window and the last */
 	u32 estimate_us;      /* the host's estimate at the last look; 0: none yet */
 	u32 rtt_us;           /* the same without the host's smoothing */
 	u32 queue_us;         /* q: rtt less the least */
+	u32 last_queue_us;    /* q at the look before */
 	u32 longest_queue_us; /* ever seen */
 
 	/* The round trip under way. */
@@ -118,7 +122,7 @@ struct ebb_sampled_state {
 	u8 has_hole;      /* a segment came out of order since the last look */
 	u8 has_looked;
 	u8 is_mean; /* the host's estimate is a mean: it falls as slowly as it rises */
-	u8 reserved[2];
+	u8 reserved[6];
 };
 
 /* ---- helpers: window and path ---- */
@@ -234,6 +238,7 @@ EBB_INLINE void ebb_sampled_take_rtt(struct ebb_sampled_state *s, u64 now_us, u3
 	u64 empty_us;
 
 	estimate_us = (u32)ebb_clamp(estimate_us, 1, EBB_SAMPLED_MAX_RTT_US);
+	s->last_queue_us = s->queue_us;
 	s->rtt_us = ebb_sampled_undo_us(s, estimate_us);
 	s->estimate_us = estimate_us;
 	if (now_us - s->base_since_us > window_us) {
@@ -251,25 +256,40 @@ EBB_INLINE void ebb_sampled_take_rtt(struct ebb_sampled_state *s, u64 now_us, u3
 		s->last_empty_us = now_us;
 }
 
-/* The fastest of several looks in a row is what the link carries. */
+/* What came between two looks, counted back from the latest; 0: there were not so many. */
+EBB_INLINE u64 ebb_sampled_rate_between(const struct ebb_sampled_state *s, u32 later, u32 earlier)
+{
+	u32 end_at = (s->look_count - later) & (EBB_SAMPLED_LOOKS - 1);
+	u32 begin_at = (s->look_count - earlier) & (EBB_SAMPLED_LOOKS - 1);
+	const struct ebb_sampled_look *end = &s->looks[end_at];
+	const struct ebb_sampled_look *begin = &s->looks[begin_at];
+	u64 bytes = end->received_bytes - begin->received_bytes;
+
+	if (s->look_count <= earlier)
+		return 0;
+	return ebb_min(ebb_div(bytes * 1000000, end->at_us - begin->at_us, 0),
+		       EBB_SAMPLED_MAX_CAPACITY_BYTES_PER_S);
+}
+
+/*
+ * The fastest of several looks in a row may be what a standstill kept back: the link carries
+ * what came no slower before.
+ */
 EBB_INLINE void ebb_sampled_take_rate(struct ebb_sampled_state *s, u64 now_us)
 {
-	struct ebb_sampled_look *look, *before;
-	u64 rate_bytes_per_s;
-	u32 elapsed_us;
+	struct ebb_sampled_look *look;
+	u64 fastest_bytes_per_s, sure_bytes_per_s;
 
 	s->look_count++;
 	look = &s->looks[s->look_count & (EBB_SAMPLED_LOOKS - 1)];
-	before = &s->looks[(s->look_count - EBB_SAMPLED_RATE_LOOKS) & (EBB_SAMPLED_LOOKS - 1)];
 	look->at_us = (u32)now_us;
 	look->received_bytes = s->received_bytes;
-	if (s->look_count <= EBB_SAMPLED_RATE_LOOKS)
-		return;
-	elapsed_us = look->at_us - before->at_us;
-	rate_bytes_per_s = ebb_div((u64)(look->received_bytes - before->received_bytes) * 1000000,
-				   elapsed_us, 0);
-	s->capacity_bytes_per_s = ebb_min(ebb_max(s->capacity_bytes_per_s, rate_bytes_per_s),
-					  EBB_SAMPLED_MAX_CAPACITY_BYTES_PER_S);
+	fastest_bytes_per_s = ebb_sampled_rate_between(s, 0, EBB_SAMPLED_RATE_LOOKS);
+	sure_bytes_per_s =
+		ebb_min(ebb_sampled_rate_between(s, 0, EBB_SAMPLED_OWN_LOOKS),
+			ebb_sampled_rate_between(s, EBB_SAMPLED_OWN_LOOKS, EBB_SAMPLED_LOOKS - 1));
+	s->fastest_bytes_per_s = ebb_max(s->fastest_bytes_per_s, fastest_bytes_per_s);
+	s->capacity_bytes_per_s = ebb_max(s->capacity_bytes_per_s, sure_bytes_per_s);
 }
 
 #endif /* EBB_SAMPLED_STATE_H */

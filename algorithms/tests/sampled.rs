@@ -78,14 +78,16 @@ fn a_queue_that_stands_while_the_link_is_ours_takes_the_window_to_two_segments()
     assert!(hand.tell(300, 100_000) > 60 * MSS);
 }
 
-/// Difference 1: the estimate has risen by 1/8 with each of two echoes, by 4.7 of 20 ms.
+/// Difference 1: the estimate has risen by 1/8 with each of two echoes, by 4.7 of 20 ms, and
+/// once more.
 #[test]
 fn difference_1_a_slow_rise_is_read_for_what_it_is() {
     let mut hand = Hand::new("sampled");
     let before = hand.tell(100, 100_000);
     hand.segment.segments = 2;
     hand.segment.payload_bytes = 2 * MSS;
-    let after = hand.tell(1, 104_700);
+    hand.tell(1, 104_700);
+    let after = hand.tell(1, 108_300);
     assert!(after < before, "{before} -> {after}");
 }
 
@@ -100,8 +102,38 @@ fn a_hole_without_any_queue_is_no_congestion() {
     assert!(hand.flow.window_bytes() >= before);
 }
 
+/// A link that has filled stands still for 40 ms, and what came then queues behind itself.
+fn after_a_standstill() -> Hand {
+    let mut hand = Hand::new("sampled");
+    hand.tell(100, 100_000);
+    hand.tell(30, 104_000);
+    hand.segment.now_us += 40_000;
+    hand.segment.segments = 40;
+    hand.segment.payload_bytes = 40 * MSS;
+    hand.tell(1, 140_000);
+    hand.segment.segments = 8;
+    hand.segment.payload_bytes = 8 * MSS;
+    hand
+}
+
 #[test]
-fn difference_6_segments_told_one_by_one_are_looked_at_now_and_then() {
+fn difference_6_a_queue_among_our_own_segments_is_not_others() {
+    let mut hand = after_a_standstill();
+    assert!(hand.tell(4, 140_000) > 40 * MSS);
+}
+
+/// Difference 3: 40 segments in 10 ms did not become what the link carries.
+#[test]
+fn difference_3_a_standstill_does_not_hide_others() {
+    let mut hand = after_a_standstill();
+    hand.tell(100, 100_000);
+    hand.segment.segments = 6;
+    hand.segment.payload_bytes = 6 * MSS;
+    assert_eq!(hand.tell(12, 140_000), 2 * MSS);
+}
+
+#[test]
+fn difference_7_segments_told_one_by_one_are_looked_at_now_and_then() {
     let mut hand = Hand::new("sampled:look_us=100000");
     hand.tell(1, 100_000);
     let before = hand.flow.state_bytes().to_vec();

@@ -12,12 +12,18 @@ const LINK: f64 = 9.6533e6;
 
 /// The home link with these flows, measured from 5 s on.
 fn run(flows: &str) -> Outcome {
+    run_on("rate = \"10mbit\"", flows)
+}
+
+fn run_on(link: &str, flows: &str) -> Outcome {
     let text = format!(
         "title = \"counters\"\nduration = \"65s\"\n[measure]\nall = [\"5s\", \"65s\"]\n\
          settled = [\"25s\", \"65s\"]\n\
-         [bottleneck]\nrate = \"10mbit\"\nrtt = \"100ms\"\nqueue = 86\n{flows}"
+         [bottleneck]\n{link}\nrtt = \"100ms\"\nqueue = 86\n\
+         [bottleneck.back]\nrate = \"10mbit\"\nqueue = 86\n{flows}"
     );
-    let scenario = Scenario::parse("counters.toml", &text, Path::new(".")).unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let scenario = Scenario::parse("counters.toml", &text, folder).unwrap();
     ebb_simulator::run(&scenario, Default::default()).unwrap()
 }
 
@@ -69,6 +75,43 @@ fn a_download_yields_to_a_greedy_flow_whoever_was_first() {
     at_least(be_share(&run(&first)), 0.97);
     let against_bbr = format!("{GREEDY}{DOWNLOAD}sender = \"bbr\"\nstart = \"3s\"\n");
     at_least(be_share(&run(&against_bbr)), 0.98);
+}
+
+const ON_OFF: &str =
+    "[[flow]]\nname = \"be\"\nkind = \"on-off\"\nperiod = \"3s\"\nstart = \"5s\"\n";
+
+#[test]
+fn a_download_yields_to_bursts_and_uses_the_pauses() {
+    let (alone, both) = (run(ON_OFF), run(&format!("{ON_OFF}{DOWNLOAD}")));
+    at_least(goodput(&both, "be", 0) / goodput(&alone, "be", 0), 0.95);
+    at_least(goodput(&both, "mine", 0) / LINK, 0.3);
+}
+
+/// As a busy machine or a radio link does: 25 ms without a packet, then all at once.
+fn link_with_standstills() -> String {
+    let stands = |at_us: u64| (2_000_000..).contains(&at_us) && at_us % 3_100_000 < 25_000;
+    let times = (0..54_167_u64).map(|packet| {
+        let at_us = packet * 1_200;
+        let at_us = if stands(at_us) {
+            at_us / 3_100_000 * 3_100_000 + 25_000
+        } else {
+            at_us
+        };
+        format!("{}\n", at_us / 1_000)
+    });
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("standstills.trace");
+    std::fs::write(path, times.collect::<String>()).unwrap();
+    "trace = \"standstills.trace\"".to_owned()
+}
+
+#[test]
+fn a_download_does_not_take_a_standstill_for_capacity_or_for_others() {
+    let link = link_with_standstills();
+    at_least(goodput(&run_on(&link, DOWNLOAD), "mine", 0) / LINK, 0.97);
+    let alone = run_on(&link, ON_OFF);
+    let both = run_on(&link, &format!("{ON_OFF}{DOWNLOAD}"));
+    at_least(goodput(&both, "be", 0) / goodput(&alone, "be", 0), 0.94);
+    at_least(goodput(&both, "mine", 0) / LINK, 0.3);
 }
 
 /// On an empty link Linux's estimate never rises without timestamps: the feedback time serves.
