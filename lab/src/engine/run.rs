@@ -60,6 +60,9 @@ pub fn run(jobs: &[Job<'_>], parallel: usize, retries: u32) -> Result<Vec<LabRun
                 break;
             }
             retries_left -= 1;
+            // Real time is long: whoever waits wants to know why once more.
+            let report = results.first().map_or("", |run| run.emulator.as_str());
+            tracing::warn!("disturbed, so it is run again: {report}");
         }
     }
     Ok(done)
@@ -223,6 +226,11 @@ fn results(
     seen: &[(u64, Seen)],
 ) -> Vec<LabRun> {
     let is_disturbed = emulator.is_disturbed() || ends.latest_timer_us > ENDPOINT_LATE_US;
+    let late_ms = ends.latest_timer_us as f64 / 1e3;
+    let summary = format!(
+        "{}; endpoints late by {late_ms:.0} ms at worst",
+        emulator.summary()
+    );
     let mut flows = ends.flows.into_iter();
     let runs = jobs.iter().enumerate().map(|(path, (job, shared))| {
         let count = job.scenario.flows.len();
@@ -238,7 +246,7 @@ fn results(
         };
         LabRun {
             outcome: outcome(&measured),
-            emulator: emulator.summary(),
+            emulator: summary.clone(),
             is_disturbed,
         }
     });

@@ -12,6 +12,9 @@ use super::{Direction, FlowKind, FlowResult, PlannedFlow, TrafficError, UdpResul
 /// A packet begins with its number and the time when it was sent, 8 bytes each.
 const HEADER_BYTES: usize = 16;
 
+/// What has been looked at is not looked at again before this.
+const LEAST_WAIT_S: f64 = 0.000_1;
+
 /// Both ends of one stream of datagrams.
 pub(super) struct UdpFlow {
     plan: PlannedFlow,
@@ -84,7 +87,9 @@ impl UdpFlow {
             }
             self.sent_pkts += 1;
         }
+        // Rounding must not make it due in the past: nothing else would be done until then.
         let next_s = self.timetable.at_s(self.sent_pkts);
+        let next_s = next_s.max(elapsed_s + LEAST_WAIT_S);
         Some(after(epoch_ns, self.plan.spec.start_s + next_s))
     }
 
@@ -127,11 +132,15 @@ impl Timetable {
             periods * half_s + (elapsed_s - periods * period_s).min(half_s)
         });
         let due = sending_s * self.rate_pkts_per_s;
-        // In silence what comes next is due when the wave begins again.
         let is_silent = self
             .period_s
             .is_some_and(|period_s| elapsed_s % period_s >= period_s / 2.0);
-        due as u64 + u64::from(!is_silent)
+        // In silence all that began before it is due; what comes next, when the wave begins
+        // again.
+        match is_silent {
+            true => due.ceil() as u64,
+            false => due as u64 + 1,
+        }
     }
 
     /// When the packet of this number is due, counted from 0.
@@ -207,5 +216,21 @@ mod tests {
         assert!((wave.at_s(99) - 0.99).abs() < 1e-9);
         assert!((wave.at_s(100) - 2.0).abs() < 1e-9);
         assert!((wave.at_s(250) - 4.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_a_wave_of_no_whole_number_of_packets_began_is_due_before_its_silence_is_over() {
+        // 555.55 packets in each 100 ms, the last at 99.9 ms.
+        let wave = Timetable {
+            rate_pkts_per_s: 5_555.5,
+            period_s: Some(0.2),
+        };
+        for period in 0..20 {
+            let begun_s = f64::from(period) * 0.2;
+            for silent_s in [0.1001, 0.15, 0.1999] {
+                let due = wave.due_pkts(begun_s + silent_s);
+                assert!(wave.at_s(due) > begun_s + 0.1999, "{period} {silent_s}");
+            }
+        }
     }
 }
