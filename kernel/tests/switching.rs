@@ -14,7 +14,7 @@ use support::transfer::{
 };
 use support::{Cable, Side};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// What the programs lift a clamp to: more than TCP can advertise.
 const UNLIMITED_BYTES: u32 = 1 << 30;
 /// A clamp of TCP's own making; a law's is less on these links.
@@ -40,10 +40,11 @@ fn a_download_is_set_free_by_itself_and_held_back_again() {
 
     assert_eq!(attachment.set_free(&[cookie], true).unwrap(), 1);
     assert_eq!(are_held(&attachment, &[&one, &other]), [false, true]);
-    assert!(window_clamp(&one.socket()) >= UNLIMITED_BYTES);
+    // TCP's autotuning may have set its own by now.
+    assert!(window_clamp(&one.socket()) >= FREE_CLAMP_BYTES);
     assert!(window_clamp(&other.socket()) < FREE_CLAMP_BYTES);
     // The window is TCP's own again, whatever the law, which goes on watching, would have.
-    wait_until(|| flow(&attachment, cookie).window_bytes > 2 * held_bytes);
+    wait_until(|| flow(&attachment, cookie).window_bytes > held_bytes.max(FREE_CLAMP_BYTES));
     let seen = flow(&attachment, cookie).segments;
     wait_until(|| flow(&attachment, cookie).segments > seen + 100);
     assert!(window_clamp(&one.socket()) >= FREE_CLAMP_BYTES);
@@ -52,7 +53,6 @@ fn a_download_is_set_free_by_itself_and_held_back_again() {
     attachment.set_policy(&"vulture".parse().unwrap()).unwrap();
     wait_until(|| flows(&attachment, 2).iter().all(|flow| flow.segments > 100));
     assert_eq!(are_held(&attachment, &[&one, &other]), [false, true]);
-    attachment.set_policy(&"ebb".parse().unwrap()).unwrap();
 
     assert_eq!(attachment.set_free(&[cookie], false).unwrap(), 1);
     assert_eq!(are_held(&attachment, &[&one, &other]), [true, true]);
@@ -67,7 +67,7 @@ fn one_connection_can_be_held_back_while_all_others_are_free_and_follows_all_lat
         return;
     }
     let cable = cable();
-    for policy in ["ebb", "ledbat++"] {
+    for policy in ["ebb", "ledbat"] {
         let mut attachment = attach(&cable, policy);
         let (one, other) = match policy {
             "ebb" => (download(&cable), download(&cable)),
@@ -95,7 +95,7 @@ fn an_upload_that_is_set_free_has_its_own_congestion_control_and_code_point() {
         return;
     }
     let cable = cable();
-    let mut attachment = attach(&cable, "ledbat++");
+    let mut attachment = attach(&cable, "ledbat");
     let (one, other) = (upload(&cable, "reno"), upload(&cable, "cubic"));
     wait_until(|| flows(&attachment, 2).iter().all(|flow| flow.is_clamped));
     let cookie = cookie_of(&attachment, one.address);
@@ -103,17 +103,17 @@ fn an_upload_that_is_set_free_has_its_own_congestion_control_and_code_point() {
     assert_eq!(attachment.set_free(&[cookie], true).unwrap(), 1);
     assert_eq!(are_held(&attachment, &[&one, &other]), [false, true]);
     assert_eq!(one.sends_by(), ("reno".to_owned(), 0));
-    assert!(other.is_under("ledbatpp"));
+    assert!(other.is_under("ledbat"));
     // What it sends is told all the same, and its law does not come back by itself.
     let before = flow(&attachment, cookie).payload_bytes;
     wait_until(|| flow(&attachment, cookie).payload_bytes > before + 500_000);
-    attachment.set_policy(&"ledbat".parse().unwrap()).unwrap();
-    assert!(other.is_under("ledbat"));
+    attachment.set_policy(&"cubic".parse().unwrap()).unwrap();
+    assert!(other.is_under("cubic"));
     assert_eq!(one.sends_by(), ("reno".to_owned(), 0));
     assert!(flow(&attachment, cookie).payload_bytes > before);
 
     assert_eq!(attachment.set_free(&[cookie], false).unwrap(), 1);
-    assert!(one.is_under("ledbat"));
+    assert!(one.is_under("cubic"));
     assert_eq!(are_held(&attachment, &[&one, &other]), [true, true]);
 
     // What its program chooses meanwhile is its own.
@@ -132,7 +132,7 @@ fn nothing_of_what_was_switched_is_left_when_the_owner_is_killed() {
     }
     let cable = cable();
     let path = cable.cgroup.path().display().to_string();
-    for policy in ["ebb", "ledbat++"] {
+    for policy in ["ebb", "ledbat"] {
         let arguments = format!("{path} {policy}");
         let mut owner = Actor::start(&cable, None, Role::OwnerOfFree, &arguments);
         owner.told("ATTACHED");
