@@ -2,20 +2,22 @@
 //! A transfer that goes both ways at once yields both ways, on one connection and on two, under
 //! both backends: what a fetch beside a push, a backup with its checks, or a mirror does.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::io::Read;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use ebb_lab::emulator::{CLIENT_IPV4, DirectionReport, EmulatorReport, Path, SERVER_IPV4, Testbed};
+use ebb_lab::emulator::{DirectionReport, EmulatorReport, Path, SERVER_IPV4, Testbed};
 use ebb_lab::judging::judge;
-use ebb_lab::namespace::NamespaceHandle;
 use ebb_link::{Class, Nanos};
+use greedy::{Others, serve, talk_both_ways};
 use support::Ebb;
 use transfers::{attempt, home_link, path_with, program, words};
 
 mod support;
 mod transfers;
+
+#[path = "transfers/greedy.rs"]
+mod greedy;
 
 /// Sends and receives as fast as it may, on one connection or on one for each way.
 const BOTH_WAYS: &str = "
@@ -42,42 +44,6 @@ const OURS: u16 = 8_081;
 const OTHERS: u16 = 8_080;
 const OTHERS_BEGIN: Duration = Duration::from_secs(4);
 const END: Duration = Duration::from_secs(14);
-
-/// Runs something for every connection to a port of a namespace.
-fn serve(namespace: &NamespaceHandle, at: (Ipv4Addr, u16), talk: fn(&TcpStream)) {
-    let listener = namespace.run_in(|| TcpListener::bind(at)).unwrap().unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            std::thread::spawn(move || talk(&stream));
-        }
-    });
-}
-
-fn send(mut stream: &TcpStream) {
-    while stream.write_all(&[1; 16_384]).is_ok() {}
-}
-
-fn receive(mut stream: &TcpStream) {
-    let mut buffer = vec![0; 65_536];
-    while matches!(stream.read(&mut buffer), Ok(1..)) {}
-}
-
-fn talk_both_ways(stream: &TcpStream) {
-    std::thread::scope(|scope| {
-        scope.spawn(|| send(stream));
-        receive(stream);
-        // Whoever sends learns that nobody listens any more.
-        let _ = stream.shutdown(Shutdown::Both);
-    });
-}
-
-/// Somebody else's greedy transfer, which the kernel's CUBIC sends.
-fn transfer(from: &NamespaceHandle, to: (Ipv4Addr, u16)) -> TcpStream {
-    let stream = from.run_in(|| TcpStream::connect(to)).unwrap().unwrap();
-    let sending = stream.try_clone().unwrap();
-    std::thread::spawn(move || send(&sending));
-    stream
-}
 
 struct Yielding(Child);
 
@@ -136,8 +102,7 @@ fn measure() -> (EmulatorReport, Duration) {
     for (path, (backend, connections)) in testbed.paths().iter().zip(RUNS) {
         path.set_class(OURS, Class::LessThanBestEffort);
         serve(path.server(), (SERVER_IPV4, OURS), talk_both_ways);
-        serve(path.server(), (SERVER_IPV4, OTHERS), receive);
-        serve(path.client(), (CLIENT_IPV4, OTHERS), receive);
+        Others::expect(path, OTHERS);
         yielding.push(Yielding::start(path, &ebb, backend, connections));
     }
     yielding.iter_mut().for_each(Yielding::wait);
@@ -146,19 +111,11 @@ fn measure() -> (EmulatorReport, Duration) {
         |at| std::thread::sleep((began + at).saturating_duration_since(Instant::now()));
     wait_until(OTHERS_BEGIN);
     let paths = testbed.paths().iter();
-    let others: Vec<TcpStream> = paths
-        .flat_map(|path| {
-            let down = || transfer(path.server(), (CLIENT_IPV4, OTHERS));
-            let up = || transfer(path.client(), (SERVER_IPV4, OTHERS));
-            [down(), down(), down(), up(), up(), up()]
-        })
-        .collect();
+    let others: Vec<Others> = paths.map(|path| Others::begin(path, OTHERS)).collect();
     wait_until(END);
     let began = began - testbed.epoch_instant();
     let report = testbed.stop().unwrap();
-    for stream in others {
-        let _ = stream.shutdown(Shutdown::Both);
-    }
+    drop(others);
     (report, began)
 }
 
