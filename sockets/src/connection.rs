@@ -60,6 +60,7 @@ pub(crate) struct Connection {
     /// The clamp may have been lifted by somebody else.
     is_stale: bool,
     idle_looks: u32,
+    samples: SenderSamples,
     pub(crate) due: Instant,
     /// Nobody else's while it lives.
     _claim: Claim,
@@ -81,6 +82,7 @@ impl Connection {
             clamp_bytes: NO_CLAMP_BYTES,
             is_stale: false,
             idle_looks: 0,
+            samples: SenderSamples::default(),
             due: now.0,
             _claim: met.claim,
         };
@@ -186,7 +188,9 @@ impl Connection {
         let Some(flow) = &mut self.download else {
             return self.lift_clamp(socket);
         };
+        let least_us = self.samples.least_us(&self.last, info, now_us);
         if let Some(mut segment) = arrived(&self.last, info, now_us) {
+            segment.kernel_rtt_us = segment.kernel_rtt_us.max(least_us);
             segment.is_observing = self.wish.is_download_free.into();
             flow.on_segment(&segment);
         }
@@ -291,6 +295,32 @@ impl Connection {
     }
 }
 
+/// The round trips that are measured where this end sends as well.
+///
+/// The receiver's estimate can be far too short for a moment, which a law would remember: Linux
+/// takes the time that a window's bytes need, too, and that is less than a round trip where more
+/// than a window is on its way. The sender's least is a bound, as long as it is kept up to date:
+/// that of a handshake behind others' queue would hide the queue.
+#[derive(Debug, Default)]
+struct SenderSamples {
+    until_us: u64,
+}
+
+impl SenderSamples {
+    /// No round trip is shorter; 0: nobody knows.
+    fn least_us(&mut self, last: &TcpInfo, info: &TcpInfo, now_us: u64) -> u32 {
+        if info.delivered != last.delivered {
+            self.until_us = now_us + 2 * u64::from(info.rtt_us);
+        }
+        // Before the first sample the kernel has the greatest number that there is.
+        if now_us < self.until_us && info.min_rtt_us < u32::MAX {
+            info.min_rtt_us
+        } else {
+            0
+        }
+    }
+}
+
 fn is_same_law(one: &Policy, other: &Policy) -> bool {
     one.law().number == other.law().number
 }
@@ -358,7 +388,7 @@ fn arrived(last: &TcpInfo, info: &TcpInfo, now_us: u64) -> Option<Segment> {
         } else {
             info.rtt_us
         },
-        has_timestamps: u8::from(info.has_timestamps()),
+        has_timestamps: u8::from(info.measures_receiver_rtt()),
         ..Segment::default()
     })
 }
@@ -389,6 +419,37 @@ mod tests {
         assert_eq!(segment.right_edge_seq, 20_272 + 28_960);
         assert_eq!(segment.kernel_rtt_us, 101_000);
         assert_eq!(arrived(&info(5, 1), &info(5, 1), 7), None);
+    }
+
+    #[test]
+    fn no_round_trip_is_shorter_than_the_senders_while_it_sends() {
+        let told = |delivered| TcpInfo {
+            delivered,
+            rtt_us: 110_000,
+            min_rtt_us: 100_000,
+            ..info(14_480, 10)
+        };
+        let mut samples = SenderSamples::default();
+        // A handshake is no sample of now.
+        assert_eq!(samples.least_us(&told(2), &told(2), 1_000_000), 0);
+        assert_eq!(samples.least_us(&told(2), &told(4), 1_010_000), 100_000);
+        assert_eq!(samples.least_us(&told(4), &told(4), 1_200_000), 100_000);
+        assert_eq!(samples.least_us(&told(4), &told(4), 1_230_000), 0);
+    }
+
+    /// The estimate stands still then: the law takes the time until a new window is used.
+    #[test]
+    fn no_timestamps_are_told_of_once_our_own_direction_is_shut_down() {
+        let shut = TcpInfo {
+            state: crate::info::FIN_WAIT_2,
+            ..info(20_272, 14)
+        };
+        assert_eq!(
+            arrived(&info(14_480, 10), &shut, 7).unwrap().has_timestamps,
+            0
+        );
+        let open = arrived(&info(14_480, 10), &info(20_272, 14), 7).unwrap();
+        assert_eq!(open.has_timestamps, 1);
     }
 
     #[test]
