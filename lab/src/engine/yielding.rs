@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The cgroups with the flows of a wave that are under a policy.
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use ebb_algorithms::{Policy, PolicyError};
 use ebb_kernel::AttachOptions;
 use ebb_link::Nanos;
 use ebb_scenario::{Flow, Interval, Scenario};
-use tempfile::TempPath;
 
 use super::EngineError;
 use super::plan::is_built_in;
@@ -24,7 +25,7 @@ struct YieldingGroup {
     during: Vec<Interval>,
     group: Group,
     /// Where the law's calls are recorded, if there is more to know of it than its window.
-    trace: Option<TempPath>,
+    trace: Option<File>,
 }
 
 impl YieldingGroups {
@@ -81,7 +82,7 @@ impl YieldingGroups {
         let trace = is_recorded.then(trace_file).transpose()?;
         let options = AttachOptions {
             observing: !during.is_empty() && !is_within(during, Nanos::ZERO),
-            trace: trace.as_ref().map(|path| path.to_path_buf()),
+            trace: trace.as_ref().map(path_of),
             ..AttachOptions::default()
         };
         let group = Group::attach(&policy, options)?;
@@ -117,7 +118,7 @@ impl YieldingGroups {
         for group in self.0 {
             group.group.finish()?;
             if let Some(trace) = group.trace {
-                let read = seen::read(&trace, &group.policy);
+                let read = seen::read(&path_of(&trace), &group.policy);
                 seen.extend(read.map_err(|source| RunError::Policy {
                     policy: group.policy.to_string(),
                     source,
@@ -133,18 +134,16 @@ pub(super) fn is_within(parts: &[Interval], time: Nanos) -> bool {
     parts.iter().any(|part| part.contains(time))
 }
 
-fn trace_file() -> Result<TempPath, RunError> {
-    let made = tempfile::Builder::new()
-        .prefix("ebb-lab-")
-        .suffix(".trace")
-        .tempfile();
-    match made {
-        Ok(file) => Ok(file.into_temp_path()),
-        Err(source) => Err(RunError::File {
-            path: std::env::temp_dir(),
-            source,
-        }),
-    }
+/// Without a name: nothing stays behind of a lab that is killed.
+fn trace_file() -> Result<File, RunError> {
+    tempfile::tempfile().map_err(|source| RunError::File {
+        path: std::env::temp_dir(),
+        source,
+    })
+}
+
+fn path_of(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 fn unsupported(flow: &Flow, error: &PolicyError) -> EngineError {
