@@ -108,12 +108,6 @@ impl TcpInfo {
         self.options & 1 != 0
     }
 
-    /// The kernel takes samples of the round trip from echoed timestamps of what arrives: with
-    /// our own direction shut down it does not (`tcp_rcv_state_process`).
-    pub fn measures_receiver_rtt(&self) -> bool {
-        self.has_timestamps() && self.state == ESTABLISHED
-    }
-
     /// Data may arrive.
     pub fn receives(&self) -> bool {
         matches!(self.state, ESTABLISHED | FIN_WAIT_1 | FIN_WAIT_2)
