@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigHandler, Signal, kill};
 use nix::unistd::Pid;
 
 /// A machine may be busy with other tests: patience costs nothing where all is well.
@@ -70,6 +70,16 @@ impl Ebb {
     pub fn run_script(&self, script: &str) -> Running {
         use std::os::unix::process::CommandExt;
         let mut command = self.command(["run", "--", "sh", "-c", script]);
+        // What the caller of the tests ignores, as under nohup, no shell could trap.
+        let stop_ignoring = || {
+            for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT] {
+                // SAFETY: no handler is installed.
+                unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) }?;
+            }
+            Ok(())
+        };
+        // SAFETY: it only makes system calls.
+        unsafe { command.pre_exec(stop_ignoring) };
         Running::start(command.process_group(0))
     }
 }
