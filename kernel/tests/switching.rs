@@ -56,7 +56,8 @@ fn a_download_is_set_free_by_itself_and_held_back_again() {
 
     assert_eq!(attachment.set_free(&[cookie], false).unwrap(), 1);
     assert_eq!(are_held(&attachment, &[&one, &other]), [true, true]);
-    assert!(window_clamp(&one.socket()) < UNLIMITED_BYTES);
+    // On a busy machine the free law may not have been asked since: its next segment sets it.
+    wait_until(|| window_clamp(&one.socket()) < UNLIMITED_BYTES);
     assert_eq!(attachment.set_free(&[u64::MAX], true).unwrap(), 0);
 }
 
