@@ -98,6 +98,7 @@ EBB_INLINE void ebb_bbr_set_window(struct ebb_bbr_state *state, const struct ebb
 
 	if (ebb_bbr_modulate_window(state, ack, params))
 		return;
+	ebb_end_step();
 	target_pkts = ebb_bbr_inflight_pkts(state, ebb_bbr_bytes_per_s(state),
 					    ebb_bbr_cwnd_gain_x1024(state, params)) +
 		      ebb_bbr_extra_pkts(state, params);
@@ -118,6 +119,7 @@ EBB_INLINE void ebb_bbr_take_sample(struct ebb_bbr_state *state, const struct eb
 	if (!ack->rate_interval_us || !ack->rate_delivered_pkts)
 		return;
 	ebb_bbr_count_rounds(state, ack);
+	ebb_end_step();
 	if (state->is_policed) {
 		if (ebb_bbr_use_policer(state, ack->now_us, params))
 			ebb_bbr_enter_probe_bw(state, ack->now_us, ack->random);
@@ -125,7 +127,9 @@ EBB_INLINE void ebb_bbr_take_sample(struct ebb_bbr_state *state, const struct eb
 		ebb_bbr_measure_policer(state, ack->now_us, ack->lost_now_pkts,
 					ebb_bbr_is_lower_bound(state, ack), params);
 	}
+	ebb_end_step();
 	ebb_bbr_sample_rate(state, ack, params);
+	ebb_end_step();
 	ebb_bbr_sample_extra(state, ack, params);
 }
 
@@ -137,16 +141,23 @@ EBB_INLINE void ebb_bbr_on_ack(struct ebb_bbr_state *state, const struct ebb_sen
 	state->delivered_pkts = ack->delivered_pkts;
 	state->lost_pkts += ack->lost_now_pkts;
 	ebb_bbr_take_sample(state, ack, params);
+	ebb_end_step();
 	ebb_bbr_advance_phase(state, ack, params);
+	ebb_end_step();
 	ebb_bbr_check_full(state, ack, params);
+	ebb_end_step();
 	ebb_bbr_check_drain(state, ack);
+	ebb_end_step();
 	ebb_bbr_update_min_rtt(state, ack, params);
+	ebb_end_step();
 
 	if (!state->has_seen_rtt && ack->srtt_us) {
 		state->has_seen_rtt = 1;
 		ebb_bbr_first_pace(state, ack->srtt_us, params);
 	}
+	ebb_end_step();
 	ebb_bbr_set_pace(state, ebb_bbr_pacing_gain_x1024(state, params), params);
+	ebb_end_step();
 	if (ack->delivered_now_pkts)
 		ebb_bbr_set_window(state, ack, params);
 	if (state->mode == EBB_BBR_PROBE_RTT)

@@ -105,6 +105,7 @@ EBB_INLINE void ebb_bbr_sample_rate(struct ebb_bbr_state *state, const struct eb
 	for (i = 0; i < EBB_BBR_SLOTS; i++)
 		if (i < state->pending_rounds)
 			ebb_bbr_shift_rates(state);
+	ebb_end_step();
 	state->older_bytes_per_s = ebb_bbr_older_bytes_per_s(state, params);
 	state->pending_rounds = 0;
 	state->rates_bytes_per_s[0] = ebb_max(state->rates_bytes_per_s[0], rate);

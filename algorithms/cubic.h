@@ -191,6 +191,7 @@ EBB_INLINE void ebb_cubic_avoid(struct ebb_cubic_state *state, const struct ebb_
 		state->per_pkts = 0;
 	}
 	ebb_cubic_estimate_reno(state, acked_pkts, params);
+	ebb_end_step();
 	if (params->rules == EBB_CUBIC_RULES_LINUX)
 		ebb_cubic_avoid_linux(state, ack, acked_pkts, params);
 	else
@@ -212,11 +213,13 @@ EBB_INLINE void ebb_cubic_on_ack(struct ebb_cubic_state *state, const struct ebb
 	u32 acked_pkts = ack->acked_pkts;
 
 	ebb_cubic_follow(state, ack->cwnd_pkts, ack->ssthresh_pkts);
+	ebb_end_step();
 	if (ack->rtt_us && (!state->min_rtt_us || ack->rtt_us < state->min_rtt_us))
 		state->min_rtt_us = ack->rtt_us;
 	state->last_ack_us = ack->now_us;
 	if (params->hystart == EBB_CUBIC_HYSTART_LINUX)
 		ebb_cubic_hystart_linux(state, ack, params);
+	ebb_end_step();
 	if (!acked_pkts)
 		return;
 	if (!ack->is_cwnd_limited) {
@@ -229,6 +232,7 @@ EBB_INLINE void ebb_cubic_on_ack(struct ebb_cubic_state *state, const struct ebb
 		if (params->hystart == EBB_CUBIC_HYSTART_PLUS && !state->has_reduced)
 			ebb_cubic_hystart_plus(state, ack, params);
 	}
+	ebb_end_step();
 	if (acked_pkts && !ebb_sender_in_slow_start(&state->window))
 		ebb_cubic_avoid(state, ack, acked_pkts, params);
 }

@@ -217,8 +217,10 @@ EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_seg
 	ebb_ebb_take_arrival(s, segment->now_us, segment->payload_bytes);
 	if (segment->has_timestamps)
 		ebb_ebb_take_delay(s, segment, p);
+	ebb_end_step();
 	s->round_bytes += segment->payload_bytes;
 	ebb_ebb_watch_hole(s, segment);
+	ebb_end_step();
 
 	if (!s->is_begun || s->is_awaiting)
 		ebb_ebb_await_older_window(s, segment);
@@ -244,12 +246,16 @@ EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_seg
 	ebb_ebb_take_loss(s, segment, p);
 	if (s->is_blind)
 		return;
+	ebb_end_step();
 	ebb_ebb_grow(s, segment->payload_bytes);
+	ebb_end_step();
 	ebb_ebb_look(s, segment, p);
+	ebb_end_step();
 	if (s->is_blind || !ebb_ebb_is_round_over(s, segment))
 		return;
 	if (!segment->has_timestamps)
 		ebb_ebb_take_feedback_time(s, segment, p);
+	ebb_end_step();
 	ebb_ebb_end_round(s, segment, p);
 }
 

@@ -72,6 +72,7 @@ EBB_INLINE void ebb_ledbat_delays_take(struct ebb_ledbat_delays *delays, u64 now
 		ebb_ledbat_delays_roll(delays);
 		delays->minute++;
 	}
+	ebb_end_step();
 	delay_us = (u32)ebb_min(delay_us, EBB_LEDBAT_MAX_DELAY_US);
 	delays->base_us[0] = (u32)ebb_min(delays->base_us[0], delay_us);
 
@@ -81,6 +82,7 @@ EBB_INLINE void ebb_ledbat_delays_take(struct ebb_ledbat_delays *delays, u64 now
 	}
 	delays->current_us[0] = delay_us;
 	delays->current_at[0] = (u32)now_us;
+	ebb_end_step();
 }
 
 EBB_INLINE u32 ebb_ledbat_base_us(const struct ebb_ledbat_delays *delays,
@@ -90,9 +92,8 @@ EBB_INLINE u32 ebb_ledbat_base_us(const struct ebb_ledbat_delays *delays,
 
 	if (!delays->is_started)
 		return least_us;
-	for (i = 0; i < EBB_LEDBAT_MINUTES; i++)
-		if (i < params->base_history && delays->base_us[i] < least_us)
-			least_us = delays->base_us[i];
+	for (i = 0; i < EBB_LEDBAT_MINUTES && i < params->base_history; i++)
+		least_us = (u32)ebb_min(delays->base_us[i], least_us);
 	return least_us;
 }
 
@@ -104,10 +105,9 @@ EBB_INLINE u32 ebb_ledbat_current_us(const struct ebb_ledbat_delays *delays, u32
 
 	if (!delays->is_started)
 		return least_us;
-	for (i = 0; i < EBB_LEDBAT_SAMPLES; i++)
-		if (i < params->current_filter && delays->current_us[i] < least_us &&
-		    (!i || delays->current_at[0] - delays->current_at[i] <= rtt_us))
-			least_us = delays->current_us[i];
+	for (i = 0; i < EBB_LEDBAT_SAMPLES && i < params->current_filter; i++)
+		if (!i || delays->current_at[0] - delays->current_at[i] <= rtt_us)
+			least_us = (u32)ebb_min(delays->current_us[i], least_us);
 	return least_us;
 }
 

@@ -88,6 +88,7 @@ EBB_INLINE void ebb_ledbat_pp_on_ack(struct ebb_ledbat_pp_state *state,
 			    << EBB_LEDBAT_SEGMENT_SHIFT;
 	step.queue_us = ebb_ledbat_queue_us(&state->delays, ack->srtt_us, &params->delay);
 	step.base_us = ebb_ledbat_base_us(&state->delays, &params->delay);
+	ebb_end_step();
 	ebb_ledbat_pp_take(&state->own, &step, &params->window);
 	ebb_ledbat_pp_answer(state);
 }

@@ -170,6 +170,7 @@ EBB_INLINE void ebb_ledbat_pp_take(struct ebb_ledbat_pp_window *w,
 	u8 was_in_slow_start;
 
 	ebb_ledbat_pp_keep_time(w, step, p);
+	ebb_end_step();
 	if (w->stage == EBB_LEDBAT_PP_HOLD) {
 		ebb_ledbat_pp_set_pkts(w, p->least_pkts);
 		return;

@@ -8,9 +8,12 @@
  *
  * Differences from sampled:
  * 1. The round-trip time is the sender's smoothed one, a mean: a fall is undone as a rise is.
+ *    The least of it is that of all samples, where the host tells a sample.
  * 2. While it yields it sends two segments at least in each round trip: a lone one is
  *    acknowledged late, which would look like a queue.
  * 3. The congestion window is left at twice the window: the pace rules.
+ * 4. Its own segments come in pairs, not in flights: a pair is answered a segment's time late,
+ *    and thresholds are half as many segments' times.
  *
  * Domain: as sampled.
  */
@@ -75,6 +78,9 @@ EBB_INLINE void ebb_paced_on_ack(struct ebb_paced_state *state, const struct ebb
 		.is_ce = ack->is_ece,
 	};
 
+	/* The first window leaves at once: its own queue is no others' until the mean is without it. */
+	if (!state->own.is_starting)
+		ebb_sampled_take_least(&state->own, ack->rtt_us);
 	ebb_sampled_on_segment(&state->own, &segment, &params->own);
 	ebb_paced_answer(state, ack->mss_bytes, ack->srtt_us);
 }

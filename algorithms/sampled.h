@@ -375,8 +375,11 @@ EBB_INLINE void ebb_sampled_look(struct ebb_sampled_state *s, const struct ebb_s
 		s->is_blind = 0;
 	}
 	if (!s->is_round_open) {
-		if (s->is_draining && s->is_mean)
+		if (s->is_draining && s->is_mean) {
+			/* Not growth: a queue that stands after it is others'. */
 			ebb_sampled_set_window(s, s->restore_bytes);
+			s->last_rwnd_bytes = s->rwnd_bytes;
+		}
 		ebb_sampled_begin_round(s, segment);
 		if (s->is_draining)
 			s->growth_bytes = (u32)ebb_sub_floor(s->restore_bytes, s->rwnd_bytes);

@@ -50,6 +50,8 @@ struct ebb_sampled_params {
 #define EBB_SAMPLED_GROWTH_DIVISOR 32u
 /* [SAMPLED §pace] The same of the window, where no more than the pace can be seen. */
 #define EBB_SAMPLED_PACED_DIVISOR 8u
+/* [SAMPLED §pairs] Thresholds of who is paced, in segments' times, are this part of sampled's. */
+#define EBB_SAMPLED_PACED_GRAIN_DIVISOR 2u
 /* [EBB §base] Queueing delays below this count as an empty queue. */
 #define EBB_SAMPLED_EMPTY_US 1500u
 /* [EBB §domain] Bounds that keep products within 64 bits. */
@@ -162,10 +164,19 @@ EBB_INLINE u64 ebb_sampled_bdp_bytes(const struct ebb_sampled_state *s)
 	return base_us == EBB_SAMPLED_NO_DELAY ? 0 : ebb_sampled_bytes_in(s, base_us);
 }
 
-/* A queue below a few segments' time cannot be told from none. */
-EBB_INLINE u32 ebb_sampled_grain_us(const struct ebb_sampled_state *s)
+/* The time that the link needs for a segment; too long where its capacity is not known. */
+EBB_INLINE u32 ebb_sampled_segment_us(const struct ebb_sampled_state *s)
 {
 	return (u32)ebb_min(ebb_sampled_time_of(s, s->mss_bytes), 1000000);
+}
+
+/*
+ * A queue below a few segments' time cannot be told from none. Who is paced has fewer of its
+ * own behind one another, and often does not know how fast the link is: half of that time.
+ */
+EBB_INLINE u32 ebb_sampled_grain_us(const struct ebb_sampled_state *s)
+{
+	return ebb_sampled_segment_us(s) / (s->is_mean ? EBB_SAMPLED_PACED_GRAIN_DIVISOR : 1);
 }
 
 EBB_INLINE u32 ebb_sampled_low_us(const struct ebb_sampled_state *s,
@@ -219,14 +230,27 @@ EBB_INLINE u32 ebb_sampled_undo_us(const struct ebb_sampled_state *s, u32 estima
 }
 
 /*
- * Paced segments come alone, and every other one may be acknowledged with the next only: that
- * much later, at the pace of the window in a round trip.
+ * Linux paces segments in pairs, and a pair is acknowledged when the second of them is there:
+ * that much later than the least round trip, which may be a lone segment's. At the start the
+ * capacity is not known, and the first window leaves at once: its own pace has to do.
  */
-EBB_INLINE u64 ebb_sampled_late_us(const struct ebb_sampled_state *s)
+EBB_INLINE u32 ebb_sampled_late_us(const struct ebb_sampled_state *s)
 {
 	u64 window_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
 
-	return s->is_mean ? ebb_div((u64)s->rtt_us * s->mss_bytes, window_bytes, 0) : 0;
+	if (!s->is_mean)
+		return 0;
+	return s->is_starting ? (u32)ebb_div((u64)s->rtt_us * s->mss_bytes, window_bytes, 0)
+			      : ebb_sampled_segment_us(s);
+}
+
+/* A round trip that was measured, not smoothed. */
+EBB_INLINE void ebb_sampled_take_least(struct ebb_sampled_state *s, u32 rtt_us)
+{
+	u32 least_us = (u32)ebb_min(rtt_us, EBB_SAMPLED_MAX_RTT_US);
+
+	if (rtt_us)
+		s->base_us[0] = (u32)ebb_min(s->base_us[0], least_us);
 }
 
 /* The least RTT of one to two base windows; time passes slowly while yielding. */

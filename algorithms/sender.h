@@ -80,7 +80,8 @@ struct ebb_sender_ack {
 	u32 inflight_pkts;       /* after it */
 	u32 cwnd_pkts;           /* the host's window now */
 	u32 ssthresh_pkts;       /* the host's threshold now */
-	u32 rtt_us;              /* this acknowledgement's sample; 0: none */
+	u32 rtt_us;              /* this acknowledgement's sample, or the least of late from a host
+				  * that keeps no other; 0: none */
 	u32 srtt_us;             /* smoothed by the host; 0: none */
 	u32 tsval;               /* peer's clock in its ticks, if has_timestamps */
 	u32 tsecr;               /* our clock, in our ticks, as echoed, if has_timestamps */

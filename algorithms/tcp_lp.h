@@ -130,6 +130,7 @@ EBB_INLINE void ebb_tcp_lp_take_delay(struct ebb_tcp_lp_state *state, u64 now_us
 	u64 gamma_x1024 = params->gamma_x1024;
 
 	ebb_tcp_lp_reset_extremes(state, now_us, params);
+	ebb_end_step();
 	state->least_us[0] = (u32)ebb_min(state->least_us[0], delay_us);
 	state->greatest_us = (u32)ebb_max(state->greatest_us, delay_us);
 	if (!state->has_smoothed)
@@ -176,6 +177,7 @@ EBB_INLINE u8 ebb_tcp_lp_senses(struct ebb_tcp_lp_state *state, const struct ebb
 	u32 delay_us;
 
 	ebb_forward_on_ack(&state->clock, ack);
+	ebb_end_step();
 	delay_us = ebb_forward_delay_us(&state->clock, ack);
 	if (ack->phase > EBB_SENDER_DISORDER)
 		ebb_tcp_lp_stay_quiet(&state->policy, ack->snd_nxt);
@@ -184,6 +186,7 @@ EBB_INLINE u8 ebb_tcp_lp_senses(struct ebb_tcp_lp_state *state, const struct ebb
 	if (!delay_us || is_lone)
 		return 0;
 	ebb_tcp_lp_take_delay(state, ack->now_us, delay_us, params);
+	ebb_end_step();
 	is_congested = ebb_tcp_lp_is_congested(state, params);
 	/* The last delay before the first that shows what the reaction did is forgotten, too. */
 	if (state->policy.is_quiet)
@@ -215,11 +218,14 @@ EBB_INLINE void ebb_tcp_lp_on_ack(struct ebb_tcp_lp_state *state, const struct e
 
 	ebb_sender_follow(&state->window, ack->cwnd_pkts, ack->ssthresh_pkts);
 	ebb_tcp_lp_expire(&state->window, &state->policy, &at);
+	ebb_end_step();
 	is_congested = ebb_tcp_lp_senses(state, ack, params);
+	ebb_end_step();
 	if (is_congested)
 		ebb_tcp_lp_indicate(&state->window, &state->policy, &at, &params->policy);
 	if (!is_congested && ack->is_cwnd_limited)
 		ebb_tcp_lp_grow(&state->window, &state->policy, ack->acked_pkts);
+	ebb_end_step();
 	ebb_tcp_lp_pace(&state->window, &state->policy, &at, ack->mss_bytes);
 	ebb_tcp_lp_size_segments(&state->window, &params->policy);
 }

@@ -222,11 +222,13 @@ EBB_INLINE u8 ebb_clock_hear(struct ebb_clock *clock, u64 now_us, u32 tsval)
 		ebb_tick_start(&clock->tick, now_us, tsval);
 	else
 		is_void = ebb_tick_on_segment(&clock->tick, now_us, tsval);
+	ebb_end_step();
 	if (is_void) {
 		clock->is_started = 0;
 		clock->has_offset = 0;
 	}
 	ebb_clock_advance(clock, now_us, tsval);
+	ebb_end_step();
 	return is_void;
 }
 

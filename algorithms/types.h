@@ -17,6 +17,17 @@ typedef signed long long s64;
 
 #define EBB_INLINE static inline __attribute__((always_inline, unused))
 
+/*
+ * Ends a step of a law: what comes next reads the state from memory. The verifier of eBPF, which
+ * knows nothing of what is there, then follows it once, and not once for each of the ways that
+ * led up to it; their number doubles with every branch, and so does the time that it takes to
+ * load a law.
+ */
+EBB_INLINE void ebb_end_step(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
 #define EBB_BUILD_ASSERT(condition, message) _Static_assert(condition, message)
 
 EBB_BUILD_ASSERT(sizeof(u32) == 4, "u32 is 32 bits");

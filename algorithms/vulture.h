@@ -308,12 +308,14 @@ EBB_INLINE void ebb_vulture_on_segment(struct ebb_vulture_state *state,
 	ebb_vulture_set_mss(state, segment->mss_bytes);
 	ebb_vulture_take_bytes(state, segment);
 	has_loss = ebb_vulture_shows_loss(state, segment, params);
+	ebb_end_step();
 	if (segment->is_observing)
 		ebb_vulture_observe(state, segment, params);
 	else if (!state->is_acting)
 		ebb_vulture_start_acting(state, segment, params);
 
 	ebb_vulture_forget(state, segment, params);
+	ebb_end_step();
 	if (state->is_acting && state->is_pausing &&
 	    ebb_vulture_is_pause_over(state, segment, params)) {
 		if (params->pause_packets != EBB_VULTURE_PAUSE_COUNT)
@@ -322,6 +324,7 @@ EBB_INLINE void ebb_vulture_on_segment(struct ebb_vulture_state *state,
 	}
 	if (segment->has_timestamps)
 		ebb_vulture_take_packet(state, segment, params);
+	ebb_end_step();
 	if (segment->is_observing)
 		return;
 	if (has_loss)

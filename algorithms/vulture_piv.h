@@ -225,6 +225,7 @@ EBB_INLINE void ebb_vulture_pairs_take(struct ebb_vulture_pairs *pairs, u64 now_
 	u32 psi;
 
 	ebb_vulture_packets_pass_over(pairs, sent, params);
+	ebb_end_step();
 	head = &pairs->packets[pairs->head & EBB_VULTURE_PACKET_MASK];
 	psi = sent - head->sent;
 	/* Sent before the head by more than reordering explains: another clock. */
@@ -235,6 +236,7 @@ EBB_INLINE void ebb_vulture_pairs_take(struct ebb_vulture_pairs *pairs, u64 now_
 		return;
 	}
 	ebb_vulture_pair_count(pairs, head, sent, arrived, params);
+	ebb_end_step();
 	if (params->pair_rule == EBB_VULTURE_PAIR_CHAIN)
 		ebb_vulture_packets_clear(pairs);
 	else if (params->pair_rule != EBB_VULTURE_PAIR_NEAREST)

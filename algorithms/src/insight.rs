@@ -26,7 +26,8 @@ pub enum Doing {
 }
 
 impl Doing {
-    const ALL: [Self; 7] = [
+    /// All of them, by number.
+    pub const ALL: [Self; 7] = [
         Self::Unknown,
         Self::Start,
         Self::Grow,
@@ -42,8 +43,8 @@ impl Doing {
             Self::Unknown | Self::Start | Self::Grow => "",
             Self::Hold => "queue at target",
             Self::Yield => "others want it",
-            Self::Look => "seeing empty path",
-            Self::Wait => "older window left",
+            Self::Look => "seeing the path",
+            Self::Wait => "old window left",
         }
     }
 }

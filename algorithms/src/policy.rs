@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A law with its parameters, as people write it: `name` or `name:key=value,…`.
 
-use crate::registry::{LawInfo, ParamInfo, Side, law, laws, laws_of};
+use crate::registry::{LawInfo, ParamInfo, Side, counter_laws, law, laws};
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,7 +22,7 @@ pub enum PolicyError {
         name: String,
         /// The law that was probably meant.
         nearest: Option<&'static str>,
-        /// All names.
+        /// All names, by what they are for.
         known: String,
     },
     /// The law acts at the other end of a connection.
@@ -34,7 +34,7 @@ pub enum PolicyError {
         is: Side,
         /// Where a law is needed.
         side: Side,
-        /// The names of the laws that act there.
+        /// The names of the laws that act there, by backend.
         known: String,
     },
     /// The law has no such parameter.
@@ -92,7 +92,7 @@ impl Policy {
     ///
     /// *Errors:* those of reading a policy, and [`PolicyError::WrongSide`].
     pub fn for_side(side: Side, text: &str) -> Result<Self, PolicyError> {
-        let policy: Self = text.parse()?;
+        let policy = Self::parse(text, || names_for(side))?;
         let law = policy.law();
         if law.side() == side {
             return Ok(policy);
@@ -101,7 +101,7 @@ impl Policy {
             name: law.name,
             is: law.side(),
             side,
-            known: names(laws_of(side)),
+            known: names_for(side),
         })
     }
 
@@ -145,11 +145,23 @@ impl FromStr for Policy {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
+        Self::parse(text, || {
+            let [down, up] = [Side::Receiver, Side::Sender].map(names_for);
+            format!("for downloads {down}; for uploads {up}")
+        })
+    }
+}
+
+impl Policy {
+    fn parse(text: &str, known: impl Fn() -> String) -> Result<Self, PolicyError> {
         let (name, settings) = text.split_once(':').unwrap_or((text, ""));
         let law = law(name).ok_or_else(|| PolicyError::UnknownLaw {
             name: name.to_owned(),
-            nearest: nearest(name, laws().iter().map(|law| law.name)),
-            known: names(laws().iter()),
+            nearest: nearest(
+                name,
+                laws().iter().chain(counter_laws()).map(|law| law.name),
+            ),
+            known: known(),
         })?;
         let mut policy = Self::with_defaults(law);
         let mut is_set = vec![false; law.params.len()];
@@ -194,9 +206,17 @@ impl PartialEq for Policy {
     }
 }
 
-fn names(laws: impl Iterator<Item = &'static LawInfo>) -> String {
-    let names: Vec<_> = laws.map(|law| law.name).collect();
-    names.join(", ")
+/// The laws for this end of a connection, and which backend has them.
+fn names_for(side: Side) -> String {
+    let names = |laws: &'static [LawInfo]| {
+        let names = laws.iter().filter(|law| law.side() == side);
+        names.map(|law| law.name).collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "{} (kernel backend), {} (user backend)",
+        names(laws()),
+        names(counter_laws())
+    )
 }
 
 fn parse_pair(law: &'static LawInfo, part: &str) -> Result<(usize, u32), PolicyError> {
@@ -293,6 +313,28 @@ mod tests {
         );
         assert!(error.contains("vulture"), "{error}");
         assert!(Policy::sender("reno").is_ok());
+    }
+
+    #[test]
+    fn the_laws_that_are_offered_are_those_for_the_direction_with_their_backends() {
+        let offered = |error: PolicyError| {
+            let text = error.to_string();
+            text.split_once("there are: ").unwrap().1.to_owned()
+        };
+        let down = "ebb, vulture, rledbat, rate (kernel backend), sampled (user backend)";
+        assert_eq!(offered(Policy::receiver("nosuch").unwrap_err()), down);
+        assert_eq!(offered(Policy::receiver("ledbat").unwrap_err()), down);
+        let up = offered(Policy::sender("sampled").unwrap_err());
+        assert!(up.starts_with("reno, "), "{up}");
+        assert!(
+            up.ends_with(" (kernel backend), paced (user backend)"),
+            "{up}"
+        );
+        assert_eq!(offered(Policy::sender("nosuch").unwrap_err()), up);
+        let all = offered("nosuch".parse::<Policy>().unwrap_err());
+        assert_eq!(all, format!("for downloads {down}; for uploads {up}"));
+        let near = Policy::receiver("sampeld").unwrap_err().to_string();
+        assert!(near.contains("did you mean 'sampled'?"), "{near}");
     }
 
     #[test]
