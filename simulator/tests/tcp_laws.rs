@@ -84,6 +84,26 @@ fn advertises_what_the_receiver_law_wants_once_the_right_edge_allows_it() {
 }
 
 #[test]
+fn begins_with_the_window_that_the_law_wants() {
+    // LEDBAT and LEDBAT++ have a first window of their own; the host's is ten segments.
+    let laws = [
+        ("reno", 10),
+        ("ledbat", 2),
+        ("ledbat:init_cwnd_pkts=1", 1),
+        ("ledbat:init_cwnd_pkts=12,slow_start=0", 12),
+        ("ledbat++", 2),
+        ("ledbat++:least_pkts=4", 4),
+    ];
+    for (law, first_pkts) in laws {
+        let mut pair = pair(TcpOptions::LINUX, law, ms(50));
+        pair.establish();
+        pair.write(0, 1 << 20);
+        pair.run_until(pair.now + ms(60));
+        assert_eq!(pair.data_from(0).len(), first_pkts, "{law}");
+    }
+}
+
+#[test]
 fn lets_a_law_watch_without_obeying_it() {
     let run = |receiver: Option<&str>, is_observing: bool| {
         let mut pair = greedy("cubic", receiver);

@@ -132,7 +132,10 @@ fn ledbat(target_ms: u32, start_s: u64, stop_s: u64) -> DumbbellFlow {
     DumbbellFlow {
         start: Nanos::from_secs(start_s),
         stop: Some(Nanos::from_secs(stop_s)),
-        ..DumbbellFlow::greedy(&format!("ledbat:target_us={}", target_ms * 1_000))
+        ..DumbbellFlow::greedy(&format!(
+            "ledbat:target_us={},init_cwnd_pkts=10",
+            target_ms * 1_000
+        ))
     }
 }
 

@@ -26,9 +26,8 @@ impl Sender {
         };
         self.law = Some(SenderFlow::new(self.config.sender.clone(), &start));
         self.obey_pace();
-        if self.config.has_full_control {
-            self.obey_window();
-        }
+        // Its first window counts, as the kernel's programs have it.
+        self.obey_window();
     }
 
     /// The law's answer on windows.
