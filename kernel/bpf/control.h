@@ -10,7 +10,7 @@
 #include "sender.h"
 
 /* Changes whenever a struct of this file or the flow's storage changes. */
-#define EBB_CONTROL_VERSION 5u
+#define EBB_CONTROL_VERSION 6u
 
 /* Live: the owner writes it, through a mapping of the map, while programs run. */
 struct ebb_control {

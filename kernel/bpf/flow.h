@@ -139,7 +139,13 @@ EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
 	if (wire_bytes > flow->seen_mss_bytes)
 		flow->seen_mss_bytes = wire_bytes;
 	segment.mss_bytes = ebb_mss(flow);
-	ebb_law_on_segment(config.law_number, &flow->law, &segment, ebb_params());
+	/*
+	 * Of the stack the verifier knows what each way up to here has put there, and it would
+	 * follow the law once for each of them; of a map it knows nothing.
+	 */
+	flow->segment = segment;
+	ebb_end_step();
+	ebb_law_on_segment(config.law_number, &flow->law, &flow->segment, ebb_params());
 	order = flow->order++;
 	rwnd_bytes = flow->law.rwnd_bytes;
 	bpf_spin_unlock(&flow->lock);

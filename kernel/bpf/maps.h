@@ -31,6 +31,7 @@ struct ebb_flow {
 	u64 segments;
 	u32 seen_mss_bytes; /* largest payload of one segment so far */
 	u32 also_reserved;
+	struct ebb_segment segment; /* what the law is told of, see ebb_flow_on_packet */
 	union ebb_law_state law;
 };
 

@@ -156,15 +156,18 @@ EBB_INLINE int ebb_read_tcp(struct __sk_buff *skb, u32 offset, struct ebb_packet
 	return 1;
 }
 
-/* Reads the packet; 0 if it is no TCP or cannot be read. */
-EBB_INLINE int ebb_read_packet(struct __sk_buff *skb, struct ebb_packet *packet)
+/*
+ * Reads the packet; 0 if it is no TCP or cannot be read. A function of its own, which the
+ * verifier checks once: what follows does not depend on the ways through it.
+ */
+__attribute__((noinline)) int ebb_read_packet(struct __sk_buff *skb, struct ebb_packet *packet)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 	struct ebb_ipv4 *ipv4 = data;
 	struct ebb_ipv6 *ipv6 = data;
 	u32 offset;
 
-	if ((void *)(ipv4 + 1) > end)
+	if (!packet || (void *)(ipv4 + 1) > end)
 		return 0;
 	if (ipv4->version_length >> 4 == 4) {
 		if (ipv4->protocol != EBB_IPPROTO_TCP)

@@ -13,6 +13,7 @@
 
 #include "lending.h"
 #include "marking.h"
+#include "sender_iterators.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

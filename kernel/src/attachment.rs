@@ -2,19 +2,21 @@
 //! A policy on the connections of a cgroup, for as long as this process renews it.
 
 use crate::cgroup::Cgroup;
+use crate::conflict;
 use crate::error::{Error, Result};
 use crate::flows::{Flow, ip_address, parse_flows};
 use crate::layout::{Config, Counters};
 use crate::lease;
-use crate::processes::{self, Namespaces};
-use crate::programs::{EVERY_COOKIE, LoadOptions, Programs, Purpose, RunTime, Wish};
+use crate::processes;
+use crate::programs::{EVERY_COOKIE, LoadOptions, Programs, Purpose, Wish};
 use crate::recorder::Recorder;
+use crate::run_times::RunTime;
+use crate::shared::{Shared, State};
 use crate::sweep;
 use ebb_algorithms::Policy;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -81,36 +83,6 @@ pub struct Attachment {
     recorder: Option<Recorder>,
 }
 
-/// What the owner and its heartbeat share.
-pub(crate) struct Shared {
-    pub(crate) cgroup: Cgroup,
-    is_marked_only: bool,
-    keeps_code_point: bool,
-    state: Mutex<State>,
-    ended: Condvar,
-}
-
-pub(crate) struct State {
-    pub(crate) programs: Programs,
-    policy: Policy,
-    is_observing: bool,
-    /// Where connections of ours may be, though no process of ours is there any more.
-    namespaces: Namespaces,
-    pub(crate) ending: Option<Ending>,
-}
-
-impl State {
-    fn new(programs: Programs, policy: &Policy, is_observing: bool) -> Self {
-        Self {
-            programs,
-            policy: policy.clone(),
-            is_observing,
-            namespaces: Namespaces::default(),
-            ending: None,
-        }
-    }
-}
-
 impl Attachment {
     /// Puts the connections of a cgroup, those that exist and those to come, under a
     /// policy: what they receive if the law is one of the receiving end, what they send
@@ -130,7 +102,7 @@ impl Attachment {
             return Err(Error::InnerPidNamespace);
         }
         sweep::sweep(cgroup)?;
-        sweep::refuse_conflict(cgroup, policy.law().side(), is_marked_only)?;
+        conflict::refuse(cgroup, policy.law().side(), &options.selection)?;
         let config = Config {
             cgroup_id: cgroup.id(),
             is_marked_only: is_marked_only.into(),
@@ -306,122 +278,4 @@ impl Drop for Attachment {
             tracing::warn!("while detaching: {error}");
         }
     }
-}
-
-impl Shared {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for the end, at the most so long; true if it has come.
-    pub(crate) fn wait<'a>(
-        &self,
-        state: MutexGuard<'a, State>,
-        timeout: Duration,
-    ) -> (MutexGuard<'a, State>, bool) {
-        let (state, _) = self
-            .ended
-            .wait_timeout_while(state, timeout, |state| state.ending.is_none())
-            .unwrap_or_else(PoisonError::into_inner);
-        let has_ended = state.ending.is_some();
-        (state, has_ended)
-    }
-
-    /// Takes the connections over that exist in the cgroup.
-    pub(crate) fn adopt(&self, state: &mut State) -> Result<()> {
-        self.note_namespaces(state);
-        state.programs.adopt_existing(&state.namespaces)
-    }
-
-    /// Switches connections by themselves; answers how many there are.
-    fn switch(&self, state: &mut State, cookies: &[u64], wish: Wish) -> Result<usize> {
-        self.note_namespaces(state);
-        state.programs.switch(cookies, wish, &state.namespaces)
-    }
-
-    /// Lets everything go, first by word, then by hand, and takes the programs off.
-    pub(crate) fn end(&self, state: &mut State, ending: Ending) -> Result<()> {
-        state.programs.control.set_released();
-        state.namespaces.add_all();
-        let released = state.programs.release_existing(&state.namespaces);
-        state.programs.detach(self.cgroup.as_fd());
-        state.ending = Some(ending);
-        self.ended.notify_all();
-        released
-    }
-
-    fn begin(&self, selection: &Selection) -> Result<()> {
-        let mut state = self.lock();
-        let state = &mut *state;
-        let control = &state.programs.control;
-        control.initialise(&state.policy, state.is_observing, self.is_marked_only);
-        control.set_lease_until_ns(lease::next_end_ns());
-        if let Selection::Processes(pids) = selection {
-            for pid in pids {
-                state.programs.mark_process(*pid)?;
-            }
-        }
-        state.programs.attach(self.cgroup.as_fd(), None)?;
-        let taken_over = mark_sockets(state, selection).and_then(|()| self.adopt(state));
-        if taken_over.is_err() {
-            let _ = self.end(state, Ending::Detached);
-        }
-        taken_over
-    }
-
-    fn change_law(&self, state: &mut State, policy: &Policy) -> Result<()> {
-        let config = Config {
-            cgroup_id: self.cgroup.id(),
-            is_marked_only: self.is_marked_only.into(),
-            keeps_code_point: self.keeps_code_point.into(),
-            ..Config::default()
-        };
-        let successor = Programs::load(&LoadOptions {
-            config,
-            purpose: Purpose::Law(policy.law()),
-            predecessor: Some(&state.programs),
-        })?;
-        let control = &successor.control;
-        control.initialise(policy, state.is_observing, self.is_marked_only);
-        control.set_lease_until_ns(lease::next_end_ns());
-        // A failure half-way leaves both acting: end, rather than that.
-        if let Err(error) = successor.attach(self.cgroup.as_fd(), Some(&state.programs)) {
-            successor.detach(self.cgroup.as_fd());
-            let _ = self.end(state, Ending::Unloaded);
-            return Err(error);
-        }
-        state.programs = successor;
-        state.policy = policy.clone();
-        self.adopt(state)
-    }
-
-    fn note_namespaces(&self, state: &mut State) {
-        if let Ok(pids) = self.cgroup.processes() {
-            state.namespaces.add_processes(pids);
-        }
-    }
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Shared")
-            .field("cgroup", &self.cgroup.path())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Marks the sockets that the chosen processes have; new ones are marked as they come.
-fn mark_sockets(state: &mut State, selection: &Selection) -> Result<()> {
-    let Selection::Processes(pids) = selection else {
-        return Ok(());
-    };
-    let pids = processes::with_descendants(pids)?;
-    for pid in &pids {
-        for socket in processes::sockets_of(*pid) {
-            state.programs.mark_socket(socket.as_fd());
-        }
-    }
-    state.namespaces.add_processes(pids);
-    Ok(())
 }

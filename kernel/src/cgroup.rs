@@ -162,10 +162,28 @@ impl Cgroup {
         self.directory.metadata().map_or(0, |found| found.ino())
     }
 
-    /// The group above, if this is not the root.
-    pub(crate) fn parent(&self) -> Option<Self> {
-        let parent = self.path.parent()?;
-        Self::open(Arc::clone(&self.hierarchy), parent.to_path_buf()).ok()
+    /// The groups above, up to the root.
+    pub(crate) fn ancestors(&self) -> Vec<Self> {
+        let above = self.path.ancestors().skip(1);
+        let open = |path: &Path| Self::open(Arc::clone(&self.hierarchy), path.to_path_buf());
+        above.filter_map(|path| open(path).ok()).collect()
+    }
+
+    /// The groups below; those that vanish meanwhile are passed over.
+    pub(crate) fn descendants(&self) -> Vec<Self> {
+        let entries = fs::read_dir(self.directory_path()).into_iter().flatten();
+        let directories = entries
+            .flatten()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let mut found = Vec::new();
+        for directory in directories {
+            let path = self.path.join(directory.file_name());
+            if let Ok(group) = Self::open(Arc::clone(&self.hierarchy), path) {
+                found.extend(group.descendants());
+                found.push(group);
+            }
+        }
+        found
     }
 
     fn open(hierarchy: Arc<Hierarchy>, path: PathBuf) -> Result<Self> {

@@ -69,7 +69,7 @@ pub enum Error {
     )]
     InnerPidNamespace,
     /// The law is for a host that sees no packets.
-    #[error("the law '{law}' is for the user backend alone: ebb run --backend user")]
+    #[error("the law '{law}' is for the user backend alone: --backend user")]
     NotForKernel {
         /// The law.
         law: &'static str,
@@ -80,7 +80,7 @@ pub enum Error {
          take it off first: ebb detach, or end that process"
     )]
     AlreadyAttached {
-        /// The cgroup, which may be an ancestor of the one asked for.
+        /// The cgroup, which may be above or below the one asked for.
         cgroup: PathBuf,
         /// The law.
         law: String,

@@ -4,7 +4,7 @@
 use ebb_algorithms::MAX_PARAMS;
 
 /// `EBB_CONTROL_VERSION`.
-pub(crate) const CONTROL_VERSION: u32 = 5;
+pub(crate) const CONTROL_VERSION: u32 = 6;
 
 /// `struct ebb_control`.
 #[repr(C)]

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The lease: the programs act for two seconds more, each time the owner says so.
 
-use crate::attachment::{Ending, Shared, State};
+use crate::attachment::Ending;
+use crate::shared::{Shared, State};
 use crate::sys;
 use std::os::fd::AsFd;
 use std::sync::Arc;

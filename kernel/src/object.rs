@@ -19,6 +19,9 @@ const FLOWS_MAPS: [(&str, Side); 2] =
     [("ebb_flows", Side::Receiver), ("ebb_origins", Side::Sender)];
 const TRACE_BUFFER_BYTES: u32 = 16 << 20;
 
+/// The processes that an attachment to chosen ones acts on, by their numbers.
+pub(crate) const PROCESSES_MAP: &str = "ebb_processes";
+
 /// The end at which programs act on the connections that a map holds, by its name.
 pub(crate) fn side_of_flows(map: &str) -> Option<Side> {
     let found = FLOWS_MAPS.iter().find(|(name, _)| *name == map);
@@ -86,7 +89,7 @@ fn reused<'a>(name: &str, options: &'a LoadOptions<'_>) -> Option<BorrowedFd<'a>
     match (name, &options.purpose) {
         // Whose a connection was before is to be remembered through a change of the law.
         (
-            "ebb_marks" | "ebb_processes" | "ebb_counters" | "ebb_origins" | "ebb_peers"
+            "ebb_marks" | PROCESSES_MAP | "ebb_counters" | "ebb_origins" | "ebb_peers"
             | "ebb_wishes",
             Purpose::Law(_),
         ) => predecessor.and_then(|old| old.kept_map(name)),

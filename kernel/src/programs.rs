@@ -5,8 +5,9 @@ use crate::congestion::{self, Registration};
 use crate::control::{CONTROL_MAP, ControlMapping};
 use crate::error::{Error, Result};
 use crate::layout::{Config, Counters, Peer};
-use crate::object::{flows_map, load_object, map, open_object, prepare, program};
+use crate::object::{PROCESSES_MAP, flows_map, load_object, map, open_object, prepare, program};
 use crate::processes::Namespaces;
+use crate::run_times::RunTime;
 use crate::sys::{self, Hook};
 use crate::walk::walk;
 use ebb_algorithms::{LawInfo, Policy, Side};
@@ -61,39 +62,6 @@ impl Purpose<'_> {
             Self::Law(law) => law.side(),
             Self::Release(side, _) => *side,
         }
-    }
-}
-
-/// How much time a program has taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunTime {
-    /// The program's name.
-    pub program: &'static str,
-    /// The kernel's number for it, as bpftool shows it.
-    pub id: u32,
-    /// Nanoseconds in all calls.
-    pub total_ns: u64,
-    /// Calls.
-    pub calls: u64,
-}
-
-/// Has the kernel keep run statistics of all eBPF programs until it is dropped, which
-/// costs each of their calls some nanoseconds.
-#[derive(Debug)]
-pub struct RunStatistics(#[expect(dead_code, reason = "held open")] OwnedFd);
-
-impl RunStatistics {
-    /// Begins.
-    ///
-    /// *Errors*: [`Error::Program`] without CAP_SYS_ADMIN.
-    pub fn enable() -> Result<Self> {
-        sys::enable_run_statistics()
-            .map(Self)
-            .map_err(|source| Error::Program {
-                what: "run statistics".to_owned(),
-                action: "enable",
-                source,
-            })
     }
 }
 
@@ -193,7 +161,7 @@ impl Programs {
             release: program(object, "ebb_release")?,
             show: program(object, "ebb_show")?,
             marks: map(object, "ebb_marks")?,
-            processes: map(object, "ebb_processes")?,
+            processes: map(object, PROCESSES_MAP)?,
             counters: map(object, "ebb_counters")?,
             choices: map(object, "ebb_choices")?,
             wishes: map(object, "ebb_wishes")?,
@@ -349,26 +317,16 @@ impl Programs {
 
     /// Nanoseconds and calls of each hook while the kernel keeps statistics.
     pub(crate) fn run_times(&self) -> Result<Vec<RunTime>> {
-        let law_hooks = self
+        let of_cgroup = self
+            .hooks()
+            .map(|(hook, program)| (hook.program_name(), program));
+        let of_law = self
             .law_hooks
             .iter()
             .map(|(name, hook)| (*name, hook.as_fd()));
-        self.hooks()
-            .map(|(hook, program)| (hook.program_name(), program))
-            .chain(law_hooks)
-            .map(|(name, program)| {
-                let info = sys::program_info(program).map_err(|source| Error::Program {
-                    what: name.to_owned(),
-                    action: "ask about",
-                    source,
-                })?;
-                Ok(RunTime {
-                    program: name,
-                    id: info.id,
-                    total_ns: info.run_time_ns,
-                    calls: info.run_count,
-                })
-            })
+        of_cgroup
+            .chain(of_law)
+            .map(|(name, program)| RunTime::of(name, program))
             .collect()
     }
 
@@ -376,7 +334,7 @@ impl Programs {
     pub(crate) fn kept_map(&self, name: &str) -> Option<BorrowedFd<'_>> {
         match name {
             "ebb_marks" => Some(self.marks.as_fd()),
-            "ebb_processes" => Some(self.processes.as_fd()),
+            PROCESSES_MAP => Some(self.processes.as_fd()),
             "ebb_counters" => Some(self.counters.as_fd()),
             "ebb_wishes" => Some(self.wishes.as_fd()),
             "ebb_peers" => self.peers.as_ref().map(AsFd::as_fd),

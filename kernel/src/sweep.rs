@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Attachments of others: who holds a cgroup, and clearing up after the dead.
+//! Attachments of others: finding them, and clearing up after the dead.
 
 use crate::cgroup::Cgroup;
+use crate::conflict;
 use crate::control::{CONTROL_MAP, ControlMapping};
 use crate::error::{Error, Result};
 use crate::layout::{Config, Control};
-use crate::object::side_of_flows;
+use crate::object::{PROCESSES_MAP, side_of_flows};
 use crate::processes::Namespaces;
 use crate::programs::{LoadOptions, PROGRAM_PREFIX, Programs, Purpose};
 use crate::sys::{self, Hook};
@@ -17,16 +18,18 @@ use std::time::{Duration, Instant};
 const OWNER_CLEARS_WITHIN: Duration = Duration::from_millis(1500);
 
 /// One program of an Ebb on a cgroup, perhaps another process's.
-struct Found {
+pub(crate) struct Found {
     hook: Hook,
     program: OwnedFd,
-    control: Option<(Control, OwnedFd)>,
+    pub(crate) control: Option<(Control, OwnedFd)>,
     flows: Option<(Side, OwnedFd)>,
+    /// The processes whose connections it acts on, unless on all.
+    pub(crate) processes: Option<OwnedFd>,
 }
 
 impl Found {
     /// Its owner renews the lease.
-    fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         self.control.as_ref().is_some_and(|(control, _)| {
             control.is_released == 0 && control.lease_until_ns > sys::monotonic_ns()
         })
@@ -65,52 +68,11 @@ pub fn detach_all(cgroup: &Cgroup) -> Result<usize> {
 pub fn owner_of(cgroup: &Cgroup) -> Option<(u32, String)> {
     let found = find(cgroup).into_iter().find(Found::is_alive)?;
     let (control, _) = found.control?;
-    Some((control.owner_pid, law_name(control.law_number)))
-}
-
-/// Refuses to act on connections that another Ebb acts on: two policies on one
-/// connection would undo each other's windows. Each end has windows of its own.
-pub(crate) fn refuse_conflict(cgroup: &Cgroup, side: Side, is_marked_only: bool) -> Result<()> {
-    let mut at = Some(cgroup.clone());
-    while let Some(group) = at {
-        for found in find(&group).iter().filter(|found| found.is_alive()) {
-            let Some((control, _)) = &found.control else {
-                continue;
-            };
-            if side_of_law(control.law_number) != Some(side) {
-                continue;
-            }
-            // Attachments to chosen processes share a cgroup: each acts on its own.
-            if control.is_marked_only != 0 && (is_marked_only || group.path() != cgroup.path()) {
-                continue;
-            }
-            return Err(Error::AlreadyAttached {
-                cgroup: group.path().to_path_buf(),
-                law: law_name(control.law_number),
-                owner_pid: control.owner_pid,
-            });
-        }
-        at = group.parent();
-    }
-    Ok(())
-}
-
-fn side_of_law(number: u32) -> Option<Side> {
-    let law = ebb_algorithms::laws()
-        .iter()
-        .find(|law| law.number == number);
-    law.map(|law| law.side())
-}
-
-fn law_name(number: u32) -> String {
-    ebb_algorithms::laws()
-        .iter()
-        .find(|law| law.number == number)
-        .map_or_else(|| format!("number {number}"), |law| law.name.to_owned())
+    Some((control.owner_pid, conflict::law_name(control.law_number)))
 }
 
 /// Every program of an Ebb on the cgroup itself. Whatever cannot be read is not ours.
-fn find(cgroup: &Cgroup) -> Vec<Found> {
+pub(crate) fn find(cgroup: &Cgroup) -> Vec<Found> {
     Hook::ALL
         .into_iter()
         .flat_map(|hook| {
@@ -131,6 +93,7 @@ fn describe(hook: Hook, id: u32) -> Option<Found> {
         program,
         control: None,
         flows: None,
+        processes: None,
     };
     for map in info.map_ids {
         let Ok(map) = sys::map_by_id(map) else {
@@ -143,6 +106,7 @@ fn describe(hook: Hook, id: u32) -> Option<Found> {
             CONTROL_MAP => {
                 found.control = read_control(&map, info.value_bytes).map(|read| (read, map));
             }
+            PROCESSES_MAP => found.processes = Some(map),
             name => {
                 if let Some(side) = side_of_flows(name) {
                     found.flows = Some((side, map));

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* As iterators.h, for the connections that are put under a sender law; by the same names. */
+#ifndef EBB_SENDER_ITERATORS_H
+#define EBB_SENDER_ITERATORS_H
+
+#include "lending.h"
+
+EBB_INLINE int ebb_may_send(struct sock_common *common)
+{
+	u8 state = common->skc_state;
+
+	return state == EBB_TCP_ESTABLISHED || state == EBB_TCP_FIN_WAIT1 ||
+	       state == EBB_TCP_CLOSE_WAIT;
+}
+
+SEC("iter/tcp")
+int ebb_adopt(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	struct ebb_origin *origin;
+	struct tcp_sock *tp;
+	int is_free, flags = 0;
+
+	if (!common || !ebb_is_leased(bpf_ktime_get_ns()))
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp || !ebb_may_send(common) || !ebb_is_chosen(common, tp))
+		return 0;
+	is_free = ebb_is_free(ebb_wish_of(tp));
+	if (bpf_sk_storage_get(&ebb_uploads, tp, 0, 0))
+		return 0;
+	/* Ours already. */
+	if (is_free && bpf_sk_storage_get(&ebb_origins, tp, 0, 0))
+		return 0;
+	origin = ebb_take(tp, tp, tp);
+	if (!origin || (!is_free && !ebb_lend(tp, tp, origin)))
+		return 0;
+	ebb_mark(tp, tp, common->skc_family);
+	bpf_getsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
+	flags |= BPF_SOCK_OPS_RTT_CB_FLAG;
+	bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
+	EBB_COUNT(adopted_established, 1);
+	return 0;
+}
+
+/* Its congestion control as it is to be now, whenever its next acknowledgement comes. */
+EBB_INLINE void ebb_upload_switch(struct tcp_sock *tp, struct ebb_origin *origin, u32 wish)
+{
+	struct ebb_upload *upload = bpf_sk_storage_get(&ebb_uploads, tp, 0, 0);
+
+	if (upload)
+		upload->wish = wish;
+	if (ebb_is_free(wish)) {
+		ebb_set_free(tp);
+		return;
+	}
+	if (!origin->is_lent && ebb_lend(tp, tp, origin))
+		ebb_mark(tp, tp, ((struct sock *)tp)->__sk_common.skc_family);
+}
+
+/* One byte for each connection that was switched. */
+SEC("iter/tcp")
+int ebb_switch(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	struct ebb_origin *origin;
+	struct tcp_sock *tp;
+	u32 *wish;
+	u8 one = 1;
+
+	if (!common || !ebb_is_leased(bpf_ktime_get_ns()))
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp)
+		return 0;
+	origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
+	wish = ebb_choose(tp, origin != 0);
+	if (!wish || !origin)
+		return 0;
+	ebb_upload_switch(tp, origin, *wish);
+	bpf_seq_write(context->meta->seq, &one, sizeof(one));
+	return 0;
+}
+
+SEC("iter/tcp")
+int ebb_release(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	struct tcp_sock *tp;
+
+	if (!common)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp)
+		return 0;
+	ebb_set_free(tp);
+	ebb_forget(tp);
+	return 0;
+}
+
+EBB_INLINE void ebb_describe(struct ebb_flow_record *record, const struct ebb_origin *origin,
+			     struct sock_common *common, const struct tcp_sock *tp)
+{
+	ebb_describe_ends(record, common);
+	record->cookie = origin->cookie;
+	record->adopted_ns = origin->adopted_ns;
+	record->payload_bytes = tp->bytes_acked - origin->acked_bytes;
+	record->window_bytes = tp->snd_cwnd * tp->mss_cache;
+	record->mss_bytes = tp->mss_cache;
+	record->rtt_us = tp->srtt_us >> 3;
+	record->law_number = config.law_number;
+	record->is_clamped = origin->is_lent;
+}
+
+SEC("iter/tcp")
+int ebb_show(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	struct ebb_flow_record record = {};
+	struct ebb_origin *origin;
+	struct ebb_upload *upload;
+	struct tcp_sock *tp;
+
+	if (!common)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp)
+		return 0;
+	origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
+	if (!origin)
+		return 0;
+	ebb_describe(&record, origin, common, tp);
+	upload = bpf_sk_storage_get(&ebb_uploads, tp, 0, 0);
+	/* Free, it has no law, and so no state. */
+	if (!upload) {
+		bpf_seq_write(context->meta->seq, &record, sizeof(record));
+		return 0;
+	}
+	record.segments = upload->delivered_pkts;
+	record.acks = upload->acks;
+	record.rwnd_bytes = upload->law.window.cwnd_pkts * tp->mss_cache;
+	record.state_bytes = sizeof(upload->law);
+	bpf_seq_write(context->meta->seq, &record, sizeof(record));
+	bpf_seq_write(context->meta->seq, &upload->law, sizeof(upload->law));
+	return 0;
+}
+
+#endif /* EBB_SENDER_ITERATORS_H */

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Two policies on one connection would undo each other's windows: the second is refused.
+
+use crate::attachment::Selection;
+use crate::cgroup::Cgroup;
+use crate::error::{Error, Result};
+use crate::layout::Control;
+use crate::processes::with_descendants;
+use crate::sweep::{Found, find};
+use crate::sys;
+use ebb_algorithms::{LawInfo, Side};
+use std::collections::HashSet;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Refuses to act on connections that another Ebb acts on, at the same end: each end has
+/// windows of its own.
+///
+/// *Errors*: [`Error::AlreadyAttached`].
+pub(crate) fn refuse(cgroup: &Cgroup, side: Side, selection: &Selection) -> Result<()> {
+    let mut groups: Vec<Cgroup> = cgroup.ancestors();
+    groups.push(cgroup.clone());
+    // Chosen processes have their connections in their own group.
+    if *selection == Selection::WholeCgroup {
+        groups.extend(cgroup.descendants());
+    }
+    for group in &groups {
+        for found in find(group).iter().filter(|found| found.is_alive()) {
+            let Some((control, _)) = &found.control else {
+                continue;
+            };
+            if law_of(control.law_number).is_some_and(|law| law.side() == side)
+                && overlaps(group, (found, control), cgroup, selection)
+            {
+                return Err(Error::AlreadyAttached {
+                    cgroup: group.path().to_path_buf(),
+                    law: law_name(control.law_number),
+                    owner_pid: control.owner_pid,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The law of a number, by its name.
+pub(crate) fn law_name(number: u32) -> String {
+    law_of(number).map_or_else(|| format!("number {number}"), |law| law.name.to_owned())
+}
+
+fn law_of(number: u32) -> Option<&'static LawInfo> {
+    ebb_algorithms::laws()
+        .iter()
+        .find(|law| law.number == number)
+}
+
+/// Whether what is on `theirs`, a group above or below ours or ours itself, acts on a process
+/// that we are to act on.
+fn overlaps(
+    theirs: &Cgroup,
+    (found, control): (&Found, &Control),
+    ours: &Cgroup,
+    selection: &Selection,
+) -> bool {
+    if control.is_marked_only == 0 {
+        return true;
+    }
+    // Attachments to chosen processes share a cgroup: each acts on its own.
+    let chosen = found.processes.as_ref().map(|map| chosen_in(map.as_fd()));
+    let chosen = family(&chosen.unwrap_or_default());
+    match selection {
+        // One of an attachment's programs has the processes; all of /proc is read for ours.
+        Selection::Processes(pids) => !chosen.is_empty() && !family(pids).is_disjoint(&chosen),
+        Selection::WholeCgroup => {
+            let is_above = theirs.path() != ours.path() && ours.path().starts_with(theirs.path());
+            let inside = ours.processes().unwrap_or_default();
+            !is_above || inside.iter().any(|pid| chosen.contains(pid))
+        }
+    }
+}
+
+/// The processes and their descendants; of those that have ended nothing is known.
+fn family(pids: &[u32]) -> HashSet<u32> {
+    let of_one = |pid: &u32| with_descendants(&[*pid]).unwrap_or_default();
+    pids.iter().flat_map(of_one).collect()
+}
+
+fn chosen_in(processes: BorrowedFd<'_>) -> Vec<u32> {
+    let mut pids = Vec::new();
+    let mut key = [0; size_of::<u32>()];
+    let mut next = sys::next_key(processes, None, &mut key);
+    while next.is_some() {
+        pids.push(u32::from_ne_bytes(key));
+        let last = key;
+        next = sys::next_key(processes, Some(&last), &mut key);
+    }
+    pids
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an attachment and its heartbeat share, and what is done to it under its lock.
+
+use crate::attachment::{Ending, Selection};
+use crate::cgroup::Cgroup;
+use crate::error::Result;
+use crate::layout::Config;
+use crate::lease;
+use crate::processes::{self, Namespaces};
+use crate::programs::{LoadOptions, Programs, Purpose, Wish};
+use ebb_algorithms::Policy;
+use std::fmt;
+use std::os::fd::AsFd;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What the owner and its heartbeat share.
+pub(crate) struct Shared {
+    pub(crate) cgroup: Cgroup,
+    pub(crate) is_marked_only: bool,
+    pub(crate) keeps_code_point: bool,
+    pub(crate) state: Mutex<State>,
+    pub(crate) ended: Condvar,
+}
+
+/// What changes while the attachment lives.
+pub(crate) struct State {
+    pub(crate) programs: Programs,
+    pub(crate) policy: Policy,
+    pub(crate) is_observing: bool,
+    /// Where connections of ours may be, though no process of ours is there any more.
+    pub(crate) namespaces: Namespaces,
+    pub(crate) ending: Option<Ending>,
+}
+
+impl State {
+    pub(crate) fn new(programs: Programs, policy: &Policy, is_observing: bool) -> Self {
+        Self {
+            programs,
+            policy: policy.clone(),
+            is_observing,
+            namespaces: Namespaces::default(),
+            ending: None,
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the end, at the most so long; true if it has come.
+    pub(crate) fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        timeout: Duration,
+    ) -> (MutexGuard<'a, State>, bool) {
+        let (state, _) = self
+            .ended
+            .wait_timeout_while(state, timeout, |state| state.ending.is_none())
+            .unwrap_or_else(PoisonError::into_inner);
+        let has_ended = state.ending.is_some();
+        (state, has_ended)
+    }
+
+    /// Takes the connections over that exist in the cgroup.
+    pub(crate) fn adopt(&self, state: &mut State) -> Result<()> {
+        self.note_namespaces(state);
+        state.programs.adopt_existing(&state.namespaces)
+    }
+
+    /// Switches connections by themselves; answers how many there are.
+    pub(crate) fn switch(&self, state: &mut State, cookies: &[u64], wish: Wish) -> Result<usize> {
+        self.note_namespaces(state);
+        state.programs.switch(cookies, wish, &state.namespaces)
+    }
+
+    /// Lets everything go, first by word, then by hand, and takes the programs off.
+    pub(crate) fn end(&self, state: &mut State, ending: Ending) -> Result<()> {
+        state.programs.control.set_released();
+        state.namespaces.add_all();
+        let released = state.programs.release_existing(&state.namespaces);
+        state.programs.detach(self.cgroup.as_fd());
+        state.ending = Some(ending);
+        self.ended.notify_all();
+        released
+    }
+
+    pub(crate) fn begin(&self, selection: &Selection) -> Result<()> {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let control = &state.programs.control;
+        control.initialise(&state.policy, state.is_observing, self.is_marked_only);
+        control.set_lease_until_ns(lease::next_end_ns());
+        if let Selection::Processes(pids) = selection {
+            for pid in pids {
+                state.programs.mark_process(*pid)?;
+            }
+        }
+        state.programs.attach(self.cgroup.as_fd(), None)?;
+        let taken_over = mark_sockets(state, selection).and_then(|()| self.adopt(state));
+        if taken_over.is_err() {
+            let _ = self.end(state, Ending::Detached);
+        }
+        taken_over
+    }
+
+    pub(crate) fn change_law(&self, state: &mut State, policy: &Policy) -> Result<()> {
+        let config = Config {
+            cgroup_id: self.cgroup.id(),
+            is_marked_only: self.is_marked_only.into(),
+            keeps_code_point: self.keeps_code_point.into(),
+            ..Config::default()
+        };
+        let successor = Programs::load(&LoadOptions {
+            config,
+            purpose: Purpose::Law(policy.law()),
+            predecessor: Some(&state.programs),
+        })?;
+        let control = &successor.control;
+        control.initialise(policy, state.is_observing, self.is_marked_only);
+        control.set_lease_until_ns(lease::next_end_ns());
+        // A failure half-way leaves both acting: end, rather than that.
+        if let Err(error) = successor.attach(self.cgroup.as_fd(), Some(&state.programs)) {
+            successor.detach(self.cgroup.as_fd());
+            let _ = self.end(state, Ending::Unloaded);
+            return Err(error);
+        }
+        state.programs = successor;
+        state.policy = policy.clone();
+        self.adopt(state)
+    }
+
+    pub(crate) fn note_namespaces(&self, state: &mut State) {
+        if let Ok(pids) = self.cgroup.processes() {
+            state.namespaces.add_processes(pids);
+        }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Shared")
+            .field("cgroup", &self.cgroup.path())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Marks the sockets that the chosen processes have; new ones are marked as they come.
+fn mark_sockets(state: &mut State, selection: &Selection) -> Result<()> {
+    let Selection::Processes(pids) = selection else {
+        return Ok(());
+    };
+    let pids = processes::with_descendants(pids)?;
+    for pid in &pids {
+        for socket in processes::sockets_of(*pid) {
+            state.programs.mark_socket(socket.as_fd());
+        }
+    }
+    state.namespaces.add_processes(pids);
+    Ok(())
+}
