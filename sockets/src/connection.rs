@@ -188,13 +188,14 @@ impl Connection {
         let Some(flow) = &mut self.download else {
             return self.lift_clamp(socket);
         };
+        let is_free = self.wish.is_download_free || !tells_queue(info);
         let least_us = self.samples.least_us(&self.last, info, now_us);
         if let Some(mut segment) = arrived(&self.last, info, now_us) {
             segment.kernel_rtt_us = segment.kernel_rtt_us.max(least_us);
-            segment.is_observing = self.wish.is_download_free.into();
+            segment.is_observing = is_free.into();
             flow.on_segment(&segment);
         }
-        if self.wish.is_download_free {
+        if is_free {
             return self.lift_clamp(socket);
         }
         // The kernel raises the clamp by itself as a transfer becomes faster.
@@ -265,7 +266,7 @@ impl Connection {
             insight: policy.insight(state),
             is_limited: false,
             is_free: match way {
-                Way::Down => self.wish.is_download_free,
+                Way::Down => self.wish.is_download_free || !tells_queue(info),
                 Way::Up => self.wish.is_upload_free,
             },
         };
@@ -319,6 +320,12 @@ impl SenderSamples {
             0
         }
     }
+}
+
+/// Whether a receiver's round trip is measured. Without timestamps the kernel's estimate only
+/// falls; by the time until a new window is used the law would starve the connection alone.
+fn tells_queue(info: &TcpInfo) -> bool {
+    info.has_timestamps()
 }
 
 fn is_same_law(one: &Policy, other: &Policy) -> bool {
@@ -435,6 +442,14 @@ mod tests {
         assert_eq!(samples.least_us(&told(2), &told(4), 1_010_000), 100_000);
         assert_eq!(samples.least_us(&told(4), &told(4), 1_200_000), 100_000);
         assert_eq!(samples.least_us(&told(4), &told(4), 1_230_000), 0);
+    }
+
+    #[test]
+    fn a_download_without_timestamps_is_left_alone() {
+        let mut told = info(14_480, 10);
+        assert!(tells_queue(&told));
+        told.options = 0;
+        assert!(!tells_queue(&told));
     }
 
     #[test]

@@ -123,6 +123,11 @@ fn refusal_of_process(source: io::Error, ptrace_scope: Option<u8>) -> Error {
              PR_SET_DUMPABLE off, as ssh-agent has), or a system call filter refuses",
             "as root: sudo ebb attach",
         ),
+        // An ancestor's rights are no help.
+        Some(2) if is_permission => (
+            "Yama allows it to administrators only (kernel.yama.ptrace_scope = 2)",
+            "as root: sudo ebb attach, or sysctl kernel.yama.ptrace_scope=0",
+        ),
         _ => return refusal(source, ptrace_scope),
     };
     Error::CopyingRefused {
@@ -148,12 +153,12 @@ fn refusal(source: io::Error, ptrace_scope: Option<u8>) -> Error {
     let (why, remedy) = match (ptrace_scope, source.raw_os_error()) {
         (Some(3), _) => (
             "Yama forbids it to everybody on this machine (kernel.yama.ptrace_scope = 3)",
-            "the setting can only be lowered by a restart; as root the kernel backend works: \
-             sudo ebb run",
+            "the setting can only be lowered by a restart; as root the kernel backend works: put \
+             'sudo' in front",
         ),
         (Some(2), _) => (
             "Yama allows it to administrators only (kernel.yama.ptrace_scope = 2)",
-            "as root: sysctl kernel.yama.ptrace_scope=1, or sudo ebb run",
+            "as root: sysctl kernel.yama.ptrace_scope=1, or put 'sudo' in front",
         ),
         (_, Some(libc::ENOSYS)) => (
             "the kernel is older than 5.6, or a system call filter hides the call",
@@ -167,7 +172,7 @@ fn refusal(source: io::Error, ptrace_scope: Option<u8>) -> Error {
         ),
         _ => (
             "the kernel refuses it",
-            "as root the kernel backend may work: sudo ebb run",
+            "as root the kernel backend may work: put 'sudo' in front",
         ),
     };
     Error::CopyingRefused {
@@ -200,7 +205,9 @@ mod tests {
             refusal_of_process(io::Error::from_raw_os_error(errno), scope).to_string()
         };
         assert!(told(Some(1), libc::EPERM).contains("ptrace_scope=0"));
-        assert!(told(Some(2), libc::EPERM).contains("ptrace_scope=1"));
+        assert!(told(Some(2), libc::EPERM).contains("sudo ebb attach, or sysctl"));
+        assert!(told(Some(3), libc::EPERM).contains("put 'sudo' in front"));
+        assert!(!told(Some(2), libc::EPERM).contains("command"));
         assert!(told(None, libc::EPERM).contains("PR_SET_DUMPABLE"));
         assert!(told(Some(0), libc::ENOSYS).contains("older than 5.6"));
         assert_eq!(uid_in("Name:\tx\nUid:\t7\t8\t9\t10\n"), Some(7));

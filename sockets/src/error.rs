@@ -11,7 +11,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// The kernel does not let one process copy a descriptor of another.
-    #[error("sockets of the command cannot be reached: {why}; {remedy} (pidfd_getfd: {source})")]
+    #[error("its sockets cannot be reached: {why}; {remedy} (pidfd_getfd: {source})")]
     CopyingRefused {
         /// What refuses.
         why: &'static str,

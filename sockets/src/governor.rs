@@ -17,6 +17,7 @@ use crate::info::LISTEN;
 use crate::process::{Process, update};
 use crate::root::{Followed, Root};
 use crate::socket::{CopiedSocket, Kind};
+use crate::timing::Search;
 use crate::wish::{Change, Flow, Whose, Wish};
 
 /// Own and peer's address and port, and the number of the network namespace.
@@ -55,10 +56,6 @@ impl std::fmt::Debug for Options {
     }
 }
 
-/// New connections are looked for so often while there is little to search.
-const SEARCH_EVERY: Duration = Duration::from_millis(25);
-/// A search that took long is not repeated before so many times that long.
-const SEARCH_SHARE: u32 = 250;
 /// The tree of processes is walked with every so many searches, and whenever a process is gone.
 const WALK_EVERY: u32 = 2;
 
@@ -158,9 +155,9 @@ impl Governor {
         }
         self.ticked = now;
         if now >= self.search_due {
+            let search = Search::begin();
             self.search();
-            let took = now.elapsed();
-            self.search_due = now + SEARCH_EVERY.max(took * SEARCH_SHARE);
+            self.search_due = search.due_again();
         }
         if now >= self.check_due {
             self.leave_to_the_kernel_backend();
@@ -370,8 +367,8 @@ impl Governor {
 
     fn note_out_of_reach(&mut self, pid: u32, name: String) {
         self.notices.push(format!(
-            "{name} (process {pid}) runs with other privileges than ebb (setuid, or another \
-             user's): what it transfers is not controlled"
+            "{name} (process {pid}) is out of reach (setuid, another user's, or it hides itself \
+             by PR_SET_DUMPABLE off): what it transfers is not controlled"
         ));
         if !self.counters.out_of_reach.contains(&name) {
             self.counters.out_of_reach.push(name);

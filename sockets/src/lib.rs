@@ -37,4 +37,5 @@ pub use info::TcpInfo;
 pub use process::{changes_privileges, descendants_of, sockets_of};
 pub use root::Root;
 pub use socket::{CopiedSocket, Kind, own_namespace};
+pub use timing::Search;
 pub use wish::{Change, Flow, Way, Whose};

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io::{self, Read};
 
 use crate::process::sockets_in;
 
@@ -35,8 +36,8 @@ impl PortUsers {
     pub(crate) fn pids(&mut self) -> Vec<u32> {
         let mut sockets = HashSet::new();
         for name in ["tcp", "tcp6"] {
-            let table = fs::read_to_string(format!("/proc/self/net/{name}"));
-            sockets.extend(sockets_of_port(&table.unwrap_or_default(), self.port));
+            let table = read_whole(&format!("/proc/self/net/{name}")).unwrap_or_default();
+            sockets.extend(sockets_of_port(&table, self.port));
         }
         let mut searched = std::mem::take(&mut self.searched);
         self.pids.retain(|pid| {
@@ -60,6 +61,13 @@ impl PortUsers {
         self.searched = searched;
         self.pids.clone()
     }
+}
+
+/// A file of /proc tells no size; read in small pieces, a long table costs more by the pieces.
+fn read_whole(path: &str) -> io::Result<String> {
+    let mut text = String::with_capacity(1 << 16);
+    fs::File::open(path)?.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// The inodes of those sockets of a table as in /proc/net/tcp that have the port at one end.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How often to look.
+//! How often to look, and to search.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use nix::time::{ClockId, clock_gettime};
 
 /// Looks in one round trip, while they are few in all.
 const LOOKS_PER_RTT: u32 = 16;
@@ -12,6 +14,46 @@ const LONGEST: Duration = Duration::from_millis(50);
 const IDLE_LONGEST: Duration = Duration::from_millis(100);
 /// Looks at all connections together, per second: each costs some microseconds.
 const LOOKS_PER_S: u32 = 1_000;
+
+/// New connections are looked for so often while there is little to search.
+const SEARCH_EVERY: Duration = Duration::from_millis(25);
+/// A search that cost much is not repeated before so many times that,
+const SEARCH_SHARE: u32 = 250;
+/// but after this: until it is found a transfer does not yield.
+const SEARCH_LONGEST: Duration = Duration::from_millis(500);
+
+/// A search for new connections, which tells when the next is due by what it cost.
+///
+/// What counts is processor time: on a busy machine most of the time that a search takes is
+/// other programs' turn, and connections would not be found for a minute.
+#[derive(Debug)]
+pub struct Search {
+    began: Duration,
+}
+
+impl Search {
+    /// Begins one, in this thread.
+    pub fn begin() -> Self {
+        Self {
+            began: processor_time(),
+        }
+    }
+
+    /// When the next is due, now that this one is over.
+    pub fn due_again(self) -> Instant {
+        let cost = processor_time().saturating_sub(self.began);
+        Instant::now() + until_next_search(cost)
+    }
+}
+
+fn processor_time() -> Duration {
+    // Never refused on Linux; without it there is no share to keep to.
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+}
+
+fn until_next_search(cost: Duration) -> Duration {
+    (cost * SEARCH_SHARE).clamp(SEARCH_EVERY, SEARCH_LONGEST)
+}
 
 /// Time to the next look at a connection.
 ///
@@ -43,6 +85,29 @@ mod tests {
     fn many_connections_share_a_fixed_number_of_looks() {
         // 1000 looks a second, 100 connections: each ten times a second.
         assert_eq!(until_next_look(100_000, 100, 0), Duration::from_millis(100));
+    }
+
+    #[test]
+    fn a_search_is_repeated_by_what_it_cost() {
+        assert_eq!(until_next_search(Duration::ZERO), SEARCH_EVERY);
+        let cost = Duration::from_micros(400);
+        assert_eq!(until_next_search(cost), Duration::from_millis(100));
+        assert_eq!(until_next_search(Duration::from_secs(1)), SEARCH_LONGEST);
+    }
+
+    #[test]
+    fn a_search_that_was_held_up_cost_nothing() {
+        let search = Search::begin();
+        // As if others had the processor.
+        std::thread::sleep(Duration::from_millis(100));
+        let over = Instant::now();
+        let next = search.due_again();
+        // A hundred milliseconds 250 times would be 25 s.
+        assert!(next < over + SEARCH_LONGEST, "{:?}", next - over);
+        let search = Search::begin();
+        while processor_time() - search.began < Duration::from_millis(5) {}
+        let over = Instant::now();
+        assert!(search.due_again() >= over + SEARCH_LONGEST);
     }
 
     #[test]

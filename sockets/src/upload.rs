@@ -158,7 +158,7 @@ impl Upload {
             inflight_pkts: in_flight_pkts(info),
             cwnd_pkts: window.cwnd_pkts.max(1),
             ssthresh_pkts: window.ssthresh_pkts,
-            rtt_us: info.rtt_us,
+            rtt_us: least_rtt_us(info),
             srtt_us: info.rtt_us,
             local_tick_us: 1_000,
             mss_bytes: info.snd_mss.max(64),
@@ -233,6 +233,15 @@ fn next_seq(info: &TcpInfo) -> u32 {
     info.bytes_sent.saturating_sub(info.bytes_retrans) as u32
 }
 
+/// The only sample that is told: the least of the last five minutes; 0: none.
+fn least_rtt_us(info: &TcpInfo) -> u32 {
+    // Before the first sample the kernel has the greatest number that there is.
+    match info.min_rtt_us {
+        u32::MAX => 0,
+        min_rtt_us => min_rtt_us,
+    }
+}
+
 fn in_flight_pkts(info: &TcpInfo) -> u32 {
     (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost)
 }
@@ -262,6 +271,7 @@ mod tests {
             lost: 1,
             retrans: 1,
             rtt_us: 100_000,
+            min_rtt_us: 90_000,
             ..TcpInfo::default()
         }
     }
@@ -279,5 +289,13 @@ mod tests {
         assert_eq!((ack.acked_bytes, ack.acked_pkts), (14_480, 10));
         assert_eq!(ack.snd_nxt, 28_960 + 14_480 - 1_448);
         assert_eq!(ack.inflight_pkts, 8);
+        assert_eq!((ack.rtt_us, ack.srtt_us), (90_000, 100_000));
+    }
+
+    #[test]
+    fn there_is_no_least_round_trip_before_the_first() {
+        let mut info = info(0);
+        info.min_rtt_us = u32::MAX;
+        assert_eq!(least_rtt_us(&info), 0);
     }
 }
