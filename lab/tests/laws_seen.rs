@@ -94,7 +94,8 @@ fn variations(outcome: &Outcome) -> Vec<String> {
         .iter()
         .any(|round| round.at_s < 0.3 || round.at_s > 2.4)
     {
-        wrong.push("a round trip when it did not watch".into());
+        let at_s: Vec<f64> = rounds.iter().map(|round| round.at_s).collect();
+        wrong.push(format!("a round trip when it did not watch: {at_s:?}"));
     }
     let [watching, acting] = &outcome.flows[0].measures[..] else {
         return vec!["not both intervals were measured".into()];

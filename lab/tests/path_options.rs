@@ -3,10 +3,10 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 
-use ebb_lab::emulator::{Path, PathSpec, SERVER_IPV4, Testbed};
+use ebb_lab::emulator::{Path, PathSpec, SERVER_IPV4, SERVER_IPV6, Testbed};
 use ebb_link::{LinkSpec, Nanos, QueueLimit, Rate};
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::TcpCongestion;
@@ -19,9 +19,13 @@ const ECN_SEEN: u8 = 16;
 
 /// Sends so many bytes from the server to the client; answers the sockets of both.
 fn transfer(path: &Path, length: usize) -> (TcpStream, TcpStream) {
+    transfer_from(path, SERVER_IPV4.into(), length)
+}
+
+fn transfer_from(path: &Path, server: IpAddr, length: usize) -> (TcpStream, TcpStream) {
     let listener = path
         .server()
-        .run_in(|| TcpListener::bind((SERVER_IPV4, 0)))
+        .run_in(|| TcpListener::bind((server, 0)))
         .unwrap()
         .unwrap();
     let address = listener.local_addr().unwrap();
@@ -122,10 +126,13 @@ fn chooses_the_congestion_control_by_the_route() {
             congestion_control,
             ..PathSpec::default()
         });
-        let (server, client) = transfer(testbed.path(0), 1_000);
-        for stream in [server, client] {
-            let chosen = getsockopt(&stream, TcpCongestion).unwrap();
-            assert_eq!(chosen.to_string_lossy().trim_end_matches('\0'), name);
+        for address in [SERVER_IPV4.into(), SERVER_IPV6.into()] {
+            let (server, client) = transfer_from(testbed.path(0), address, 1_000);
+            for stream in [server, client] {
+                let chosen = getsockopt(&stream, TcpCongestion).unwrap();
+                let chosen = chosen.to_string_lossy();
+                assert_eq!(chosen.trim_end_matches('\0'), name, "{address}");
+            }
         }
     }
 }

@@ -202,7 +202,9 @@ impl Side<'_> {
             lines += &format!("route replace 10.77.0.0/24 dev {DEVICE} src {ipv4}{options}\n");
         }
         if !options.is_empty() && has_ipv6 {
-            lines += &format!("route replace fd77::/64 dev {DEVICE}{options}\n");
+            // In the place of the one that the address brought: of two the lesser metric counts.
+            lines +=
+                &format!("route replace fd77::/64 dev {DEVICE} proto kernel metric 256{options}\n");
         }
         lines
     }

@@ -13,6 +13,7 @@ mod programs;
 mod run;
 mod seen;
 mod sharing;
+mod tcp_options;
 mod yielding;
 
 pub use command::{CommandError, LabResults, RunArguments};

@@ -4,7 +4,7 @@ use ebb_link::{Capacity, Class, LinkSpec, Nanos};
 use ebb_scenario::{
     ApplicationMeasure, ClassMeasure, Distribution, Flow, FlowMeasure, FlowOutcome, FlowSeries,
     Interval, LinkId, LinkMeasure, LinkOutcome, LinkSeries, OUTCOME_FORMAT, Outcome, Period,
-    Scenario, Series,
+    Scenario, Series, VariationRound,
 };
 
 use super::plan::SharedPath;
@@ -53,8 +53,7 @@ pub(super) fn outcome(measured: &Measured<'_>) -> Outcome {
                 .filter(|_| scenario.has_flow_series)
                 .map(|((flow, result), seen)| FlowSeries {
                     estimate_bytes: seen.map_or_else(Vec::new, |seen| measured.estimates(seen)),
-                    variation_rounds: seen
-                        .map_or_else(Vec::new, |seen| seen.rounds(measured.epoch).collect()),
+                    variation_rounds: seen.map_or_else(Vec::new, |seen| measured.rounds(seen)),
                     ..flow_series(&flow.name, result, scenario.bin, bins)
                 })
                 .collect(),
@@ -176,6 +175,14 @@ impl Measured<'_> {
         let ends = (1..=self.scenario.bins() as u64).map(|number| number * self.scenario.bin.0);
         ends.map(|end| seen.estimate_bytes(self.epoch + Nanos(end)))
             .collect()
+    }
+
+    /// Round trips that a law watched. Packets still arrive for a moment after the end, and a
+    /// flow that acts up to there watches these.
+    fn rounds(&self, seen: &Seen) -> Vec<VariationRound> {
+        let end_s = self.scenario.duration.as_secs_f64();
+        let rounds = seen.rounds(self.epoch);
+        rounds.filter(|round| round.at_s < end_s).collect()
     }
 
     /// The links that limit the flows, where there are any.

@@ -2,11 +2,11 @@
 //! From a scenario to one emulated path with flows, or a refusal that names what is missing.
 use ebb_algorithms::Policy;
 use ebb_link::{Capacity, Class, LinkSpec, Nanos, Rate};
-use ebb_scenario::{Buffer, Flow, LinkId, NodeId, Scenario, TcpOptions, Traffic};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use ebb_scenario::{Flow, LinkId, NodeId, Scenario, Traffic};
+use ebb_simulator::Seeds;
 
 use super::EngineError;
+use super::tcp_options::apply_tcp_options;
 use crate::emulator::{PathSpec, PortDelay};
 use crate::figures::FIRST_PORT;
 use crate::traffic::{Direction, FlowKind, FlowSpec, Role};
@@ -40,10 +40,10 @@ pub(super) struct Plan {
 }
 
 /// Says what in a scenario is beyond the lab.
-struct Refusal<'s>(&'s Scenario);
+pub(super) struct Refusal<'s>(pub &'s Scenario);
 
 impl Refusal<'_> {
-    fn because(&self, what: String, instead: &'static str) -> EngineError {
+    pub(super) fn because(&self, what: String, instead: &'static str) -> EngineError {
         EngineError::Unsupported {
             scenario: self.0.name.clone(),
             what,
@@ -177,12 +177,12 @@ impl Plan {
         path.keeps_waits = true;
         path.port_delays = port_delays(shared);
         apply_tcp_options(scenario, &mut path)?;
-        apply_buffers(scenario, &mut path);
         apply_programs(scenario, shared, &mut path)?;
-        // One stream for start times, so that nothing else depends on them.
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(scenario.seed_of_run(run));
+        // The simulator's flows start at the same times in the run of this number.
+        let seeds = Seeds::new(scenario.seed_of_run(run));
         let flows = scenario.flows.iter().map(|flow| {
-            let start = flow.start + spread(&mut random, flow.start_spread);
+            let delay = seeds.stream("start", &flow.name).up_to(flow.start_spread.0);
+            let start = flow.start + Nanos(delay);
             flow_spec(scenario, shared, flow, start)
         });
         Ok(Self {
@@ -207,12 +207,6 @@ fn port_delays(shared: &SharedPath) -> Vec<PortDelay> {
             reverse: *reverse,
         })
         .collect()
-}
-
-fn spread(random: &mut Xoshiro256PlusPlus, most: Nanos) -> Nanos {
-    // The high half of the product is uniform from 0 to `most`.
-    let wide = u128::from(random.next_u64()) * (u128::from(most.0) + 1);
-    Nanos((wide >> 64) as u64)
 }
 
 fn flow_spec(
@@ -303,85 +297,6 @@ fn congestion_control(scenario: &Scenario, flow: &Flow) -> Result<String, Engine
         "reno"
     };
     Ok(name.to_owned())
-}
-
-/// Sets what the kernel can set for a whole path; all flows must agree.
-fn apply_tcp_options(scenario: &Scenario, path: &mut PathSpec) -> Result<(), EngineError> {
-    let mut flows = scenario.flows.iter().filter(|flow| flow.traffic.is_tcp());
-    let Some(first) = flows.next() else {
-        return Ok(());
-    };
-    let options = first.tcp;
-    if let Some(other) = flows.find(|flow| flow.tcp != options) {
-        let what = format!(
-            "flow `{}` has other TCP options than `{}`",
-            other.name, first.name
-        );
-        return Err(Refusal(scenario).because(what, "in the lab all flows have the same"));
-    }
-    // What the lab sets; buffers of the kernel are larger than any path needs.
-    let comparable = TcpOptions {
-        mss_bytes: TcpOptions::LINUX.mss_bytes,
-        has_ecn: TcpOptions::LINUX.has_ecn,
-        has_sack: TcpOptions::LINUX.has_sack,
-        has_window_scaling: TcpOptions::LINUX.has_window_scaling,
-        shrinks_window: TcpOptions::LINUX.shrinks_window,
-        receive_buffer: TcpOptions::LINUX.receive_buffer,
-        send_buffer: TcpOptions::LINUX.send_buffer,
-        tso_pkts: TcpOptions::LINUX.tso_pkts,
-        ..options
-    };
-    if comparable != TcpOptions::LINUX {
-        let what = format!("flow `{}` has TCP options that no sysctl sets", first.name);
-        let instead = "the lab's TCP is that of its kernel; it can set mss, ecn, sack, \
-             window scaling and shrink_window";
-        return Err(Refusal(scenario).because(what, instead));
-    }
-    if options.mss_bytes != TcpOptions::LINUX.mss_bytes {
-        path.route_mss = u16::try_from(options.mss_bytes).ok();
-    }
-    set_switches(&options, path);
-    Ok(())
-}
-
-/// Both sides have the same.
-fn set_switches(options: &TcpOptions, path: &mut PathSpec) {
-    let switches = [
-        ("net.ipv4.tcp_ecn", Some(options.has_ecn)),
-        ("net.ipv4.tcp_sack", Some(options.has_sack)),
-        (
-            "net.ipv4.tcp_window_scaling",
-            Some(options.has_window_scaling),
-        ),
-        // Off, it isn't named: kernels before 6.5 don't have it.
-        (
-            "net.ipv4.tcp_shrink_window",
-            options.shrinks_window.then_some(true),
-        ),
-    ];
-    for (name, is_on) in switches {
-        let Some(is_on) = is_on else { continue };
-        let value = if is_on { "1" } else { "0" };
-        for sysctls in [&mut path.server_sysctls, &mut path.client_sysctls] {
-            sysctls.push((name.into(), value.into()));
-        }
-    }
-}
-
-/// Receive buffers of a stated size where flows share: what is advertised while flows are free
-/// must be used up before a target binds. Linux takes half of a buffer for its own book-keeping.
-fn apply_buffers(scenario: &Scenario, path: &mut PathSpec) {
-    let Some(first) = scenario.sharing.iter().flat_map(|it| &it.shares).next() else {
-        return;
-    };
-    let buffer = scenario.flows[first.flow as usize].tcp.receive_buffer;
-    let Buffer::Fixed(bytes) = buffer else {
-        return;
-    };
-    let bytes = bytes.saturating_mul(2);
-    let value = ("net.ipv4.tcp_rmem", format!("4096 {bytes} {bytes}"));
-    path.server_sysctls.push((value.0.into(), value.1.clone()));
-    path.client_sysctls.push((value.0.into(), value.1));
 }
 
 /// A real server does not choose its congestion control: its side has that of the first.

@@ -16,7 +16,7 @@ use crate::clock::monotonic_now;
 use crate::emulator::{CLIENT_IPV4, EmulatorReport, SERVER_IPV4, Testbed};
 use crate::endpoint::Endpoints;
 use crate::figures::{BIN_US, ENDPOINT_LATE_US, LEAD, namespace_file};
-use crate::traffic::{self, FlowResult, PlannedFlow, WorkerResult};
+use crate::traffic::{self, Direction, FlowResult, PlannedFlow, WorkerResult};
 
 /// What one run in the lab gave.
 #[derive(Debug)]
@@ -93,19 +93,27 @@ impl<'a> Wave<'a> {
         for (number, plan) in plans.into_iter().enumerate() {
             let scenario = jobs[number].0.scenario;
             sharing.add(number, scenario)?;
-            for (place, spec) in plan.flows.into_iter().enumerate() {
+            for (place, mut spec) in plan.flows.into_iter().enumerate() {
                 let flow = &scenario.flows[place];
                 let port = port_of(place);
                 if flow.class == Class::LessThanBestEffort && flow.during.is_empty() {
                     testbed.set_class(number, port, Class::LessThanBestEffort);
                 }
                 let path = testbed.path(number);
+                let mut ends = [(path.client(), CLIENT_IPV4), (path.server(), SERVER_IPV4)];
+                // Who has the data connects, as in the simulator: the first flight leaves a
+                // round trip after the start. Only programs fetch.
+                if spec.direction == Direction::Download && !flow.is_by_programs {
+                    ends.reverse();
+                    spec.direction = Direction::Upload;
+                }
+                let [(client, client_address), (server, server_address)] = ends;
                 let planned = PlannedFlow {
                     spec,
-                    client_namespace: namespace_file(path.client()),
-                    server_namespace: namespace_file(path.server()),
-                    client_address: CLIENT_IPV4.into(),
-                    server_address: SERVER_IPV4.into(),
+                    client_namespace: namespace_file(client),
+                    server_namespace: namespace_file(server),
+                    client_address: client_address.into(),
+                    server_address: server_address.into(),
                     port,
                     receiver_cgroup: match sharing.directory(number, place) {
                         Some(directory) => Some(directory),

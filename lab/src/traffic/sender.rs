@@ -13,7 +13,7 @@ static PATTERN: [u8; 1 << 16] = [0x5a; 1 << 16];
 pub(super) struct Sender {
     kind: FlowKind,
     stop_s: f64,
-    /// When the connection was there.
+    /// When it began: with the call to connect, or, where the peer connects, once it is there.
     begun_s: f64,
     written_bytes: u64,
     /// What a constant-rate flow gave up, because TCP had no room for too long.
@@ -37,15 +37,15 @@ impl Sender {
     }
 
     /// How much unsent data the kernel may hold for this flow.
-    pub(super) fn unsent_limit_bytes(kind: FlowKind) -> u32 {
-        match kind {
-            // Little, so that "off" is off.
-            FlowKind::OnOff { .. } => 16 << 10,
+    pub(super) fn unsent_limit_bytes(spec: &FlowSpec) -> u32 {
+        // Little, so that "off" is off, and the stop is the end.
+        match (spec.kind, spec.stop_s) {
+            (FlowKind::OnOff { .. }, _) | (FlowKind::Greedy, Some(_)) => 16 << 10,
             _ => 256 << 10,
         }
     }
 
-    /// The connection is there.
+    /// Time counts from here on.
     pub(super) fn begin(&mut self, now_s: f64) {
         self.begun_s = now_s;
     }

@@ -15,6 +15,8 @@ pub(super) struct TcpFlow {
     server: Option<OwnedFd>,
     sender: Sender,
     receiver: Receiver,
+    /// All is written, and the receiver is told so.
+    has_ended: bool,
     pub(super) result: FlowResult,
 }
 
@@ -56,6 +58,7 @@ impl TcpFlow {
             server: None,
             sender: Sender::new(&plan.spec, plan.end_s),
             receiver: Receiver::new(bin_us),
+            has_ended: false,
             result: FlowResult::new(plan.spec.clone(), bin_us),
             plan: plan.clone(),
         })
@@ -79,9 +82,11 @@ impl TcpFlow {
     }
 
     pub(super) fn connect(&mut self) -> Result<(), TrafficError> {
-        let kind = self.plan.spec.kind;
         if self.is_upload() {
-            socket::tune_sender(self.client(), Sender::unsent_limit_bytes(kind))
+            // What is due while it connects is sent as soon as it can be.
+            self.sender.begin(self.plan.spec.start_s);
+            let unsent_bytes = Sender::unsent_limit_bytes(&self.plan.spec);
+            socket::tune_sender(self.client(), unsent_bytes)
         } else {
             socket::reset_on_close(self.client())
         }
@@ -90,7 +95,7 @@ impl TcpFlow {
     }
 
     /// Takes the connection that the client made; whether there was one.
-    pub(super) fn accept(&mut self) -> Result<bool, TrafficError> {
+    pub(super) fn accept(&mut self, now_s: f64) -> Result<bool, TrafficError> {
         let name = &self.plan.spec.name;
         let accepted =
             socket::accept(self.listener.as_fd()).map_err(TrafficError::flow(name, "accepting"))?;
@@ -100,17 +105,13 @@ impl TcpFlow {
         if self.is_upload() {
             socket::reset_on_close(server.as_fd())
         } else {
-            let unsent_bytes = Sender::unsent_limit_bytes(self.plan.spec.kind);
+            self.sender.begin(now_s);
+            let unsent_bytes = Sender::unsent_limit_bytes(&self.plan.spec);
             socket::tune_sender(server.as_fd(), unsent_bytes)
         }
         .map_err(TrafficError::flow(name, "setting socket options"))?;
         self.server = Some(server);
         Ok(true)
-    }
-
-    /// The sender's connection is there.
-    pub(super) fn begin(&mut self, now_s: f64) {
-        self.sender.begin(now_s);
     }
 
     /// Writes what is due; answers when to be called again.
@@ -124,8 +125,9 @@ impl TcpFlow {
             self.result.failure = Some(format!("sending: {error}"));
             return None;
         }
-        if self.sender.is_complete() {
-            // The receiver sees the end; a second call changes nothing.
+        if self.sender.is_complete() && !self.has_ended {
+            // The receiver sees the end. Once: each call makes the socket ready again.
+            self.has_ended = true;
             let _ = nix::sys::socket::shutdown(fd, nix::sys::socket::Shutdown::Write);
         }
         self.sender.next_pump_ns(epoch_ns, now_s)

@@ -200,10 +200,9 @@ impl Worker {
         let Flow::Tcp(flow) = &mut self.flows[number] else {
             return Ok(());
         };
-        if !flow.accept()? {
+        if !flow.accept(now_s)? {
             return Ok(());
         }
-        flow.begin(now_s);
         // One connection is all; the listener stays silent from here.
         let _ = self.epoll.delete(flow.listener());
         let interest = if flow.is_upload() {
