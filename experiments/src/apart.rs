@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 
 use ebb_lab::stats::Summary;
-use ebb_scenario::{Outcome, Results};
+use ebb_link::Nanos;
+use ebb_scenario::{Outcome, Results, Scenario};
 
-/// Goodput of each group of flows.
-type Goodputs<'r> = BTreeMap<&'r str, f64>;
+/// Goodput of flows that nothing but chance tells apart: those of a group that start together.
+type Goodputs<'r> = BTreeMap<(&'r str, Nanos), f64>;
 
-/// The part of goodput that is elsewhere: the differences of all groups of flows by the
-/// simulator's sum, in the mean over cases and intervals.
+/// The part of goodput that is elsewhere: the differences of all [`Goodputs`] by the simulator's
+/// sum, in the mean over cases and intervals.
 pub(crate) fn apart(lab: &[Results], simulated: &[Results]) -> Option<f64> {
     let mut parts = Vec::new();
     for (lab, simulated) in lab.iter().zip(simulated) {
         for interval in 0..lab.scenario.intervals.len() {
-            let [lab, simulated] = [lab, simulated].map(|it| mean(it.runs.iter(), interval));
+            let means = [lab, simulated].map(|it| mean(&it.scenario, it.runs.iter(), interval));
+            let [lab, simulated] = means;
             parts.extend(elsewhere(&lab, &simulated));
         }
     }
@@ -34,8 +36,9 @@ pub(crate) fn by_chance(simulated: &[Results]) -> Option<f64> {
             let others = || results.runs.iter().enumerate();
             let others = || others().filter(|(other, _)| *other != place);
             for interval in 0..results.scenario.intervals.len() {
-                let one = mean([run].into_iter(), interval);
-                let others = mean(others().map(|(_, run)| run), interval);
+                let scenario = &results.scenario;
+                let one = mean(scenario, [run].into_iter(), interval);
+                let others = mean(scenario, others().map(|(_, run)| run), interval);
                 parts.extend(elsewhere(&one, &others).map(|part| part * scale));
             }
         }
@@ -47,17 +50,24 @@ fn elsewhere(ours: &Goodputs<'_>, theirs: &Goodputs<'_>) -> Option<f64> {
     let total: f64 = theirs.values().sum();
     let differences = theirs
         .iter()
-        .map(|(group, rate)| (ours.get(group).unwrap_or(&0.0) - rate).abs());
+        .map(|(flows, rate)| (ours.get(flows).unwrap_or(&0.0) - rate).abs());
     (total > 0.0 && !ours.is_empty()).then(|| differences.sum::<f64>() / total)
 }
 
-/// Over these runs.
-fn mean<'r>(runs: impl Iterator<Item = &'r Outcome> + Clone, interval: usize) -> Goodputs<'r> {
+/// Over these runs of a scenario, whose outcomes have its flows in their order.
+fn mean<'r>(
+    scenario: &'r Scenario,
+    runs: impl Iterator<Item = &'r Outcome> + Clone,
+    interval: usize,
+) -> Goodputs<'r> {
     let count = runs.clone().count() as f64;
     let mut goodputs = Goodputs::new();
-    for flow in runs.flat_map(|run| &run.flows) {
-        let rate = flow.measures[interval].goodput_bits_per_s / count;
-        *goodputs.entry(flow.group.as_str()).or_insert(0.0) += rate;
+    for run in runs {
+        for (flow, outcome) in scenario.flows.iter().zip(&run.flows) {
+            let rate = outcome.measures[interval].goodput_bits_per_s / count;
+            let flows = (flow.group.as_str(), flow.start);
+            *goodputs.entry(flows).or_insert(0.0) += rate;
+        }
     }
     goodputs
 }
@@ -69,11 +79,17 @@ mod tests {
     use ebb_scenario::{FlowMeasure, FlowOutcome, OUTCOME_FORMAT, Scenario, Series};
     use std::path::Path;
 
+    const TWO: &str = "[[flow]]\nname = \"a\"\n[[flow]]\nname = \"b\"\n";
+
     /// Two flows over a link of 10 Mbit/s, of which the first has these rates.
     fn results(rates: &[f64]) -> Results {
-        let text = "duration = \"1s\"\n[bottleneck]\nrate = \"10mbit\"\nqueue = 86\n\
-                    [[flow]]\nname = \"a\"\n";
-        let scenario = Scenario::parse("s.toml", text, Path::new("")).unwrap();
+        results_of(TWO, rates)
+    }
+
+    fn results_of(flows: &str, rates: &[f64]) -> Results {
+        let text =
+            format!("duration = \"1s\"\n[bottleneck]\nrate = \"10mbit\"\nqueue = 86\n{flows}");
+        let scenario = Scenario::parse("s.toml", &text, Path::new("")).unwrap();
         let flow = |name: &str, rate: f64| FlowOutcome {
             name: name.into(),
             group: name.into(),
@@ -109,6 +125,15 @@ mod tests {
         let lab = [results(&[0.4, 0.6])];
         assert!((apart(&lab, &[results(&[0.3])]).unwrap() - 0.4).abs() < 1e-9);
         assert!(apart(&lab, &[results(&[0.5])]).unwrap() < 1e-9);
+    }
+
+    #[test]
+    fn flows_of_a_group_count_alone_if_they_start_apart() {
+        let together = "[[flow]]\nname = \"a\"\ncount = 2\n";
+        let staggered = format!("{together}stagger = \"100ms\"\n");
+        let far = |flows| apart(&[results_of(flows, &[0.4])], &[results_of(flows, &[0.6])]);
+        assert!(far(together).unwrap() < 1e-9);
+        assert!((far(&staggered).unwrap() - 0.4).abs() < 1e-9);
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
 
-use crate::{Cell, Comparison, ExperimentError, Unit};
+use crate::{Cell, Comparison, Engine, ExperimentError, Unit};
 
 /// A column: its head and one value for each line.
 struct Column {
@@ -19,6 +19,7 @@ struct Column {
 enum Values {
     Text(Vec<String>),
     Whole(Vec<i64>),
+    Flag(Vec<bool>),
     Number(Vec<Option<f64>>),
 }
 
@@ -75,8 +76,13 @@ impl Comparison {
                 head: "runs".into(),
                 values: Values::Whole(runs.collect()),
             },
+            Column {
+                head: "is_quick".into(),
+                values: Values::Flag(vec![self.is_quick; self.cells.len()]),
+            },
             text("row", &|cell| cell.row.clone()),
             text("case", &|cell| cell.case.clone()),
+            text("bound", &|cell| cell.bound.name().into()),
             text("verdict", &|cell| cell.verdict.name().into()),
         ];
         let mut units: Vec<Unit> = Vec::new();
@@ -85,8 +91,10 @@ impl Comparison {
                 units.push(cell.unit);
             }
         }
+        let is_lab = self.engine == Engine::Lab;
         for unit in units {
-            columns.extend(VALUES.map(|(head, value)| {
+            let of_lab = is_lab.then_some(SIMULATED);
+            columns.extend(VALUES.into_iter().chain(of_lab).map(|(head, value)| {
                 let of_cell = |cell: &Cell| (cell.unit == unit).then(|| value(cell)).flatten();
                 Column {
                     head: format!("{head}_{}", unit.column()),
@@ -106,8 +114,11 @@ const VALUES: [NamedValue; 4] = [
     ("paper", |cell| Some(cell.paper)),
     ("ours", |cell| cell.ours),
     ("ours_half_width_95", |cell| cell.half_width_95),
-    ("tolerance", |cell| Some(cell.tolerance.around(cell.paper))),
+    ("tolerance", Cell::within),
 ];
+
+/// After them where the lab ran it.
+const SIMULATED: NamedValue = ("simulated", |cell| cell.simulated);
 
 impl Column {
     fn field(&self) -> Result<TypePtr, ParquetError> {
@@ -118,6 +129,7 @@ impl Column {
                 Repetition::REQUIRED,
             ),
             Values::Whole(_) => (Physical::INT64, None, Repetition::REQUIRED),
+            Values::Flag(_) => (Physical::BOOLEAN, None, Repetition::REQUIRED),
             Values::Number(_) => (Physical::DOUBLE, None, Repetition::OPTIONAL),
         };
         let field = Type::primitive_type_builder(&self.head, physical)
@@ -132,6 +144,7 @@ impl Values {
         match self {
             Self::Text(values) => values[line].clone(),
             Self::Whole(values) => values[line].to_string(),
+            Self::Flag(values) => values[line].to_string(),
             Self::Number(values) => values[line].map_or(String::new(), |value| value.to_string()),
         }
     }
@@ -145,6 +158,7 @@ impl Values {
                     .write_batch(&values, None, None)
             }
             Self::Whole(values) => into.typed::<Int64Type>().write_batch(values, None, None),
+            Self::Flag(values) => into.typed::<BoolType>().write_batch(values, None, None),
             Self::Number(values) => {
                 let levels: Vec<i16> = values.iter().map(|it| i16::from(it.is_some())).collect();
                 let known: Vec<f64> = values.iter().copied().flatten().collect();

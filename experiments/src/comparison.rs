@@ -7,10 +7,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::apart::{apart, by_chance};
+use crate::numbers::number;
 use crate::verdict::{Pair, judge};
 use crate::{
-    Bound, Engine, Experiment, ExperimentError, Figure, Measure, PaperValue, Picture, Plan, Row,
-    Tolerance, Unit, Verdict,
+    Bound, Counts, Engine, Experiment, ExperimentError, Figure, Measure, PaperValue, Picture, Plan,
+    Row, Tolerance, Unit, Verdict,
 };
 
 /// The paper's values beside ours: what a result file holds.
@@ -75,7 +76,8 @@ pub struct Cell {
     /// Whether that is a value or a bound.
     #[serde(default)]
     pub bound: Bound,
-    /// The mean of our runs; none: it could not be measured in each of them.
+    /// The mean of our runs; none: it could not be measured in each of them, or, for what is
+    /// itself a mean over what came (objects, pages), in nine of ten.
     pub ours: Option<f64>,
     /// Half of its 95 % interval by Student's t; none with one run.
     pub half_width_95: Option<f64>,
@@ -90,17 +92,6 @@ pub struct Cell {
     pub verdict: Verdict,
     /// Why it differs, as far as is known.
     pub why: Option<String>,
-}
-
-/// How many cells have each verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Green ones.
-    pub green: usize,
-    /// Yellow ones.
-    pub yellow: usize,
-    /// Red ones.
-    pub red: usize,
 }
 
 impl Experiment {
@@ -128,14 +119,7 @@ impl Experiment {
 
     fn compare_row(&self, row: &Row, ran: &Ran<'_>, runs: u32) -> Vec<Cell> {
         let runs = if row.measure.is_analytic() { 1 } else { runs };
-        let is_in_lab = |paper: &&PaperValue| {
-            let case = self.cases.get(paper.case);
-            row.measure.is_known_to_lab() && case.is_some_and(|case| case.lab.is_some())
-        };
-        let papers: Vec<&PaperValue> = match ran.plan.engine {
-            Engine::Lab => row.paper.iter().filter(is_in_lab).collect(),
-            Engine::Sim | Engine::Analytic => row.paper.iter().collect(),
-        };
+        let papers = self.compared(row, ran.plan.engine);
         let take_all = |results: &[Results], paper: &PaperValue| -> Vec<Option<f64>> {
             let value = |run| take(row, results, paper.case, run);
             (0..runs as usize).map(value).collect()
@@ -144,29 +128,25 @@ impl Experiment {
             .iter()
             .map(|paper| take_all(ran.results, paper))
             .collect();
-        let pair = |(paper, values): (&&PaperValue, &Vec<Option<f64>>)| {
-            let known: Option<Vec<f64>> = values.iter().copied().collect();
-            Pair {
-                paper: paper.value,
-                bound: paper.bound,
-                ours: known.and_then(|known| Summary::of(&known)),
-                tolerance: paper.tolerance,
-            }
+        let pair = |(paper, values): (&&PaperValue, &Vec<Option<f64>>)| Pair {
+            paper: paper.value,
+            bound: paper.bound,
+            ours: summary(row, values),
+            tolerance: paper.tolerance,
+            is_shortened: self.is_of_shortened(row, paper, ran.plan),
         };
         let pairs: Vec<Pair> = papers.iter().zip(&values).map(pair).collect();
         let verdicts = judge(&pairs);
         let cells = papers.iter().zip(values).zip(pairs.iter().zip(verdicts));
         let cell = |((paper, values), (pair, verdict)): ((&&PaperValue, _), (&Pair, Verdict))| {
-            let simulated = ran.simulated.and_then(|results| {
-                let known: Option<Vec<f64>> = take_all(results, paper).into_iter().collect();
-                Some(Summary::of(&known?)?.mean)
-            });
+            let simulated = ran
+                .simulated
+                .and_then(|results| Some(summary(row, &take_all(results, paper))?.mean));
+            let case = self.cases.get(paper.case);
+            let is_off = matches!(verdict, Verdict::Yellow | Verdict::Red);
             Cell {
                 row: row.name.clone(),
-                case: self
-                    .cases
-                    .get(paper.case)
-                    .map_or(String::new(), |case| case.name.clone()),
+                case: case.map_or(String::new(), |case| case.name.clone()),
                 unit: row.unit,
                 paper: paper.value,
                 bound: paper.bound,
@@ -176,17 +156,58 @@ impl Experiment {
                 simulated,
                 tolerance: paper.tolerance,
                 verdict,
-                why: row.why.clone().filter(|_| verdict != Verdict::Green),
+                why: row.why.clone().filter(|_| is_off),
             }
         };
         cells.map(cell).collect()
     }
+
+    /// What of a row the engine can tell.
+    fn compared<'r>(&self, row: &'r Row, engine: Engine) -> Vec<&'r PaperValue> {
+        let is_in_lab = |paper: &&PaperValue| {
+            let case = self.cases.get(paper.case);
+            row.measure.is_known_to_lab() && case.is_some_and(|case| case.lab.is_some())
+        };
+        match engine {
+            Engine::Lab => row.paper.iter().filter(is_in_lab).collect(),
+            Engine::Sim | Engine::Analytic => row.paper.iter().collect(),
+        }
+    }
+
+    /// Whether a value is of a shortened case, its own or one that the measure names.
+    fn is_of_shortened(&self, row: &Row, paper: &PaperValue, plan: Plan) -> bool {
+        let named = row.measure.parts().into_iter().filter_map(|part| part.case);
+        named
+            .chain([paper.case])
+            .any(|case| self.is_shortened(plan, case))
+    }
 }
 
 impl Cell {
+    /// That some runs had nothing of which this is the mean, where it is told nevertheless.
+    pub fn missing_runs(&self) -> Option<String> {
+        let missing = self.values.iter().filter(|value| value.is_none()).count();
+        let is_told = self.ours.is_some() && missing > 0;
+        let runs = self.values.len();
+        is_told.then(|| {
+            let known = runs - missing;
+            format!(
+                "{}, {}: of {known} of {runs} runs, none came in the others",
+                self.row, self.case
+            )
+        })
+    }
+
     /// A value of ours as it is written: as many digits as the paper has, and three that count.
     pub fn number(&self, value: f64) -> String {
         number(value, self.paper)
+    }
+
+    /// How far ours may be from the paper's value; none: that is a bound, which has no tolerance,
+    /// or nothing is judged. *Units:* `unit`.
+    pub fn within(&self) -> Option<f64> {
+        let is_held = self.bound == Bound::Exact && self.verdict != Verdict::Shortened;
+        is_held.then(|| self.tolerance.around(self.paper))
     }
 
     /// How far the lab's value is from the simulator's, as a part of that.
@@ -196,21 +217,35 @@ impl Cell {
     }
 }
 
-/// A value as it is written beside the paper's: as many digits as that has, and three that
-/// count.
-pub fn number(value: f64, paper: f64) -> String {
-    let text = paper.to_string();
-    let decimals = text
-        .split_once('.')
-        .map_or(0, |(_, decimals)| decimals.len());
-    let significant = (2 - value.abs().max(1e-9).log10().floor() as i32).clamp(0, 9) as usize;
-    let scale = paper.abs().max(value.abs());
-    match value != 0.0 && value.abs() < 1e-3 * scale.min(1.0) {
-        // What is not nothing does not look like it.
-        true => format!("{value:.0e}"),
-        false if value == 0.0 => format!("{value:.decimals$}"),
-        false => format!("{value:.0$}", decimals.max(significant).min(5)),
+impl Comparison {
+    /// Why rows differ, each once: row and reason. What was shortened differs from the paper's
+    /// scenario anyway, so there it is told only if somebody looked.
+    pub fn reasons(&self) -> Vec<(&str, &str)> {
+        let mut reasons: Vec<(&str, &str)> = Vec::new();
+        for cell in &self.cells {
+            let why = match cell.verdict {
+                Verdict::Green => None,
+                Verdict::Yellow | Verdict::Shortened => cell.why.as_deref(),
+                Verdict::Red => Some(cell.why.as_deref().unwrap_or("not looked for yet")),
+            };
+            let is_told = reasons.iter().any(|(row, _)| *row == cell.row);
+            reasons.extend(why.filter(|_| !is_told).map(|why| (cell.row.as_str(), why)));
+        }
+        reasons
     }
+}
+
+/// Over the runs. A value that is missing in one of them is a transfer that did not end, and
+/// without it the mean would be too good. Means over what came (objects, pages) are told if one
+/// run in ten at most had nothing to have a mean of.
+pub(crate) fn summary(row: &Row, values: &[Option<f64>]) -> Option<Summary> {
+    let known: Vec<f64> = values.iter().copied().flatten().collect();
+    let missing = values.len() - known.len();
+    let may_miss = match row.measure.is_of_what_came() {
+        true => values.len() / 10,
+        false => 0,
+    };
+    Summary::of(&known).filter(|_| missing <= may_miss)
 }
 
 pub(crate) fn take(row: &Row, results: &[Results], case: usize, run: usize) -> Option<f64> {
@@ -236,22 +271,23 @@ impl Measure {
         };
         !self.parts().iter().any(is_unknown)
     }
+
+    /// Whether it is a mean over as many objects or pages as there were.
+    fn is_of_what_came(&self) -> bool {
+        let is_mean = |part: &&Self| {
+            matches!(
+                part.figure,
+                Figure::ObjectTime { .. } | Figure::PageTime { .. }
+            )
+        };
+        self.parts().iter().any(is_mean)
+    }
 }
 
 impl Comparison {
     /// How many cells have each verdict.
     pub fn counts(&self) -> Counts {
-        let count = |verdict| {
-            self.cells
-                .iter()
-                .filter(|cell| cell.verdict == verdict)
-                .count()
-        };
-        Counts {
-            green: count(Verdict::Green),
-            yellow: count(Verdict::Yellow),
-            red: count(Verdict::Red),
-        }
+        self.cells.iter().map(|cell| cell.verdict).collect()
     }
 
     /// Where it is stored below a folder, without the ending: the lab's beside the others.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ebb_scenario::Scenario;
 use serde::{Deserialize, Serialize};
@@ -88,6 +88,8 @@ pub struct Case {
 /// What of a case is run in the lab.
 #[derive(Clone, Debug)]
 pub struct LabScenario {
+    /// What is set beyond the case's.
+    pub settings: Vec<String>,
     /// In full.
     pub whole: Scenario,
     /// When it has to be quick.
@@ -141,6 +143,25 @@ impl Experiment {
             }
         };
         self.cases.iter().map(scenario).collect()
+    }
+
+    /// Its file and those of its scenarios, each once.
+    pub fn files(&self) -> Vec<&Path> {
+        let mut files = vec![self.file.as_path()];
+        for case in &self.cases {
+            if !files.contains(&case.file.as_path()) {
+                files.push(&case.file);
+            }
+        }
+        files
+    }
+
+    /// Whether what is run of a case is shorter than the paper's scenario, so that its values say
+    /// nothing of the paper's: what the file sets with `--quick` in the lab changes it.
+    pub(crate) fn is_shortened(&self, plan: Plan, case: usize) -> bool {
+        let lab = self.cases.get(case).and_then(|case| case.lab.as_ref());
+        let is_other = |lab: &LabScenario| lab.quick != lab.whole;
+        plan.engine == Engine::Lab && plan.is_quick && lab.is_some_and(is_other)
     }
 
     /// Runs of each case.

@@ -74,14 +74,16 @@ impl KnownVerdicts {
         write(path, &bytes)
     }
 
-    /// What was green and is not any more, a line for each; what is not known is left out.
+    /// What was green and is not any more, a line for each; what is not known, or not judged, is
+    /// left out.
     pub fn lost(&self, comparisons: &[Comparison]) -> Vec<String> {
         let was_green = |now: &Line| {
             let known = self.lines.iter().find(|known| known.is_of(now));
             known.is_some_and(|known| known.verdict == Verdict::Green)
         };
         let now = comparisons.iter().flat_map(Comparison::lines);
-        let lost = now.filter(|now| now.verdict != Verdict::Green && was_green(now));
+        let is_worse = |now: &Line| matches!(now.verdict, Verdict::Yellow | Verdict::Red);
+        let lost = now.filter(|now| is_worse(now) && was_green(now));
         let text = |line: Line| {
             format!(
                 "{} ({}): {}, {} was green and is {}",

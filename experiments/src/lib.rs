@@ -10,19 +10,26 @@
 #![forbid(unsafe_code)]
 
 mod apart;
+mod applications;
 mod catalogue;
+mod check_measure;
 mod columns;
 mod comparison;
+mod counts;
 mod error;
 mod experiment;
 mod known;
 mod measure;
+mod numbers;
 mod over_time;
+mod picture;
 mod plot;
 mod read;
+mod read_mark;
 mod read_measure;
 mod read_plot;
 mod read_row;
+mod read_series;
 mod read_sweep;
 pub mod score;
 mod store;
@@ -31,12 +38,15 @@ mod unit;
 mod verdict;
 
 pub use catalogue::Catalogue;
-pub use comparison::{Cell, Comparison, Counts, Ran, number};
+pub use comparison::{Cell, Comparison, Ran};
+pub use counts::Counts;
 pub use error::ExperimentError;
 pub use experiment::{Case, Engine, Experiment, LabScenario, PaperValue, Plan, Row};
 pub use known::KnownVerdicts;
 pub use measure::{Beside, Figure, Measure, Part, Phase, VariationPart, Window};
-pub use plot::{Axis, Curve, Form, Line, Picture, Place, Plot, Point, Quantity, Source};
+pub use numbers::{number, tolerance};
+pub use picture::{Curve, DashedLine, Picture, Point};
+pub use plot::{Axis, Extent, Form, Line, Mark, Place, Plot, Quantity, Source};
 pub use store::RunStore;
 pub use sweep::{Influence, InfluenceLine, Sweep};
 pub use unit::{Dimension, Unit};

@@ -2,9 +2,7 @@
 //! What can be taken from a run: a small closed set.
 use ebb_lab::stats::jain_index;
 use ebb_link::{Capacity, Nanos};
-use ebb_scenario::{
-    ApplicationMeasure, FlowMeasure, FlowOutcome, LateShare, LinkMeasure, Outcome, Scenario,
-};
+use ebb_scenario::{FlowMeasure, FlowOutcome, LinkMeasure, Outcome, Scenario};
 
 use crate::Dimension;
 
@@ -113,6 +111,13 @@ pub enum Figure {
     PreBuffer {
         /// Whose.
         flows: String,
+    },
+    /// Packets of a video that came after their turn, as a part of all whose turn it was.
+    LateShare {
+        /// Whose.
+        flows: String,
+        /// One of the pre-buffering times that the scenario lists.
+        pre_buffer: Nanos,
     },
     /// From an instant until flows have had a goodput for the first time.
     TimeTo {
@@ -321,6 +326,7 @@ impl Measure {
             Figure::ObjectTime { flows, size_bytes } => view.object_s(flows, *size_bytes),
             Figure::PageTime { flows } => view.page_s(flows),
             Figure::PreBuffer { flows } => view.pre_buffer_s(flows),
+            Figure::LateShare { flows, pre_buffer } => view.late_share(flows, *pre_buffer),
             Figure::Difference { .. } | Figure::Ratio { .. } | Figure::InferenceBound { .. } => {
                 None
             }
@@ -340,7 +346,9 @@ impl Measure {
             }
             | Figure::Utilisation { .. }
             | Figure::Jain { .. } => Dimension::Share,
-            Figure::DropShare { .. } | Figure::LossShare { .. } => Dimension::Loss,
+            Figure::DropShare { .. } | Figure::LossShare { .. } | Figure::LateShare { .. } => {
+                Dimension::Loss
+            }
             Figure::Drops { .. }
             | Figure::Variations { .. }
             | Figure::Window { .. }
@@ -452,63 +460,6 @@ impl View<'_> {
     fn completion_s(&self, flows: &str) -> Option<f64> {
         let times: Option<Vec<f64>> = self.flows(flows).map(|flow| flow.completion_s).collect();
         mean(&times?)
-    }
-
-    fn object_s(&self, flows: &str, size_bytes: Option<f64>) -> Option<f64> {
-        let (mut sum, mut count) = (0.0, 0);
-        for flow in self.measures(flows) {
-            let Some(ApplicationMeasure::Web {
-                object_s,
-                object_s_by_size,
-                ..
-            }) = &flow.application
-            else {
-                continue;
-            };
-            let Some(size_bytes) = size_bytes else {
-                sum += object_s.mean * object_s.count as f64;
-                count += object_s.count;
-                continue;
-            };
-            // A tenth on either side: classes are as wide, and few objects are in each.
-            let is_about = |from: u64, to: u64| {
-                from as f64 <= size_bytes * 1.1 && to as f64 > size_bytes / 1.1
-            };
-            for class in object_s_by_size {
-                if is_about(class.from_bytes, class.to_bytes) {
-                    sum += class.mean_s * class.count as f64;
-                    count += class.count;
-                }
-            }
-        }
-        (count > 0).then(|| sum / count as f64)
-    }
-
-    fn page_s(&self, flows: &str) -> Option<f64> {
-        let (mut sum, mut count) = (0.0, 0);
-        for flow in self.measures(flows) {
-            if let Some(ApplicationMeasure::Web { page_s, .. }) = &flow.application {
-                sum += page_s.mean * page_s.count as f64;
-                count += page_s.count;
-            }
-        }
-        (count > 0).then(|| sum / count as f64)
-    }
-
-    /// Of several videos the longest; none if none of those listed is enough.
-    fn pre_buffer_s(&self, flows: &str) -> Option<f64> {
-        let mut longest = None;
-        for flow in self.measures(flows) {
-            if let Some(ApplicationMeasure::Video { late, .. }) = &flow.application {
-                let is_enough = |share: &&LateShare| share.late_pkts == 0 && share.due_pkts > 0;
-                let enough = late
-                    .iter()
-                    .filter(is_enough)
-                    .map(|share| share.pre_buffer_s);
-                longest = Some(enough.reduce(f64::min)?.max(longest.unwrap_or(0.0)));
-            }
-        }
-        longest
     }
 }
 

@@ -138,6 +138,6 @@ impl View<'_> {
 }
 
 /// Bins that are looked at together.
-fn per_look(bin: Nanos, bin_s: f64) -> usize {
+pub(crate) fn per_look(bin: Nanos, bin_s: f64) -> usize {
     ((bin.as_secs_f64() / bin_s).round() as usize).max(1)
 }

@@ -244,6 +244,7 @@ fn read_case(section: &Section<'_, '_>, common: &Common) -> Result<Option<Case>,
         let lab = match lab {
             None => None,
             Some(lab) => Some(LabScenario {
+                settings: lab.settings.clone(),
                 whole: read(&[&lab.settings]).ok()?,
                 quick: read(&[&lab.settings, &lab.quick_settings]).ok()?,
             }),

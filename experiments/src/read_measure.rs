@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reading `measure = { kind = "goodput", … }`, and whether cases have what it names.
+//! Reading `measure = { kind = "goodput", … }`.
 use ebb_link::{Nanos, Rate};
-use ebb_scenario::Scenario;
 use ebb_scenario::reading::{Section, unknown_name};
 
-use crate::measure::is_of;
-use crate::{Beside, Bound, Case, Figure, Measure, Part, Phase, VariationPart, Window};
+use crate::{Beside, Case, Figure, Measure, Part, Phase, VariationPart, Window};
 
 /// Reads measures that may name these cases.
 pub(crate) struct Reader<'c> {
@@ -29,6 +27,7 @@ enum Kind {
     ObjectTime,
     PageTime,
     PreBuffer,
+    LateShare,
     TimeTo,
     Window,
     Variations,
@@ -37,7 +36,7 @@ enum Kind {
     InferenceBound,
 }
 
-const KINDS: [(&str, Kind); 21] = [
+const KINDS: [(&str, Kind); 22] = [
     ("goodput", Kind::Goodput),
     ("share", Kind::Share),
     ("spare-share", Kind::SpareShare),
@@ -53,6 +52,7 @@ const KINDS: [(&str, Kind); 21] = [
     ("object-time", Kind::ObjectTime),
     ("page-time", Kind::PageTime),
     ("pre-buffer", Kind::PreBuffer),
+    ("late-share", Kind::LateShare),
     ("time-to", Kind::TimeTo),
     ("window", Kind::Window),
     ("variations", Kind::Variations),
@@ -155,6 +155,10 @@ impl Reader<'_> {
             },
             Kind::PageTime => Figure::PageTime { flows: flows()? },
             Kind::PreBuffer => Figure::PreBuffer { flows: flows()? },
+            Kind::LateShare => Figure::LateShare {
+                flows: flows()?,
+                pre_buffer: section.required("pre_buffer", "\"10s\"")?,
+            },
             Kind::TimeTo => Figure::TimeTo {
                 flows: flows()?,
                 rate: section.required::<Rate>("rate", "\"9mbit\"")?.bits_per_s() as f64,
@@ -260,120 +264,4 @@ fn read_phase(section: &Section<'_, '_>) -> Option<Phase> {
         return None;
     }
     Some(phase)
-}
-
-/// Notes what the cases that are measured do not have; whether they have it all.
-pub(crate) fn check(
-    section: &Section<'_, '_>,
-    measure: &Measure,
-    values: &[(usize, Bound, f64)],
-    cases: &[Case],
-) -> bool {
-    let mut is_right = true;
-    for part in measure
-        .parts()
-        .into_iter()
-        .filter(|part| !part.is_analytic())
-    {
-        let places: Vec<usize> = match part.case.or(measure.case) {
-            Some(case) => vec![case],
-            None => values.iter().map(|(case, _, _)| *case).collect(),
-        };
-        for case in places.into_iter().filter_map(|place| cases.get(place)) {
-            let check = |scenario| part.check(scenario);
-            if let Err(message) = case.scenarios().try_for_each(check) {
-                section.wrong("measure", format!("in case `{}` {message}", case.name));
-                is_right = false;
-            }
-        }
-    }
-    is_right
-}
-
-impl Measure {
-    /// Whether it is a formula.
-    pub(crate) fn is_analytic(&self) -> bool {
-        matches!(self.figure, Figure::InferenceBound { .. })
-    }
-
-    fn check(&self, scenario: &Scenario) -> Result<(), String> {
-        if let Some(interval) = &self.interval {
-            let names = scenario.intervals.iter().map(|one| one.name.as_str());
-            find("interval", interval, names)?;
-        }
-        if let Some(link) = self.link() {
-            let reported = scenario.links.iter().filter(|link| link.is_reported);
-            find(
-                "reported link",
-                link,
-                reported.map(|link| link.name.as_str()),
-            )?;
-        }
-        for wanted in self.flows() {
-            let flows = &scenario.flows;
-            if !flows
-                .iter()
-                .any(|flow| is_of(&flow.name, &flow.group, wanted))
-            {
-                find("flow", wanted, flows.iter().map(|flow| flow.group.as_str()))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn link(&self) -> Option<&str> {
-        match &self.figure {
-            Figure::Utilisation { link }
-            | Figure::QueueMean { link }
-            | Figure::QueueP95 { link }
-            | Figure::Drops { link }
-            | Figure::DropShare { link } => Some(link),
-            _ => None,
-        }
-    }
-
-    fn flows(&self) -> Vec<&str> {
-        match &self.figure {
-            Figure::SpareShare { flows, others, .. }
-            | Figure::Share {
-                flows,
-                others,
-                beside: None,
-            } => vec![flows, others],
-            Figure::Share {
-                flows,
-                others,
-                beside: Some(beside),
-            } => vec![flows, others, &beside.flows],
-            Figure::Goodput {
-                flows,
-                beside: Some(beside),
-                ..
-            } => vec![flows, &beside.flows],
-            Figure::TimeTo { flows, .. }
-            | Figure::Window { flows, .. }
-            | Figure::Variations { flows, .. } => vec![flows],
-            Figure::Goodput { flows, .. }
-            | Figure::LossShare { flows }
-            | Figure::RttMean { flows }
-            | Figure::Jain { flows }
-            | Figure::Completion { flows }
-            | Figure::ObjectTime { flows, .. }
-            | Figure::PageTime { flows }
-            | Figure::PreBuffer { flows } => vec![flows],
-            _ => Vec::new(),
-        }
-    }
-}
-
-fn find<'n>(what: &str, wanted: &str, names: impl Iterator<Item = &'n str>) -> Result<(), String> {
-    let mut names: Vec<&str> = names.collect();
-    names.dedup();
-    match names.contains(&wanted) {
-        true => Ok(()),
-        false => Err(format!(
-            "{what}: {}",
-            unknown_name(wanted, names.into_iter())
-        )),
-    }
 }

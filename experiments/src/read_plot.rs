@@ -1,32 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Reading `[[plot]]`.
 use ebb_link::Nanos;
-use ebb_scenario::Scenario;
 use ebb_scenario::reading::{FromValue, Section, unknown_name};
 use toml::de::DeValue;
 
-use crate::measure::is_of;
-use crate::plot::{Axis, Form, Line, Place, Plot, Quantity, Source};
-use crate::read_measure::{Reader, check};
+use crate::check_measure::check;
+use crate::plot::{Axis, Form, Line, Place, Plot, Source};
+use crate::read_measure::Reader;
 use crate::unit::UNITS;
-use crate::{Bound, Case, Measure, Row, Unit};
+use crate::{Bound, Case, Measure, Row};
 
 const FORMS: [(&str, Form); 4] = [
     ("lines", Form::Lines),
     ("bars", Form::Bars),
     ("time", Form::Time),
     ("time-bars", Form::TimeBars),
-];
-const QUANTITIES: [(&str, Quantity); 9] = [
-    ("goodput", Quantity::Goodput),
-    ("cwnd", Quantity::Cwnd),
-    ("rwnd", Quantity::Rwnd),
-    ("estimate", Quantity::Estimate),
-    ("rtt", Quantity::Rtt),
-    ("queue-delay", Quantity::QueueDelay),
-    ("queue", Quantity::Queue),
-    ("positive-share", Quantity::PositiveShare),
-    ("variation-sum", Quantity::VariationSum),
 ];
 /// Bins of curves over time, unless given.
 const BINS: u64 = 180;
@@ -61,11 +49,13 @@ impl<'e> Known<'e> {
             (Form::Bars, false) => Some(Axis::default()),
         };
         let bin: Option<Nanos> = section.get("bin");
-        let unit = y.as_ref().map_or("", |y| y.unit.as_str()).to_owned();
         let mut lines = Vec::new();
         for line in section.sections("line") {
-            lines.extend(self.line(&line, form, &unit));
+            lines.extend(self.line(&line, form, y.as_ref()));
         }
+        let marks = section.sections("mark");
+        let marks = marks.iter().filter_map(|mark| self.mark(mark, form));
+        let marks = marks.collect();
         if lines.is_empty() && !section.has("line") {
             section.wrong_here("[[plot.line]] is missing: what is on it?");
         }
@@ -80,17 +70,20 @@ impl<'e> Known<'e> {
             y: y?,
             bin: bin.filter(|bin| bin.0 > 0).unwrap_or(default),
             lines,
+            marks,
         })
     }
 
-    fn line(&self, section: &Section<'_, '_>, form: Form, unit: &str) -> Option<Line> {
+    fn line(&self, section: &Section<'_, '_>, form: Form, y: Option<&Axis>) -> Option<Line> {
         let name = section.required("name", "\"TCP\"");
         // Known, even if what they belong to is wrong.
         for key in ["x", "labels", "case", "cases"] {
             section.has(key);
         }
         let source = match form {
-            Form::Time | Form::TimeBars => Some(self.series(section, unit)),
+            Form::Time | Form::TimeBars => {
+                Some(self.series(section, y.map_or("", |y| y.unit.as_str())))
+            }
             _ if section.has("measure") || section.has("measures") => {
                 Some(self.measured(section, form))
             }
@@ -107,9 +100,11 @@ impl<'e> Known<'e> {
                 Vec::new()
             })
         });
+        let is_upside_down = read_upside_down(section, form, y);
         section.finish();
         Some(Line {
             name: name?,
+            is_upside_down,
             source: match source {
                 None => None,
                 Some(source) => Some(source?),
@@ -191,7 +186,7 @@ impl<'e> Known<'e> {
     }
 
     /// `case`, which may be left out if there is one only.
-    fn case_of(&self, section: &Section<'_, '_>) -> Option<usize> {
+    pub(crate) fn case_of(&self, section: &Section<'_, '_>) -> Option<usize> {
         let Some(name) = section.get::<String>("case") else {
             if self.cases.len() != 1 {
                 section.wrong_here("`case` is missing: which of the cases?");
@@ -267,52 +262,21 @@ impl<'e> Known<'e> {
     fn name_of(&self, case: usize) -> &str {
         self.cases.get(case).map_or("a formula", |case| &case.name)
     }
+}
 
-    fn series(&self, section: &Section<'_, '_>, unit: &str) -> Option<Source> {
-        let case = self.case_of(section);
-        if !section.has("series") {
-            section.wrong_here("`series` is missing; write series = \"goodput\"");
-        }
-        let quantity = section.choice("series", &QUANTITIES);
-        let is_of_link = matches!(quantity, Some(Quantity::QueueDelay | Quantity::Queue));
-        let of = match is_of_link {
-            true => Some(section.get_or("link", "bottleneck".to_owned())),
-            false => section.required("flow", "\"mine\""),
-        }?;
-        let (case, quantity) = (case?, quantity?);
-        let scenario = &self.cases[case].scenario;
-        let is_there = match is_of_link {
-            true => scenario
-                .links
-                .iter()
-                .any(|link| link.name == of && link.is_reported),
-            false => scenario.flows.iter().any(|flow| flow.name == of),
-        };
-        if !is_there {
-            let key = if is_of_link { "link" } else { "flow" };
-            let flows = scenario.flows.iter().map(|flow| flow.name.as_str());
-            let links = scenario.links.iter().map(|link| link.name.as_str());
-            let names: Vec<&str> = match is_of_link {
-                true => links.collect(),
-                false => flows.collect(),
-            };
-            section.wrong(key, unknown_name(&of, names.into_iter()));
-        }
-        let size = quantity.size(unit, scenario, &of);
-        if size.is_none() {
-            let units = quantity.units().join("\", \"");
-            section.wrong(
-                "series",
-                format!("the y axis has the unit \"{unit}\"; it can be \"{units}\" for this"),
-            );
-        }
-        Some(Source::Series {
-            case,
-            quantity,
-            of,
-            size: size?,
-        })
+/// `upside_down`: where that is has an end that does not move with the values.
+fn read_upside_down(section: &Section<'_, '_>, form: Form, y: Option<&Axis>) -> bool {
+    let is_upside_down = section.get_or("upside_down", false);
+    if is_upside_down && form == Form::Bars {
+        section.wrong("upside_down", "bars stand on their axis; it is for curves");
     }
+    if is_upside_down && y.is_some_and(|y| y.to.is_none()) {
+        section.wrong(
+            "upside_down",
+            "it hangs from the end of the y axis, which must be said; write y = { to = 10, … }",
+        );
+    }
+    is_upside_down
 }
 
 fn axis(section: &Section<'_, '_>, key: &'static str) -> Option<Axis> {
@@ -341,39 +305,6 @@ fn axis(section: &Section<'_, '_>, key: &'static str) -> Option<Axis> {
         section.wrong(key, "a logarithmic axis begins above 0");
     }
     Some(axis)
-}
-
-impl Quantity {
-    fn units(self) -> &'static [&'static str] {
-        match self {
-            Self::Goodput => &["Mbit/s", "kbit/s"],
-            Self::Cwnd | Self::Rwnd | Self::Estimate => &["packets", "kB", "bytes"],
-            Self::Rtt | Self::QueueDelay => &["ms", "s"],
-            Self::Queue => &["packets"],
-            Self::PositiveShare => &["%", "share"],
-            Self::VariationSum => &["jiffies"],
-        }
-    }
-
-    /// How much of the series' own unit one on the axis is.
-    fn size(self, unit: &str, scenario: &Scenario, flow: &str) -> Option<f64> {
-        if !self.units().contains(&unit) {
-            return None;
-        }
-        let rate = [Unit::MbitPerS, Unit::KbitPerS];
-        let rate = rate.into_iter().find(|one| one.name() == unit);
-        let segment_bytes = || {
-            let flow = scenario.flows.iter().find(|it| is_of(&it.name, "", flow))?;
-            Some(f64::from(flow.tcp.mss_bytes))
-        };
-        match unit {
-            "kB" => Some(1e3),
-            "s" => Some(1e3),
-            "%" => Some(0.01),
-            "packets" if self != Self::Queue => segment_bytes(),
-            _ => Some(rate.map_or(1.0, Unit::size)),
-        }
-    }
 }
 
 const NUMBERS: &str = "numbers are needed, as [1, 2, 5]";

@@ -3,7 +3,8 @@
 use ebb_scenario::reading::{FromValue, Section, unknown_name};
 use toml::de::DeValue;
 
-use crate::read_measure::{Reader, check};
+use crate::check_measure::check;
+use crate::read_measure::Reader;
 use crate::unit::UNITS;
 use crate::{Bound, Case, Dimension, Measure, PaperValue, Row, Tolerance};
 

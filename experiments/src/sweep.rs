@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use std::path::Path;
 
-use ebb_lab::stats::Summary;
 use ebb_scenario::{Results, Scenario};
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::{read_stored, with_ending, write};
-use crate::{Experiment, ExperimentError, Unit};
+use crate::comparison::{read_stored, summary, take, with_ending, write};
+use crate::{Bound, Experiment, ExperimentError, Unit};
 
 /// An assumption and the values with which its influence is shown.
 #[derive(Clone, Debug)]
@@ -55,6 +54,9 @@ pub struct InfluenceLine {
     pub unit: Unit,
     /// What the paper has.
     pub paper: f64,
+    /// Whether that is a value or a bound.
+    #[serde(default)]
+    pub bound: Bound,
     /// The mean of our runs under each value; none: it could not be measured.
     pub ours: Vec<Option<f64>>,
 }
@@ -86,16 +88,17 @@ impl Sweep {
         for row in self.rows.iter().map(|place| &experiment.rows[*place]) {
             for paper in row.paper.iter().filter(|it| self.cases.contains(&it.case)) {
                 let ours = by_value.iter().map(|results| {
-                    let values: Option<Vec<f64>> = (0..self.runs as usize)
-                        .map(|run| crate::comparison::take(row, results, paper.case, run))
+                    let values: Vec<Option<f64>> = (0..self.runs as usize)
+                        .map(|run| take(row, results, paper.case, run))
                         .collect();
-                    Some(Summary::of(&values?)?.mean)
+                    Some(summary(row, &values)?.mean)
                 });
                 lines.push(InfluenceLine {
                     row: row.name.clone(),
                     case: experiment.cases[paper.case].name.clone(),
                     unit: row.unit,
                     paper: paper.value,
+                    bound: paper.bound,
                     ours: ours.collect(),
                 });
             }

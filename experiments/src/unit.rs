@@ -8,7 +8,7 @@ pub enum Dimension {
     Rate,
     /// A part of one, or an index that ends at one.
     Share,
-    /// Packets that were lost, as a part of all.
+    /// Packets that were lost, or late, as a part of all.
     Loss,
     /// Seconds.
     Time,

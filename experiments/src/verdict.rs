@@ -14,6 +14,8 @@ pub enum Verdict {
     Yellow,
     /// Neither.
     Red,
+    /// Not judged: what was run is shorter than the paper's scenario.
+    Shortened,
 }
 
 impl Verdict {
@@ -23,6 +25,7 @@ impl Verdict {
             Self::Green => "green",
             Self::Yellow => "yellow",
             Self::Red => "red",
+            Self::Shortened => "shortened",
         }
     }
 }
@@ -41,6 +44,15 @@ pub enum Bound {
 }
 
 impl Bound {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::AtLeast => "at-least",
+            Self::AtMost => "at-most",
+        }
+    }
+
     /// How tables and files write it before the value.
     pub fn sign(self) -> &'static str {
         match self {
@@ -91,22 +103,26 @@ pub(crate) struct Pair {
     /// None: it could not be measured.
     pub ours: Option<Summary>,
     pub tolerance: Tolerance,
+    /// Whether ours is of a scenario that is not the paper's.
+    pub is_shortened: bool,
 }
 
 /// The verdicts of a row.
 pub(crate) fn judge(row: &[Pair]) -> Vec<Verdict> {
-    let exact: Vec<Pair> = row.iter().copied().filter(is_exact).collect();
-    let is_in_order = exact.len() > 1 && has_order(&exact);
+    let placed: Vec<Pair> = row.iter().copied().filter(has_place).collect();
+    let is_in_order = placed.len() > 1 && has_order(&placed);
     let verdict = |pair: &Pair| match () {
+        () if pair.is_shortened => Verdict::Shortened,
         () if is_close(pair) => Verdict::Green,
-        () if is_in_order && is_exact(pair) => Verdict::Yellow,
+        () if is_in_order && has_place(pair) => Verdict::Yellow,
         () => Verdict::Red,
     };
     row.iter().map(verdict).collect()
 }
 
-fn is_exact(pair: &Pair) -> bool {
-    pair.bound == Bound::Exact
+/// Whether it takes part in the order.
+fn has_place(pair: &Pair) -> bool {
+    pair.bound == Bound::Exact && !pair.is_shortened
 }
 
 fn is_close(pair: &Pair) -> bool {
@@ -173,10 +189,11 @@ mod tests {
             bound: Bound::Exact,
             ours: Some(ours),
             tolerance,
+            is_shortened: false,
         }
     }
 
-    use Verdict::{Green, Red, Yellow};
+    use Verdict::{Green, Red, Shortened, Yellow};
 
     #[test]
     fn a_value_in_the_interval_or_within_the_tolerance_is_green() {
@@ -229,6 +246,17 @@ mod tests {
             bound(Bound::AtMost, 0.1, 0.3),
         ];
         assert_eq!(judge(&row), [Yellow, Yellow, Red]);
+    }
+
+    #[test]
+    fn what_is_shortened_is_not_judged_and_takes_no_part_in_the_order() {
+        let shortened = Pair {
+            is_shortened: true,
+            ..pair(0.9, 0.9, 0.0)
+        };
+        let row = [pair(0.2, 0.4, 0.0), shortened, pair(0.5, 0.95, 0.0)];
+        assert_eq!(judge(&row), [Yellow, Shortened, Yellow]);
+        assert_eq!(judge(&[pair(0.2, 0.4, 0.0), shortened]), [Red, Shortened]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Measures that look at a run over time.
-use ebb_experiments::{Comparison, Engine, Experiment, Plan, Ran, Verdict};
-use ebb_scenario::Results;
-use ebb_simulator::Options;
+use ebb_experiments::{Comparison, Experiment, Place, Verdict};
+use support::{SIMULATED, compare};
+
+mod support;
 
 // UDP of 2 Mbit/s in the first half of each two seconds on a link of 5; what is left has TCP.
 const SCENARIO: &str = "\
@@ -51,25 +52,8 @@ fn compared(row: &str) -> Comparison {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("wave.toml"), SCENARIO).unwrap();
     let text = format!("{HEAD}{row}");
-    compare(&Experiment::parse("a/b", "b.toml", &text, folder.path()).unwrap())
-}
-
-fn compare(experiment: &Experiment) -> Comparison {
-    let run = |scenario: ebb_scenario::Scenario| Results {
-        runs: vec![ebb_simulator::run(&scenario, Options::default()).unwrap()],
-        scenario,
-    };
-    let plan = Plan {
-        engine: Engine::Sim,
-        is_quick: false,
-    };
-    let results: Vec<Results> = experiment.scenarios(plan).into_iter().map(run).collect();
-    experiment.compare(&Ran {
-        plan,
-        results: &results,
-        simulated: None,
-        disturbed_runs: 0,
-    })
+    let experiment = Experiment::parse("a/b", "b.toml", &text, folder.path());
+    compare(&experiment.unwrap(), SIMULATED)
 }
 
 fn mistake(row: &str) -> String {
@@ -172,6 +156,24 @@ fn a_picture_of_variations_has_a_bar_for_each_round_trip() {
     assert!(shares.len() > 20, "{}", shares.len());
     let (_, sums) = picture("variation-sum", "jiffies");
     assert_eq!(sums.len(), shares.len());
+}
+
+#[test]
+fn a_picture_over_time_has_bins_of_its_own_where_a_measure_needs_shorter_ones() {
+    let comparison = compared(
+        "measure = { kind = \"window\", flows = \"mine\", bin = \"100ms\" }\n\
+         unit = \"count\"\npaper = { one = 1 }\n\
+         [[plot]]\nform = \"time\"\nbin = \"1s\"\n\
+         y = { label = \"goodput\", unit = \"Mbit/s\" }\n\
+         [[plot.line]]\nname = \"wave\"\nseries = \"goodput\"\nflow = \"wave\"\n",
+    );
+    let points = &comparison.pictures[0].curves[0].ours;
+    let at: Vec<&Place> = points.iter().map(|point| &point.x).collect();
+    let middles: Vec<Place> = (0..8).map(|s| Place::Number(f64::from(s) + 0.5)).collect();
+    assert_eq!(at, middles.iter().collect::<Vec<_>>());
+    // UDP of 2 Mbit/s in each other second, less headers.
+    assert!((1.7..2.0).contains(&points[2].y), "{points:?}");
+    assert!(points[3].y < 0.2, "{points:?}");
 }
 
 #[test]

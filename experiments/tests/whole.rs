@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An experiment from its file to the stored comparison.
-use ebb_experiments::{
-    Catalogue, Comparison, Engine, Experiment, KnownVerdicts, Plan, Ran, RunStore, Verdict,
-};
-use ebb_scenario::{Results, Scenario};
+use ebb_experiments::{Catalogue, Comparison, Engine, KnownVerdicts, RunStore, Verdict};
+use ebb_scenario::Scenario;
 use ebb_simulator::Options;
+use support::{SIMULATED, compare};
+
+mod support;
 
 const SCENARIO: &str = "\
 duration = \"4s\"
@@ -63,33 +64,6 @@ why = \"the paper's value is made up\"
 paper = { deep = 0.5 }
 ";
 
-fn compare(experiment: &Experiment) -> Comparison {
-    let run = |scenario: ebb_scenario::Scenario| {
-        let one = |run| {
-            let options = Options {
-                run,
-                ..Options::default()
-            };
-            ebb_simulator::run(&scenario, options).unwrap()
-        };
-        Results {
-            runs: (0..scenario.runs).map(one).collect(),
-            scenario,
-        }
-    };
-    let plan = Plan {
-        engine: Engine::Sim,
-        is_quick: false,
-    };
-    let results: Vec<Results> = experiment.scenarios(plan).into_iter().map(run).collect();
-    experiment.compare(&Ran {
-        plan,
-        results: &results,
-        simulated: None,
-        disturbed_runs: 0,
-    })
-}
-
 #[test]
 fn an_experiment_is_run_judged_stored_and_read_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -101,7 +75,7 @@ fn an_experiment_is_run_judged_stored_and_read_again() {
     assert_eq!(catalogue.ids().collect::<Vec<_>>(), ["paper/wave-table"]);
 
     let experiments = catalogue.read(&["paper".into()]).unwrap();
-    let comparison = compare(&experiments[0]);
+    let comparison = compare(&experiments[0], SIMULATED);
     let verdicts: Vec<_> = comparison.cells.iter().map(|cell| cell.verdict).collect();
     use Verdict::{Green, Red, Yellow};
     assert_eq!(
@@ -112,7 +86,7 @@ fn an_experiment_is_run_judged_stored_and_read_again() {
     let last = comparison.cells.last().unwrap();
     assert_eq!(last.why.as_deref(), Some("the paper's value is made up"));
     assert!(last.ours.unwrap() > 1.0 && last.values.len() == 3);
-    assert_eq!(compare(&experiments[0]), comparison);
+    assert_eq!(compare(&experiments[0], SIMULATED), comparison);
 
     let file = folder.path().join("verdicts.csv");
     KnownVerdicts::new(std::slice::from_ref(&comparison))
@@ -168,6 +142,7 @@ fn check_parquet(parquet: Vec<u8>, csv: &str) {
                 Field::Null => assert_eq!(text, ""),
                 Field::Double(value) => assert_eq!(value.to_string(), text),
                 Field::Long(value) => assert_eq!(value.to_string(), text),
+                Field::Bool(value) => assert_eq!(value.to_string(), text),
                 Field::Str(value) => assert_eq!(value, text),
                 other => panic!("{head} is {other}"),
             }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Experiments in the simulator, and as if the lab gave the same.
+
+// Each test program uses its own part of this.
+#![allow(dead_code)]
+
+use ebb_experiments::{Comparison, Engine, Experiment, Plan, Ran};
+use ebb_scenario::{Results, Scenario};
+use ebb_simulator::Options;
+
+/// What an experiment gives; in the lab what the simulator gives.
+pub fn compare(experiment: &Experiment, plan: Plan) -> Comparison {
+    let results = simulate(experiment.scenarios(plan));
+    experiment.compare(&Ran {
+        plan,
+        results: &results,
+        simulated: (plan.engine == Engine::Lab).then_some(results.as_slice()),
+        disturbed_runs: 0,
+    })
+}
+
+/// With all runs.
+pub const SIMULATED: Plan = Plan {
+    engine: Engine::Sim,
+    is_quick: false,
+};
+
+/// All runs of these.
+pub fn simulate(scenarios: Vec<Scenario>) -> Vec<Results> {
+    let results = |scenario: Scenario| {
+        let one = |run| {
+            let options = Options {
+                run,
+                ..Options::default()
+            };
+            ebb_simulator::run(&scenario, options).unwrap()
+        };
+        Results {
+            runs: (0..scenario.runs).map(one).collect(),
+            scenario,
+        }
+    };
+    scenarios.into_iter().map(results).collect()
+}
