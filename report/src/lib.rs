@@ -5,6 +5,7 @@
 //! - [`figure`]: a grid of panels that share their axes, and what is drawn in them;
 //! - [`image`]: the one way from a figure to its two files;
 //! - [`capture`]: packets as a pcapng file;
+//! - [`command`]: how an experiment is run again;
 //! - [`demo`]: the demo's table and figure;
 //! - [`outcome`]: tables and figure of a scenario;
 //! - [`score`]: how far laws are from strict priority;
@@ -12,6 +13,7 @@
 //! - [`units`]: numbers with their units, written the same everywhere.
 
 pub mod capture;
+pub mod command;
 pub mod demo;
 pub mod figure;
 pub mod image;

@@ -12,12 +12,19 @@ pub enum Align {
     Right,
 }
 
+#[derive(Clone, Debug)]
+enum Row {
+    Cells(Vec<String>),
+    /// Over all columns.
+    Heading(String),
+}
+
 /// A table: a title, a head, rows, and notes below; `Display` prints it.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     title: String,
     head: Vec<(String, Align)>,
-    rows: Vec<Vec<String>>,
+    rows: Vec<Row>,
     notes: Vec<String>,
 }
 
@@ -47,7 +54,13 @@ impl Table {
             "one cell per column of \"{}\"",
             self.title
         );
-        self.rows.push(cells);
+        self.rows.push(Row::Cells(cells));
+        self
+    }
+
+    /// Adds a line over all columns, above the rows that it holds for.
+    pub fn heading(&mut self, text: impl Into<String>) -> &mut Self {
+        self.rows.push(Row::Heading(text.into()));
         self
     }
 
@@ -59,7 +72,10 @@ impl Table {
 
     fn widths(&self) -> Vec<usize> {
         let width_of = |column: usize| {
-            let cells = self.rows.iter().map(|row| row[column].chars().count());
+            let cells = self.rows.iter().filter_map(|row| match row {
+                Row::Cells(cells) => Some(cells[column].chars().count()),
+                Row::Heading(_) => None,
+            });
             cells
                 .chain([self.head[column].0.chars().count()])
                 .max()
@@ -96,7 +112,10 @@ impl fmt::Display for Table {
         let rule = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
         writeln!(out, "{}", "-".repeat(rule))?;
         for row in &self.rows {
-            self.write_cells(out, &widths, row.iter())?;
+            match row {
+                Row::Cells(cells) => self.write_cells(out, &widths, cells.iter())?,
+                Row::Heading(text) => writeln!(out, "{text}")?,
+            }
         }
         for note in &self.notes {
             writeln!(out, "{}", wrap(note, 80))?;
@@ -145,6 +164,22 @@ nobody else  9.44 Mbit/s   50 ms
 curl         12.1 Mbit/s  150 ms
 ";
         assert_eq!(printed, expected);
+    }
+
+    #[test]
+    fn a_heading_stands_over_all_columns_and_makes_none_wider() {
+        let mut table = Table::new("")
+            .column("who", Align::Left)
+            .column("rate", Align::Right);
+        table.heading("a longer text than all columns together are");
+        table.row(["curl", "12.1"]);
+        let expected = "\
+who   rate
+----------
+a longer text than all columns together are
+curl  12.1
+";
+        assert_eq!(table.to_string(), expected);
     }
 
     #[test]

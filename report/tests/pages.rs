@@ -15,6 +15,9 @@ duration = \"4s\"
 rate = \"5mbit\"
 rtt = \"20ms\"
 queue = 20
+[measure]
+all = [\"0s\", \"end\"]
+second = [\"1s\", \"2s\"]
 [[flow]]
 name = \"mine\"
 start_spread = \"100ms\"
@@ -24,8 +27,12 @@ const EXPERIMENT: &str = "\
 title = \"a <title> that is \\\"quoted\\\" & longer than a telephone is wide, on purpose\"
 did = \"nothing: it is a test\"
 assumed = [\"a_word_without_any_place_to_break_it_that_is_as_long_as_two_lines_of_a_telephone_are\"]
+engines = [\"sim\", \"lab\"]
 runs = 3
 scenario = \"scenario.toml\"
+
+[lab]
+quick_set = [\"duration=3s\"]
 
 [[case]]
 name = \"shallow\"
@@ -44,7 +51,7 @@ name = \"queueing\"
 measure = { kind = \"queue-mean\" }
 unit = \"ms\"
 why = \"the paper's values are made up\"
-paper = { \"shallow\" = 1.0, \"deep, with a name that fits into no column\" = 2.0 }
+paper = { \"shallow\" = \">= 1\", \"deep, with a name that fits into no column\" = 2.0 }
 
 [[sweep]]
 assumption = \"the queue is deep\"
@@ -70,14 +77,27 @@ row = \"use\"
 
 [[plot]]
 form = \"time\"
-y = { label = \"goodput\", unit = \"Mbit/s\" }
+y = { label = \"goodput\", unit = \"Mbit/s\", from = 0, to = 5 }
 bin = \"100ms\"
 [[plot.line]]
 name = \"mine\"
 case = \"shallow\"
 series = \"goodput\"
 flow = \"mine\"
+upside_down = true
 paper = [[0.5, 4], [3, 5]]
+[[plot.mark]]
+label = \"the <second> second\"
+case = \"shallow\"
+interval = \"second\"
+[[plot.mark]]
+label = \"a fifth\"
+y = 1
+[[plot.mark]]
+label = \"a fifth\"
+case = \"shallow\"
+y = 2
+interval = \"second\"
 ";
 
 fn simulate(scenarios: Vec<Scenario>) -> Vec<Results> {
@@ -104,22 +124,24 @@ fn written(folder: &Path) -> [PathBuf; 2] {
     std::fs::write(&file, EXPERIMENT).unwrap();
     let experiment = Experiment::read("paper/table-1", &file).unwrap();
     let other = Experiment::read("paper/table-2", &file).unwrap();
-    let plan = Plan {
-        engine: Engine::Sim,
-        is_quick: false,
+    // As if the lab had given what the simulator gives.
+    let compare = |engine, is_quick| {
+        let plan = Plan { engine, is_quick };
+        let results = simulate(experiment.scenarios(plan));
+        experiment.compare(&Ran {
+            plan,
+            results: &results,
+            simulated: (engine == Engine::Lab).then_some(results.as_slice()),
+            disturbed_runs: 0,
+        })
     };
-    let comparison = experiment.compare(&Ran {
-        plan,
-        results: &simulate(experiment.scenarios(plan)),
-        simulated: None,
-        disturbed_runs: 0,
-    });
+    let comparisons = vec![compare(Engine::Sim, false), compare(Engine::Lab, true)];
     let sweep = &experiment.sweeps[0];
     let influence = sweep.influence(&experiment, &simulate(sweep.scenarios(&experiment)));
     let entries = [
         Entry {
             experiment: &experiment,
-            comparisons: vec![comparison],
+            comparisons,
             influences: vec![influence],
         },
         Entry {
@@ -134,10 +156,54 @@ fn written(folder: &Path) -> [PathBuf; 2] {
 }
 
 #[test]
+fn what_only_the_lab_runs_is_run_as_root_there() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("scenario.toml"), SCENARIO).unwrap();
+    let file = folder.path().join("experiment.toml");
+    let only = EXPERIMENT.replace("[\"sim\", \"lab\"]", "[\"lab\"]");
+    std::fs::write(
+        &file,
+        only.replace("[lab]", "[lab]\nset = [\"tcp.mss=960\"]"),
+    )
+    .unwrap();
+    let experiment = Experiment::read("paper/table-1", &file).unwrap();
+    let entry = Entry {
+        experiment: &experiment,
+        comparisons: Vec::new(),
+        influences: Vec::new(),
+    };
+    let index = pages::write(&[entry], &folder.path().join("pages")).unwrap();
+    assert!(
+        std::fs::read_to_string(&index)
+            .unwrap()
+            .contains("None was run yet.")
+    );
+    let page = index.with_file_name("paper/table-1.html");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(
+        page.contains(">sudo ebb reproduce paper/table-1\n"),
+        "{page}"
+    );
+    assert!(page.contains("\nsudo ebb lab run "), "{page}");
+    assert!(page.contains(" \\\n    --set 'tcp.mss=960'\n"), "{page}");
+}
+
+#[test]
 fn pages_have_values_pictures_files_and_commands_and_ask_for_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let [index, page] = written(folder.path()).map(|path| std::fs::read_to_string(path).unwrap());
     assert!(index.contains("href=\"paper/table-1.html\"") && index.contains("not run"));
+    // What the simulator gave is not mixed with what the kernel did.
+    let lines: Vec<&str> = index.lines().filter(|line| line.contains("<li>")).collect();
+    let [simulated, lab] = lines[..] else {
+        panic!("{lines:?}");
+    };
+    assert!(
+        simulated.contains("In the simulator, 1 that was run: <span class=\"v green\">● 3 green")
+    );
+    assert!(lab.contains(
+        "With real kernel TCP, 1 that was run: <span class=\"v shortened\">○ 4 shortened"
+    ));
     for part in [
         "&lt;title&gt; that is &quot;quoted&quot; &amp; longer",
         "the paper's values are made up",
@@ -145,18 +211,64 @@ fn pages_have_values_pictures_files_and_commands_and_ask_for_nothing_else() {
         "--set 'bottleneck.queue=80'",
         "rtt = &quot;20ms&quot;",
         "How it matters: the queue is deep",
-        "● 2 green",
+        "● 3 green",
+        "○ 4 shortened",
+        "Shortened: not the paper’s scenario.",
+        "data-l=\"within\">0.05</td>",
+        "data-l=\"within\">0.4</td>",
+        "<td class=\"n\">&gt;= 1</td>",
     ] {
         assert!(page.contains(part), "no `{part}`");
     }
-    // Three pictures, of which each has values of ours and of the paper.
-    assert_eq!(page.matches("<figure>").count(), 3);
+    // Three pictures by each engine, of which each has values of ours and of the paper.
+    assert_eq!(page.matches("<figure>").count(), 6);
     for text in [&index, &page] {
         for way_out in [
             "<script", "http:", "https:", "<link", "@import", "url(", "<img",
         ] {
             assert!(!text.contains(way_out), "the page has {way_out}");
         }
+    }
+}
+
+#[test]
+fn a_curve_hangs_from_the_top_and_marks_stand_where_their_intervals_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let [_, page] = written(folder.path()).map(|path| std::fs::read_to_string(path).unwrap());
+    let figures = page.split("<figure>").filter(|it| it.contains("upside"));
+    let figures: Vec<&str> = figures.collect();
+    let [simulated, lab] = figures[..] else {
+        panic!("{}", figures.len());
+    };
+    // A frame of 308 by 230 from 46, 10 on; the lab's runs are of 3 s, not 4.
+    for (figure, curve, upright, level) in [
+        (
+            simulated,
+            "M84.5 194.0L277.0 240.0",
+            ["M123.0 10V240.0", "M200.0 10V240.0"],
+            "M123.0 148.0H200.0",
+        ),
+        (
+            lab,
+            "M97.3 194.0L354.0 240.0",
+            ["M148.7 10V240.0", "M251.3 10V240.0"],
+            "M148.7 148.0H251.3",
+        ),
+    ] {
+        for path in [curve, upright[0], upright[1], level, "M46.0 194.0H354.0"] {
+            assert!(figure.contains(&format!("d=\"{path}\"")), "no `{path}`");
+        }
+        // Four lines, and a sample of each kind.
+        assert_eq!(figure.matches("class=\"d\"").count(), 6);
+        for text in [
+            "</svg>the &lt;second&gt; second</li>",
+            "</svg>mine, upside down</li>",
+            "</svg>mine, upside down (paper)</li>",
+            ">upside down: goodput, Mbit/s</text>",
+        ] {
+            assert_eq!(figure.matches(text).count(), 1, "{text}");
+        }
+        assert_eq!(figure.matches("</svg>a fifth</li>").count(), 1);
     }
 }
 
@@ -168,7 +280,7 @@ fn browser() -> Option<PathBuf> {
         .flat_map(|folder| names.map(|name| folder.join(name)))
         .find(|file| file.is_file());
     if found.is_none() {
-        eprintln!("SKIPPED: there is no chromium (scripts/packages.txt)");
+        eprintln!("SKIPPED: there is no chromium (scripts/packages-test.txt)");
     }
     found
 }

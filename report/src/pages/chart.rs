@@ -3,24 +3,19 @@
 //! curve has a mark of its own, so that nothing hangs on colours alone.
 use std::fmt::Write;
 
-use ebb_experiments::{Axis, Curve, Form, Picture, Place, Point};
+use ebb_experiments::{DashedLine, Form, Picture, Place, Point};
 
+use super::bars::bars;
 use super::escape;
+use super::frame::{BOTTOM, Frame, HEIGHT, LEFT, name_of, open, values};
 use super::scale::{Scale, label};
 
-pub(super) const WIDTH: f64 = 400.0;
-const HEIGHT: f64 = 280.0;
-const LEFT: f64 = 46.0;
-const RIGHT: f64 = 16.0;
-pub(super) const TOP: f64 = 10.0;
-/// Below the frame: values and the name of the axis.
-const BOTTOM: f64 = 40.0;
 /// Of the page's colours for curves.
 const COLOURS: usize = 6;
 
 /// Whose values.
 #[derive(Clone, Copy, PartialEq)]
-enum Whose {
+pub(super) enum Whose {
     Ours,
     Paper,
 }
@@ -35,70 +30,11 @@ pub(super) fn picture(picture: &Picture) -> String {
         Form::Bars => bars(picture),
         Form::Lines | Form::Time | Form::TimeBars => lines(picture),
     };
-    let legend = legend(&picture.curves, picture.form);
+    let legend = legend(picture);
     let caption = escape(&title);
-    format!("<figure><figcaption>{caption}</figcaption>{svg}{legend}</figure>\n")
-}
-
-pub(super) fn open(height: f64, title: &str) -> String {
-    let title = escape(title);
     format!(
-        "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{title}\">\
-         <title>{title}</title>"
+        "<figure><figcaption>{caption}</figcaption>{svg}<ul class=\"legend\">{legend}</ul></figure>\n"
     )
-}
-
-fn name_of(axis: &Axis) -> String {
-    match (axis.label.as_str(), axis.unit.as_str()) {
-        (label, "") => label.to_owned(),
-        (label, unit) => format!("{label}, {unit}"),
-    }
-}
-
-/// The frame of a picture with its vertical axis.
-struct Frame {
-    y: Scale,
-    bottom: f64,
-}
-
-impl Frame {
-    fn y(&self, value: f64) -> f64 {
-        self.bottom - self.y.place(value) * (self.bottom - TOP)
-    }
-
-    fn draw(&self, svg: &mut String, axis: &Axis) {
-        let right = WIDTH - RIGHT;
-        for tick in self.y.ticks() {
-            let y = self.y(tick);
-            let _ = write!(
-                svg,
-                "<path class=\"g\" d=\"M{LEFT} {y:.1}H{right}\"/>\
-                 <text class=\"t\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                LEFT - 5.0,
-                y + 4.0,
-                label(tick)
-            );
-        }
-        let _ = write!(
-            svg,
-            "<path class=\"b\" d=\"M{LEFT} {TOP}V{0:.1}H{right}\"/>\
-             <text x=\"11\" y=\"{1:.1}\" text-anchor=\"middle\" \
-             transform=\"rotate(-90 11 {1:.1})\">{2}</text>",
-            self.bottom,
-            (TOP + self.bottom) / 2.0,
-            escape(&name_of(axis))
-        );
-    }
-}
-
-fn values(curves: &[Curve], value: impl Fn(&Point) -> Vec<f64>) -> Vec<f64> {
-    let points = curves.iter().flat_map(|it| it.ours.iter().chain(&it.paper));
-    points.flat_map(value).collect()
-}
-
-fn with_interval(point: &Point) -> Vec<f64> {
-    let half = point.half_width_95.unwrap_or(0.0);
-    vec![point.y - half, point.y + half]
 }
 
 fn lines(picture: &Picture) -> String {
@@ -113,14 +49,10 @@ fn lines(picture: &Picture) -> String {
     let is_over_time = matches!(picture.form, Form::Time | Form::TimeBars);
     let to = x.to.or((is_over_time && end > 0.0).then_some(end));
     let across = Scale::new(&at, x.from, to, x.is_log);
-    let up = values(&picture.curves, with_interval);
-    let frame = Frame {
-        y: Scale::new(&up, y.from, y.to, y.is_log),
-        bottom: HEIGHT - BOTTOM,
-    };
-    let place = |value: f64| LEFT + across.place(value) * (WIDTH - LEFT - RIGHT);
+    let frame = Frame::new(picture, HEIGHT - BOTTOM);
+    let place = |value: f64| frame.x(&across, value);
     let mut svg = open(HEIGHT, &format!("{} against {}", name_of(y), name_of(x)));
-    frame.draw(&mut svg, y);
+    frame.draw(&mut svg);
     for tick in across.ticks() {
         let _ = write!(
             svg,
@@ -135,7 +67,7 @@ fn lines(picture: &Picture) -> String {
     let _ = write!(
         svg,
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-        (LEFT + WIDTH - RIGHT) / 2.0,
+        LEFT + frame.width() / 2.0,
         HEIGHT - 6.0,
         escape(&name_of(x))
     );
@@ -152,19 +84,24 @@ fn lines(picture: &Picture) -> String {
                 })
                 .collect();
             points.sort_by(|left, right| left.0.total_cmp(&right.0));
+            let up = |value| frame.y_of(curve, value);
             let placed = points
                 .into_iter()
-                .map(|(x, y, half)| (place(x), frame.y(y), frame.y(y - half), frame.y(y + half)));
+                .map(|(x, y, half)| (place(x), up(y), up(y - half), up(y + half)));
             placed.collect()
         };
         let has_marks = picture.form == Form::Lines;
         for (whose, of) in [(Whose::Paper, &curve.paper), (Whose::Ours, &curve.ours)] {
             match picture.form {
-                Form::TimeBars => bars_of(&mut svg, number, whose, &points(of), frame.y(0.0)),
+                Form::TimeBars => {
+                    let zero = frame.y_of(curve, 0.0);
+                    bars_of(&mut svg, number, whose, &points(of), zero);
+                }
                 _ => curve_of(&mut svg, number, whose, &points(of), has_marks),
             }
         }
     }
+    frame.draw_marks(&mut svg, Some(&across));
     svg + "</svg>"
 }
 
@@ -220,7 +157,7 @@ fn bars_of(
     );
 }
 
-fn class_of(number: usize) -> String {
+pub(super) fn class_of(number: usize) -> String {
     format!("s{}", number % COLOURS)
 }
 
@@ -238,133 +175,9 @@ pub(super) fn mark(number: usize, x: f64, y: f64, paper: &str) -> String {
     format!("<path class=\"m{paper}\" d=\"{path}\"/>")
 }
 
-/// Groups of bars; in each, of each curve the paper's and ours.
-fn bars(picture: &Picture) -> String {
-    let labels = labels(&picture.curves);
-    let longest = labels
-        .iter()
-        .map(|it| it.chars().count())
-        .max()
-        .unwrap_or(0);
-    let group = (WIDTH - LEFT - RIGHT) / labels.len().max(1) as f64;
-    // About the width of a character; what does not fit is turned.
-    let is_turned = longest as f64 * 6.5 > group;
-    let below = if is_turned {
-        24.0 + longest as f64 * 4.8
-    } else {
-        BOTTOM
-    };
-    let height = HEIGHT - BOTTOM + below;
-    let y = &picture.y;
-    let mut up = values(&picture.curves, with_interval);
-    up.push(if y.is_log {
-        up.iter().copied().fold(1.0, f64::min)
-    } else {
-        0.0
-    });
-    let frame = Frame {
-        y: Scale::new(&up, y.from, y.to, y.is_log),
-        bottom: height - below,
-    };
-    let mut svg = open(height, &format!("bars of {}", name_of(y)));
-    frame.draw(&mut svg, y);
-    let drawn: Vec<(usize, Whose, &Vec<Point>)> = picture
-        .curves
-        .iter()
-        .enumerate()
-        .flat_map(|(number, curve)| {
-            [
-                (number, Whose::Paper, &curve.paper),
-                (number, Whose::Ours, &curve.ours),
-            ]
-        })
-        .filter(|(_, _, points)| !points.is_empty())
-        .collect();
-    let width = (group * 0.8 / drawn.len().max(1) as f64).min(28.0);
-    for (place, text) in labels.iter().enumerate() {
-        let middle = LEFT + group * (place as f64 + 0.5);
-        let first = middle - width * drawn.len() as f64 / 2.0;
-        for (order, (number, whose, points)) in drawn.iter().enumerate() {
-            let is_here = |point: &&Point| point.x == Place::Label((*text).clone());
-            if let Some(point) = points.iter().find(is_here) {
-                let left = first + width * order as f64;
-                bar(
-                    &mut svg,
-                    &frame,
-                    (*number, *whose),
-                    left,
-                    width - 1.0,
-                    point,
-                );
-            }
-        }
-        group_label(&mut svg, text, middle, frame.bottom, is_turned);
-    }
-    svg + "</svg>"
-}
-
-fn labels(curves: &[Curve]) -> Vec<String> {
-    let mut labels: Vec<String> = Vec::new();
-    for point in curves.iter().flat_map(|it| it.paper.iter().chain(&it.ours)) {
-        if let Place::Label(label) = &point.x
-            && !labels.contains(label)
-        {
-            labels.push(label.clone());
-        }
-    }
-    labels
-}
-
-fn bar(
-    svg: &mut String,
-    frame: &Frame,
-    (number, whose): (usize, Whose),
-    left: f64,
-    width: f64,
-    point: &Point,
-) {
-    let paper = if whose == Whose::Paper { " p" } else { "" };
-    let top = frame.y(point.y);
-    let _ = write!(
-        svg,
-        "<rect class=\"r{paper} {}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" \
-         height=\"{:.1}\"/>",
-        class_of(number),
-        (frame.bottom - top).max(0.5)
-    );
-    if let Some(half) = point.half_width_95 {
-        let (low, high) = (frame.y(point.y - half), frame.y(point.y + half));
-        if low - high > 1.0 {
-            let middle = left + width / 2.0;
-            let _ = write!(
-                svg,
-                "<path class=\"e\" d=\"M{middle:.1} {low:.1}V{high:.1}\"/>"
-            );
-        }
-    }
-}
-
-fn group_label(svg: &mut String, text: &str, middle: f64, bottom: f64, is_turned: bool) {
-    let text = escape(text);
-    let _ = match is_turned {
-        false => write!(
-            svg,
-            "<text class=\"t\" x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
-            bottom + 16.0
-        ),
-        true => write!(
-            svg,
-            "<text class=\"t\" x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"end\" \
-             transform=\"rotate(-40 {0:.1} {1:.1})\">{text}</text>",
-            middle + 4.0,
-            bottom + 12.0
-        ),
-    };
-}
-
-fn legend(curves: &[Curve], form: Form) -> String {
+fn legend(picture: &Picture) -> String {
     let mut items = String::new();
-    for (number, curve) in curves.iter().enumerate() {
+    for (number, curve) in picture.curves.iter().enumerate() {
         for (whose, points) in [(Whose::Ours, &curve.ours), (Whose::Paper, &curve.paper)] {
             if points.is_empty() {
                 continue;
@@ -373,8 +186,12 @@ fn legend(curves: &[Curve], form: Form) -> String {
                 Whose::Ours => ("", ""),
                 Whose::Paper => (" p", " (paper)"),
             };
+            let way = match curve.is_upside_down {
+                true => ", upside down",
+                false => "",
+            };
             let line = format!("<path class=\"l{paper}\" d=\"M0 7H36\"/>");
-            let sample = match form {
+            let sample = match picture.form {
                 Form::Bars => {
                     format!("<rect class=\"r{paper}\" x=\"8\" y=\"2\" width=\"20\" height=\"10\"/>")
                 }
@@ -384,11 +201,33 @@ fn legend(curves: &[Curve], form: Form) -> String {
             let _ = write!(
                 items,
                 "<li><svg viewBox=\"0 0 36 14\" aria-hidden=\"true\"><g class=\"{}\">{sample}</g>\
-                 </svg>{}{suffix}</li>",
+                 </svg>{}{way}{suffix}</li>",
                 class_of(number),
                 escape(&curve.name)
             );
         }
     }
-    format!("<ul class=\"legend\">{items}</ul>")
+    items + &legend_of_marks(&picture.marks)
+}
+
+/// Lines that say the same, each once.
+fn legend_of_marks(marks: &[DashedLine]) -> String {
+    let mut told = Vec::new();
+    for mark in marks {
+        let told_of = match mark {
+            DashedLine::Upright { label, .. } => (label, "M18 0V14"),
+            DashedLine::Level { label, .. } => (label, "M0 7H36"),
+        };
+        if !told.contains(&told_of) {
+            told.push(told_of);
+        }
+    }
+    let item = |(label, path): (&String, &str)| {
+        format!(
+            "<li><svg viewBox=\"0 0 36 14\" aria-hidden=\"true\"><path class=\"d\" d=\"{path}\"/>\
+             </svg>{}</li>",
+            escape(label)
+        )
+    };
+    told.into_iter().map(item).collect()
 }

@@ -2,10 +2,10 @@
 //! The page of an experiment: values, pictures, assumptions, and how to run it.
 use std::fmt::Write;
 
-use ebb_experiments::{Cell, Comparison, Engine, Experiment, Influence, Unit, Verdict, number};
+use ebb_experiments::{Cell, Comparison, Engine, Experiment, Influence, Unit, number, tolerance};
 
-use super::{Entry, chart, counts, escape, runs, strips, verdict};
-use crate::Error;
+use super::{Entry, by, chart, counts, escape, runs, strips, verdict};
+use crate::{Error, command};
 
 pub(super) fn page(entry: &Entry<'_>) -> Result<String, Error> {
     let experiment = entry.experiment;
@@ -29,11 +29,7 @@ pub(super) fn page(entry: &Entry<'_>) -> Result<String, Error> {
 }
 
 fn results(body: &mut String, comparison: &Comparison) {
-    let engine = match comparison.engine {
-        Engine::Sim => "In the simulator",
-        Engine::Lab => "With real kernel TCP",
-        Engine::Analytic => "By a formula",
-    };
+    let engine = by(comparison.engine);
     let _ = write!(
         body,
         "<h2>{engine}</h2>\n<p>{} <span class=\"faint\">({}; Ebb {})</span></p>\n",
@@ -41,6 +37,12 @@ fn results(body: &mut String, comparison: &Comparison) {
         runs(comparison),
         escape(&comparison.version)
     );
+    if comparison.counts().shortened > 0 {
+        body.push_str(
+            "<p><strong>Shortened: not the paper’s scenario.</strong> Its values are not judged, and \
+             stand beside the simulator’s in the same.</p>\n",
+        );
+    }
     if let Some(apart) = comparison.goodput_apart {
         let chance = comparison
             .apart_by_chance
@@ -73,7 +75,7 @@ fn results(body: &mut String, comparison: &Comparison) {
         }
     }
     table(body, comparison);
-    reasons(body, &comparison.cells);
+    reasons(body, comparison);
 }
 
 fn units(cells: &[Cell]) -> Vec<Unit> {
@@ -95,7 +97,7 @@ fn table(body: &mut String, comparison: &Comparison) {
     let _ = writeln!(
         body,
         "<table class=\"cells\"><thead><tr><th>what</th><th>case</th><th class=\"n\">paper</th>\
-         <th class=\"n\">ours</th><th class=\"n\">± (95 %)</th>{lab_heads}<th>verdict</th></tr>\
+         <th class=\"n\">within</th><th class=\"n\">ours</th><th class=\"n\">± (95 %)</th>{lab_heads}<th>verdict</th></tr>\
          </thead><tbody>"
     );
     for cell in &comparison.cells {
@@ -108,10 +110,11 @@ fn table(body: &mut String, comparison: &Comparison) {
         let _ = write!(
             body,
             "<tr><td>{}</td><td data-l=\"case\">{}</td><td class=\"n\" data-l=\"paper\">{}</td>\
-             <td class=\"n\" data-l=\"ours\">{}</td><td class=\"n\" data-l=\"± (95 %)\">{}</td>",
+             <td class=\"n\" data-l=\"within\">{}</td><td class=\"n\" data-l=\"ours\">{}</td><td class=\"n\" data-l=\"± (95 %)\">{}</td>",
             escape(&cell.row),
             escape(&cell.case),
             escape(&with_unit(format!("{}{}", cell.bound.sign(), cell.paper))),
+            cell.within().map(tolerance).unwrap_or_default(),
             escape(&ours.unwrap_or("none".into())),
             escape(&half.unwrap_or_default()),
         );
@@ -132,30 +135,22 @@ fn table(body: &mut String, comparison: &Comparison) {
         );
     }
     body.push_str("</tbody></table>\n");
+    for missing in comparison.cells.iter().filter_map(Cell::missing_runs) {
+        let _ = writeln!(body, "<p>{}.</p>", escape(&missing));
+    }
 }
 
-/// Why rows differ, each once.
-fn reasons(body: &mut String, cells: &[Cell]) {
-    let mut items = String::new();
-    let mut told: Vec<&str> = Vec::new();
-    for cell in cells {
-        let is_silent = cell.verdict == Verdict::Green
-            || cell.verdict == Verdict::Yellow && cell.why.is_none()
-            || told.contains(&cell.row.as_str());
-        if !is_silent {
-            let why = cell.why.as_deref().unwrap_or("not looked for yet");
-            let _ = writeln!(
-                items,
-                "<li><strong>{}</strong>: {}</li>",
-                escape(&cell.row),
-                escape(why)
-            );
-            told.push(&cell.row);
-        }
+fn reasons(body: &mut String, comparison: &Comparison) {
+    let reasons = comparison.reasons();
+    if reasons.is_empty() {
+        return;
     }
-    if !items.is_empty() {
-        let _ = write!(body, "<h3>Why ours differs</h3>\n<ul>\n{items}</ul>\n");
+    body.push_str("<h3>Why ours differs</h3>\n<ul>\n");
+    for (row, why) in reasons {
+        let (row, why) = (escape(row), escape(why));
+        let _ = writeln!(body, "<li><strong>{row}</strong>: {why}</li>");
     }
+    body.push_str("</ul>\n");
 }
 
 fn assumptions(body: &mut String, experiment: &Experiment, influences: &[Influence]) {
@@ -191,7 +186,7 @@ fn assumptions(body: &mut String, experiment: &Experiment, influences: &[Influen
                 "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td>",
                 escape(&name),
                 escape(&line.case),
-                line.paper
+                escape(&format!("{}{}", line.bound.sign(), line.paper))
             );
             for ours in &line.ours {
                 let ours = ours.map_or("none".into(), |ours| number(ours, line.paper));
@@ -204,15 +199,12 @@ fn assumptions(body: &mut String, experiment: &Experiment, influences: &[Influen
 }
 
 fn commands(body: &mut String, experiment: &Experiment) {
-    let id = escape(&experiment.id);
-    let _ = write!(
-        body,
-        "<h2>How to run it</h2>\n<pre tabindex=\"0\">ebb reproduce {id}\n"
-    );
-    if experiment.engines.contains(&Engine::Lab) {
-        let _ = writeln!(body, "sudo ebb reproduce {id} --engine lab");
+    body.push_str("<h2>How to run it</h2>\n<pre tabindex=\"0\">");
+    for engine in &experiment.engines {
+        let _ = writeln!(body, "{}", escape(&command::reproduce(experiment, *engine)));
     }
     if !experiment.sweeps.is_empty() {
+        let id = escape(&experiment.id);
         let _ = writeln!(body, "ebb reproduce {id} --assumptions");
     }
     body.push_str("</pre>\n");
@@ -221,32 +213,18 @@ fn commands(body: &mut String, experiment: &Experiment) {
     }
     body.push_str("<details><summary>One case alone</summary>\n<pre tabindex=\"0\">");
     for case in &experiment.cases {
-        let _ = write!(
-            body,
-            "# {}\nebb sim run {}",
-            escape(&case.name),
-            escape(&case.file.display().to_string())
-        );
-        for setting in &case.settings {
-            let _ = write!(body, " \\\n    --set '{}'", escape(setting));
-        }
-        body.push('\n');
+        let command = command::run(experiment, case);
+        let _ = writeln!(body, "# {}\n{}", escape(&case.name), escape(&command));
     }
     body.push_str("</pre></details>\n");
 }
 
 /// The experiment's file and the scenarios that it names.
 fn files(body: &mut String, experiment: &Experiment) -> Result<(), Error> {
-    let mut paths = vec![&experiment.file];
-    for case in &experiment.cases {
-        if !paths.contains(&&case.file) {
-            paths.push(&case.file);
-        }
-    }
     body.push_str("<h2>Files</h2>\n");
-    for path in paths {
+    for path in experiment.files() {
         let text = std::fs::read_to_string(path).map_err(|source| Error::File {
-            path: path.clone(),
+            path: path.to_owned(),
             source,
         })?;
         let _ = write!(

@@ -4,25 +4,23 @@ use std::fmt::Write;
 
 use ebb_experiments::{Comparison, Counts, Engine};
 
-use super::{Entry, counts, escape};
+use super::{Entry, by, counts, escape};
 
 pub(super) fn page(entries: &[Entry<'_>]) -> String {
     let all = entries.iter().flat_map(|entry| &entry.comparisons);
-    let total = sum(all.clone().map(Comparison::counts));
     let mut body = format!(
-        "<h1>What the papers report, and what Ebb gets</h1>\n\
-         <p>{} tables and figures; of their values, on all engines that were run: {}.</p>\n\
-         <p class=\"faint\">Green: the paper’s value lies in our 95 % interval or within the tolerance. \
-         Yellow: the values of its row are at least in the paper’s order. Red: neither.</p>\n",
+        "<h1>What the papers report, and what Ebb gets</h1>\n<p>{} tables and figures. {}</p>\n",
         entries.len(),
-        match total {
-            Counts {
-                green: 0,
-                yellow: 0,
-                red: 0,
-            } => "nothing yet".into(),
-            total => counts(total),
+        match all.clone().next() {
+            Some(_) => "Of their values, on each engine:",
+            None => "None was run yet.",
         }
+    );
+    verdicts(&mut body, all.clone());
+    body.push_str(
+        "<p class=\"faint\">Green: the paper’s value lies in our 95 % interval or within the tolerance. \
+         Yellow: the values of its row are at least in the paper’s order. Red: neither. Shortened: \
+         not the paper’s scenario, so beside the simulator only.</p>\n",
     );
     let apart: Vec<f64> = all.filter_map(|it| it.goodput_apart).collect();
     if !apart.is_empty() {
@@ -57,6 +55,25 @@ pub(super) fn page(entries: &[Entry<'_>]) -> String {
     super::page("What the papers report, and what Ebb gets", &body)
 }
 
+/// A line for each engine that ran something.
+fn verdicts<'c>(body: &mut String, all: impl Iterator<Item = &'c Comparison> + Clone) {
+    let engines = Counts::by_engine(all);
+    if engines.is_empty() {
+        return;
+    }
+    body.push_str("<ul>\n");
+    for (engine, count, of_engine) in engines {
+        let _ = writeln!(
+            body,
+            "<li>{}, {count} that {}: {}</li>",
+            by(engine),
+            if count == 1 { "was run" } else { "were run" },
+            counts(of_engine)
+        );
+    }
+    body.push_str("</ul>\n");
+}
+
 fn lines(body: &mut String, entry: &Entry<'_>) {
     let experiment = entry.experiment;
     for (number, engine) in experiment.engines.iter().enumerate() {
@@ -78,14 +95,6 @@ fn lines(body: &mut String, entry: &Entry<'_>) {
             last.map_or(String::new(), short_runs)
         );
     }
-}
-
-fn sum(all: impl Iterator<Item = Counts>) -> Counts {
-    all.fold(Counts::default(), |sum, one| Counts {
-        green: sum.green + one.green,
-        yellow: sum.yellow + one.yellow,
-        red: sum.red + one.red,
-    })
 }
 
 fn short_runs(comparison: &Comparison) -> String {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Pages of what papers report beside what we get: files that need no network and no script.
+mod bars;
 mod chart;
 mod experiment;
+mod frame;
 mod front;
 mod scale;
 mod strips;
 
 use std::path::{Path, PathBuf};
 
-use ebb_experiments::{Comparison, Counts, Experiment, Influence, Verdict};
+use ebb_experiments::{Comparison, Counts, Engine, Experiment, Influence, Verdict};
 
 use crate::Error;
 
@@ -86,6 +88,7 @@ fn sign(verdict: Verdict) -> char {
         Verdict::Green => '●',
         Verdict::Yellow => '▲',
         Verdict::Red => '■',
+        Verdict::Shortened => '○',
     }
 }
 
@@ -95,6 +98,7 @@ fn counts(counts: Counts) -> String {
         (Verdict::Green, counts.green),
         (Verdict::Yellow, counts.yellow),
         (Verdict::Red, counts.red),
+        (Verdict::Shortened, counts.shortened),
     ];
     let part = |(verdict, count): (Verdict, usize)| {
         let name = verdict.name();
@@ -111,9 +115,18 @@ fn counts(counts: Counts) -> String {
     parts.join(" ")
 }
 
+/// What ran it.
+fn by(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Sim => "In the simulator",
+        Engine::Lab => "With real kernel TCP",
+        Engine::Analytic => "By a formula",
+    }
+}
+
 /// How often it was run.
 fn runs(comparison: &Comparison) -> String {
-    if comparison.engine == ebb_experiments::Engine::Analytic {
+    if comparison.engine == Engine::Analytic {
         return "a formula".into();
     }
     let plural = if comparison.runs == 1 { "" } else { "s" };

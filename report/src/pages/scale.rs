@@ -59,6 +59,11 @@ impl Scale {
         }
     }
 
+    /// Whether a value is on it.
+    pub fn holds(&self, value: f64) -> bool {
+        (self.from..=self.to).contains(&value)
+    }
+
     /// Round values on it.
     pub fn ticks(&self) -> Vec<f64> {
         if self.is_log {
@@ -141,6 +146,7 @@ mod tests {
         assert!((scale.place(50.0) - 0.5).abs() < 1e-12);
         let scale = Scale::new(&[96.0, 99.0], None, None, false);
         assert_eq!(scale.ticks(), [96.0, 97.0, 98.0, 99.0]);
+        assert!(scale.holds(96.0) && scale.holds(99.0) && !scale.holds(95.9));
     }
 
     #[test]

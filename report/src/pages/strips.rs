@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use ebb_experiments::{Cell, Unit};
 
-use super::chart::{TOP, WIDTH, mark, open};
+use super::chart::mark;
 use super::escape;
+use super::frame::{TOP, WIDTH, open};
 use super::scale::{Scale, label};
 
 /// Height of a cell's label and strip.
