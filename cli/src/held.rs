@@ -35,6 +35,8 @@ pub struct Held {
     policies: Policies,
     /// All of it is free for now.
     is_observing: bool,
+    /// What had come of it when it was detached.
+    at_detach: Option<Summary>,
 }
 
 impl Held {
@@ -75,6 +77,7 @@ impl Held {
             upload,
             policies,
             is_observing: false,
+            at_detach: None,
         })
     }
 
@@ -96,6 +99,8 @@ impl Held {
 
     /// Lifts everything.
     pub fn detach(&mut self) -> Result<()> {
+        // The counters go with the programs.
+        self.at_detach = Some(self.summary(0));
         let download = self.download.take().map_or(Ok(()), Attachment::detach);
         let upload = self.upload.take().map_or(Ok(()), Attachment::detach);
         Ok(download.and(upload)?)
@@ -188,17 +193,21 @@ impl Held {
 
     /// What came of it.
     pub fn summary(&self, processes_left: usize) -> Summary {
+        if let Some(summary) = &self.at_detach {
+            return Summary {
+                ended_early: Some("it was detached".to_owned()),
+                processes_left,
+                ..summary.clone()
+            };
+        }
         let (down, up) = (
             counters(self.download.as_ref()),
             counters(self.upload.as_ref()),
         );
-        let ended_early = if self.attachments().next().is_none() {
-            Some("it was detached".to_owned())
-        } else {
-            self.attachments()
-                .find_map(Attachment::ending)
-                .map(|ending| ending.to_string())
-        };
+        let ended_early = self
+            .attachments()
+            .find_map(Attachment::ending)
+            .map(|ending| ending.to_string());
         Summary {
             ended_early,
             policy: self.download_policy(),

@@ -159,7 +159,8 @@ impl Keeper {
             }
         };
         let is_for_run = matches!(target, Target::Run { .. });
-        let record = Record::new(target, id, &held.download_policy(), held.upload_policy());
+        let mut record = Record::new(target, id, &held.download_policy(), held.upload_policy());
+        record.keeps_code_point = policies.keeps_code_point;
         match Runtime::open().and_then(|runtime| runtime.register(record)) {
             Ok(registration) => Ok((held, Some(registration))),
             // A command can do without being listed; what was attached must be detachable.
@@ -227,7 +228,10 @@ impl Keeper {
         };
         registration.answer(|registration, request| {
             match request {
-                Request::Detach => held.detach()?,
+                Request::Detach => {
+                    held.detach()?;
+                    registration.withdraw();
+                }
                 Request::SetPolicy(text) => held.set_download(&Policy::receiver(&text)?)?,
                 Request::SetUploadPolicy(text) => {
                     held.set_upload(&text.parse()?)?;

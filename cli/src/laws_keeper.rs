@@ -53,9 +53,10 @@ fn keep(line: &KeeperEnd, policies: &[Policy]) -> Result<()> {
     let mut loaded = Some(loaded);
     while loaded.is_some() && !is_told_to_end(&signals)? {
         signals::wait_readable(&[signals.as_fd(), registration.as_fd()], None)?;
-        registration.answer(|_, request| match request {
+        registration.answer(|registration, request| match request {
             Request::Detach => {
                 loaded = None;
+                registration.withdraw();
                 Ok(Value::Null)
             }
             Request::Flows => Ok(Value::Array(Vec::new())),

@@ -30,7 +30,7 @@ pub enum Start {
 }
 
 /// A keeper's last word to `ebb run`.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     /// Why the policy ended before the command did, if it did.
     pub ended_early: Option<String>,

@@ -7,7 +7,6 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read as _, Write};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -20,14 +19,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::flow_view::Direction;
-use crate::{neighbours, output};
+use crate::neighbours;
+
+mod registration;
+
+pub use registration::Registration;
 
 /// A reply takes a few milliseconds; whoever takes longer hangs.
 const REPLY_WITHIN: Duration = Duration::from_secs(5);
 /// Ten thousand connections take less.
 const LARGEST_REPLY_BYTES: u64 = 1 << 24;
-/// A keeper has a lease to renew: it waits no longer for a request to be complete.
-const REQUEST_WITHIN: Duration = Duration::from_millis(200);
 
 /// The directory that holds the files.
 #[derive(Debug, Clone)]
@@ -50,6 +51,9 @@ pub struct Record {
     /// The policy for what is sent, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upload_policy: Option<String>,
+    /// What is sent keeps the code point that it has.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_code_point: bool,
     /// It watches only: nothing yields.
     #[serde(default)]
     pub is_observing: bool,
@@ -197,14 +201,6 @@ pub enum Switch {
     Policy(String),
 }
 
-/// A keeper's own pair of files; they go when it goes.
-#[derive(Debug)]
-pub struct Registration {
-    runtime: Runtime,
-    record: Record,
-    listener: UnixListener,
-}
-
 impl Runtime {
     /// What `EBB_RUNTIME_DIR` names; else `/run/ebb` for root, and for others `ebb` in their
     /// runtime directory or `/tmp/ebb-UID`. Made if need be, for its owner alone.
@@ -217,11 +213,18 @@ impl Runtime {
             None if own.is_root() => "/run/ebb".into(),
             None => directory_of_user(own.as_raw()),
         };
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&directory)
-            .with_context(|| directory.display().to_string())?;
+        let mut builder = fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(&directory);
+        made.with_context(|| {
+            let what = match directory.exists() {
+                true => "is no directory",
+                false => "cannot be made",
+            };
+            format!(
+                "{}: {what}; EBB_RUNTIME_DIR is to name a directory of your own",
+                directory.display()
+            )
+        })?;
         let owner = fs::symlink_metadata(&directory)
             .with_context(|| directory.display().to_string())?
             .uid();
@@ -288,6 +291,7 @@ impl Runtime {
             runtime: self.clone(),
             record,
             listener,
+            is_withdrawn: false,
         };
         registration.write()?;
         Ok(registration)
@@ -298,26 +302,29 @@ impl Runtime {
         self.ask_for(record, request)
     }
 
-    /// Asks a keeper for something and waits for it.
+    /// Asks a keeper for something and waits for it; who asks knows what it keeps.
     pub fn ask_for<T: DeserializeOwned>(&self, record: &Record, request: &Request) -> Result<T> {
-        let context = || format!("{}: the keeper does not answer", record.target);
-        let mut stream = match &record.home {
+        let context = "the keeper does not answer";
+        let connected = match &record.home {
             Some(home) => neighbours::connect_to(home),
             None => UnixStream::connect(self.socket(&record.id)).map_err(Into::into),
-        }
-        .with_context(context)?;
+        };
+        let mut stream = match connected {
+            Err(error) if is_of_nobody(&error) => bail!("its keeper has ended"),
+            connected => connected.context(context)?,
+        };
         stream.set_read_timeout(Some(REPLY_WITHIN))?;
         stream.set_write_timeout(Some(REPLY_WITHIN))?;
         stream.write_all(format!("{}\n", serde_json::to_string(request)?).as_bytes())?;
         let mut reply = String::new();
         BufReader::new(stream.take(LARGEST_REPLY_BYTES))
             .read_line(&mut reply)
-            .with_context(context)?;
-        let mut reply: Value = serde_json::from_str(&reply).with_context(context)?;
+            .context(context)?;
+        let mut reply: Value = serde_json::from_str(&reply).context(context)?;
         if record.home.is_some() {
             neighbours::disarm(&mut reply);
         }
-        match serde_json::from_value::<Result<T, String>>(reply).with_context(context)? {
+        match serde_json::from_value::<Result<T, String>>(reply).context(context)? {
             Ok(answer) => Ok(answer),
             Err(cause) => bail!(cause),
         }
@@ -348,79 +355,6 @@ impl Runtime {
     }
 }
 
-impl Registration {
-    /// Says from now on that other policies are attached.
-    pub fn set_policies(&mut self, policy: &str, upload_policy: Option<String>) -> Result<()> {
-        policy.clone_into(&mut self.record.policy);
-        self.record.upload_policy = upload_policy;
-        self.write()
-    }
-
-    /// Says from now on whether it only watches.
-    pub fn set_observing(&mut self, is_observing: bool) -> Result<()> {
-        self.record.is_observing = is_observing;
-        self.write()
-    }
-
-    /// Says from now on what it is attached to.
-    pub fn set_target(&mut self, target: Target) -> Result<()> {
-        self.record.target = target;
-        self.write()
-    }
-
-    /// Answers every request that waits, with JSON: null where only doing it counts.
-    pub fn answer(&mut self, mut act: impl FnMut(&mut Self, Request) -> Result<Value>) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            // Whoever asks and hangs up is no concern of the policy.
-            if let Err(error) = self.answer_one(stream, &mut act) {
-                tracing::debug!("request: {error:#}");
-            }
-        }
-    }
-
-    fn answer_one(
-        &mut self,
-        stream: UnixStream,
-        act: &mut impl FnMut(&mut Self, Request) -> Result<Value>,
-    ) -> Result<()> {
-        stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(REQUEST_WITHIN))?;
-        stream.set_write_timeout(Some(REQUEST_WITHIN))?;
-        let mut line = String::new();
-        BufReader::new(&stream).read_line(&mut line)?;
-        if line.is_empty() {
-            // Somebody looked whether we live.
-            return Ok(());
-        }
-        let request = serde_json::from_str(&line)?;
-        let reply = act(self, request).map_err(|error| output::describe(&error));
-        (&stream).write_all(format!("{}\n", serde_json::to_string(&reply)?).as_bytes())?;
-        Ok(())
-    }
-
-    /// Whole or not at all: readers never see half a record.
-    fn write(&self) -> Result<()> {
-        let path = self.runtime.json(&self.record.id);
-        let temporary = path.with_extension("new");
-        fs::write(&temporary, serde_json::to_vec_pretty(&self.record)?)
-            .and_then(|()| fs::rename(&temporary, &path))
-            .with_context(|| path.display().to_string())
-    }
-}
-
-impl AsFd for Registration {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.listener.as_fd()
-    }
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        remove(&self.runtime.json(&self.record.id));
-        remove(&self.runtime.socket(&self.record.id));
-    }
-}
-
 impl Record {
     /// Its name where it was registered.
     pub fn name(&self) -> &str {
@@ -438,6 +372,7 @@ impl Record {
             backend: Backend::Kernel,
             policy: policy.to_owned(),
             upload_policy,
+            keeps_code_point: false,
             is_observing: false,
             keeper_pid: std::process::id(),
             since_unix_s: since.as_secs(),
@@ -470,6 +405,15 @@ impl std::fmt::Display for Target {
     }
 }
 
+/// Whether a socket has gone, or has nobody who listens.
+fn is_of_nobody(error: &anyhow::Error) -> bool {
+    let cause = error.root_cause();
+    let errno = cause.downcast_ref::<nix::Error>().copied();
+    let of_system = cause.downcast_ref::<io::Error>();
+    let errno = errno.or_else(|| Some(nix::Error::from_raw(of_system?.raw_os_error()?)));
+    matches!(errno, Some(nix::Error::ENOENT | nix::Error::ECONNREFUSED))
+}
+
 /// One that is not this user's (as under sudo or setpriv) is of no use.
 fn directory_of_user(uid: u32) -> PathBuf {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -492,6 +436,7 @@ fn remove(path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output;
 
     fn runtime() -> (tempfile::TempDir, Runtime) {
         let directory = tempfile::tempdir().unwrap();
@@ -550,9 +495,44 @@ mod tests {
     }
 
     #[test]
+    fn who_is_told_that_it_is_let_go_finds_it_no_more() {
+        let (_directory, runtime) = runtime();
+        let mut registration = runtime.register(record("a")).unwrap();
+        let asker = runtime.clone();
+        let asking = std::thread::spawn(move || {
+            asker.ask(&record("a"), &Request::Detach).unwrap();
+            assert_eq!(asker.records().unwrap(), []);
+            asker.register(record("a")).unwrap()
+        });
+        while !asking.is_finished() {
+            registration.answer(|registration, _| {
+                registration.withdraw();
+                registration.set_observing(true)?;
+                Ok(Value::Null)
+            });
+        }
+        let next = asking.join().unwrap();
+        drop(registration);
+        assert_eq!(runtime.records().unwrap(), [record("a")]);
+        drop(next);
+        assert_eq!(runtime.records().unwrap(), []);
+    }
+
+    #[test]
     fn asking_where_nobody_keeps_anything_is_an_error() {
         let (_directory, runtime) = runtime();
         let error = runtime.ask(&record("a"), &Request::Detach).unwrap_err();
-        assert!(error.to_string().contains("does not answer"), "{error}");
+        assert_eq!(output::describe(&error), "its keeper has ended");
+        let home = Home {
+            directory: runtime.directory.clone(),
+            uid: nix::unistd::getuid().as_raw(),
+            id: "a".to_owned(),
+        };
+        let others = Record {
+            home: Some(home),
+            ..record("a")
+        };
+        let error = runtime.ask(&others, &Request::Detach).unwrap_err();
+        assert_eq!(output::describe(&error), "its keeper has ended");
     }
 }

@@ -56,10 +56,16 @@ pub fn container(name: &str) -> Result<Cgroup> {
     {
         found = cgroups_that(|directory| is_container(directory, &id))?;
     }
+    let hint = "name a running container of docker, podman, containerd, LXC or systemd-nspawn";
+    let about_ids =
+        match name.len() < LEAST_ID_DIGITS && name.bytes().all(|it| it.is_ascii_hexdigit()) {
+            true => format!("; an identifier needs its first {LEAST_ID_DIGITS} digits at least"),
+            false => String::new(),
+        };
     only(
         found,
         &format!("container {name}"),
-        "name a running container of docker, podman, containerd, LXC or systemd-nspawn",
+        &format!("{hint}{about_ids}"),
     )
 }
 

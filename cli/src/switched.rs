@@ -6,14 +6,9 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use ebb_sockets::Search;
 
 use crate::held::Held;
-
-/// New connections are looked for so often, as by the user backend, while there is little to
-/// search.
-const SEARCH_EVERY: Duration = Duration::from_millis(25);
-/// A search that took long is not repeated before so many times that long.
-const SEARCH_SHARE: u32 = 250;
 
 /// The processes.
 #[derive(Debug, Default)]
@@ -34,6 +29,7 @@ impl Switched {
     ///
     /// Errors: there is no such process, or its connections cannot be switched.
     pub fn switch(&mut self, pid: u32, is_free: bool, held: &mut Held) -> Result<()> {
+        let search = Search::begin();
         let present = connections_of(pid).with_context(|| format!("process {pid}"))?;
         let mut process = Process {
             is_free,
@@ -41,7 +37,7 @@ impl Switched {
         };
         process.switch_new(present, held)?;
         self.processes.insert(pid, process);
-        self.due = Some(Instant::now() + SEARCH_EVERY);
+        self.due = Some(search.due_again());
         Ok(())
     }
 
@@ -69,6 +65,7 @@ impl Switched {
         if self.processes.is_empty() || self.due.is_some_and(|due| now < due) {
             return;
         }
+        let search = Search::begin();
         self.processes.retain(|pid, process| {
             // One that has ended has no more connections.
             let Ok(present) = connections_of(*pid) else {
@@ -79,7 +76,7 @@ impl Switched {
             }
             true
         });
-        self.due = Some(now + SEARCH_EVERY.max(now.elapsed() * SEARCH_SHARE));
+        self.due = Some(search.due_again());
     }
 }
 

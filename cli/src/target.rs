@@ -21,7 +21,7 @@ const NOTHING_NAMED: &str = "name what to attach to: --pid PID, --cgroup PATH or
 #[derive(Debug, Args)]
 pub struct Chosen {
     /// This process and its descendants in its cgroup; not 1, which is everybody's ancestor
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(long, value_name = "PID", value_parser = parse_pid)]
     pid: Option<u32>,
 
     /// Every process in this cgroup (version 2) and in those below it
@@ -38,7 +38,7 @@ pub struct Chosen {
 
     /// Every TCP connection of this machine with this port at either end: of its own server
     /// that listens there, or of its own programs to others' servers there
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", value_parser = parse_port)]
     port: Option<u16>,
 }
 
@@ -98,7 +98,10 @@ impl Chosen {
     /// Errors: as [`Self::find`].
     pub fn duty(&self) -> Result<Duty> {
         match (self.pid, self.port, self.cgroup()?) {
-            (Some(pid), _, _) => Ok(Duty::Process(pid)),
+            (Some(pid), _, _) => {
+                refuse_kernel_thread(pid)?;
+                Ok(Duty::Process(pid))
+            }
             (None, Some(port), _) => bail!(
                 "the kernel backend knows processes and cgroups, not ports: --backend user \
                  attaches to port {port}, also as root"
@@ -117,6 +120,7 @@ impl Chosen {
     ///
     /// Errors: as [`Self::find`].
     pub fn user_duty(&self) -> Result<UserDuty> {
+        self.pid.map_or(Ok(()), refuse_kernel_thread)?;
         Ok(match (self.pid, self.port, self.cgroup()?) {
             (Some(pid), _, _) => UserDuty {
                 root: Root::Process(pid),
@@ -175,4 +179,41 @@ impl fmt::Display for Chosen {
             None => formatter.write_str("anything"),
         }
     }
+}
+
+fn parse_pid(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(0) => Err("no process has the number 0".to_owned()),
+        Ok(1) => Err(
+            "1 is the ancestor of every process: name one of those, or all in a cgroup \
+                      by --cgroup"
+                .to_owned(),
+        ),
+        Ok(pid) => Ok(pid),
+        Err(_) => Err("it is not the number of a process, which 'pidof NAME' tells".to_owned()),
+    }
+}
+
+fn parse_port(text: &str) -> Result<u16, String> {
+    let number = text.parse().ok().filter(|port| *port > 0);
+    number.ok_or_else(|| {
+        "it is not a number from 1 to 65535; 'getent services NAME' tells that of a name".to_owned()
+    })
+}
+
+/// A thread of the kernel has no connections, and its descendants are threads of the kernel.
+fn refuse_kernel_thread(pid: u32) -> Result<()> {
+    // <linux/sched.h>
+    const PF_KTHREAD: u64 = 0x0020_0000;
+    // That there is no such process is told better by whoever looks for its connections.
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let behind_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    let flags = behind_name
+        .split(' ')
+        .nth(6)
+        .and_then(|flags| flags.parse::<u64>().ok());
+    if flags.is_some_and(|flags| flags & PF_KTHREAD != 0) {
+        bail!("process {pid} is a thread of the kernel, which has no connections to hold back");
+    }
+    Ok(())
 }

@@ -6,7 +6,10 @@ use std::io;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use nix::unistd::{Gid, Uid, User, getgrouplist, setgid, setgroups, setuid};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{
+    ForkResult, Gid, Uid, User, fork, getegid, geteuid, getgrouplist, setgid, setgroups, setuid,
+};
 
 /// A user, with what a process needs to become that user.
 #[derive(Debug, Clone)]
@@ -38,6 +41,38 @@ impl Account {
         })
     }
 
+    /// Tries in a child whether this process can become one of this user.
+    ///
+    /// Errors: it cannot, with what would be right. Call it while there is a single thread.
+    pub fn try_on(&self) -> Result<()> {
+        // SAFETY: there is a single thread, and the child makes system calls only.
+        let child = match unsafe { fork() }.context("fork")? {
+            ForkResult::Parent { child } => child,
+            ForkResult::Child => {
+                let errno = self.become_it().err().and_then(|it| it.raw_os_error());
+                // SAFETY: ends the child without clearing up what is its parent's.
+                unsafe { libc::_exit(errno.unwrap_or(0)) }
+            }
+        };
+        let cause = match waitpid(child, None).context("waitpid")? {
+            WaitStatus::Exited(_, 0) => return Ok(()),
+            WaitStatus::Exited(_, errno) => io::Error::from_raw_os_error(errno),
+            other => bail!("--user {}: {other:?}", self.entry.name),
+        };
+        let name = &self.entry.name;
+        match geteuid().is_root() {
+            false => bail!(
+                "--user {name}: only root can run a command as somebody else: put 'sudo' in \
+                 front, or leave --user away ({cause})"
+            ),
+            true => bail!(
+                "--user {name}: this root cannot become somebody else: it lacks CAP_SETUID and \
+                 CAP_SETGID, as in some containers, or that user is not in this user namespace; \
+                 leave --user away ({cause})"
+            ),
+        }
+    }
+
     /// Sets what programs read to learn whose home they work in.
     pub fn set_environment(&self, command: &mut Command) {
         command
@@ -47,8 +82,11 @@ impl Account {
             .env("LOGNAME", &self.entry.name);
     }
 
-    /// Turns the calling process into one of this user; system calls only.
+    /// Turns the calling process into one of this user, if it is not; system calls only.
     pub fn become_it(&self) -> io::Result<()> {
+        if (geteuid(), getegid()) == (self.uid, self.gid) {
+            return Ok(());
+        }
         setgroups(&self.groups)?;
         setgid(self.gid)?;
         setuid(self.uid)?;

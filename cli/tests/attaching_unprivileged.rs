@@ -20,8 +20,8 @@ use serde_json::Value;
 use support::{stderr, stdout, until};
 use transfers::{home_link, path_with};
 
-const NO_CLAMP_BYTES: u32 = 1 << 30;
-/// Below it is Ebb's first window only: by itself a connection begins with nearly 64 KiB.
+/// Below it is Ebb's first window only: by itself a connection begins with nearly 64 KiB, and
+/// once it is let go the kernel may set so much again, as packets become longer.
 const LIMITED_BYTES: u32 = 1 << 15;
 const NOBODY: u32 = 65_534;
 
@@ -152,7 +152,7 @@ impl Scene {
     }
 
     fn is_let_go(&self) -> bool {
-        self.socket().window_clamp().unwrap() >= NO_CLAMP_BYTES
+        self.socket().window_clamp().unwrap() >= LIMITED_BYTES
     }
 
     /// The keeper and its guardian.

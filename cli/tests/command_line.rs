@@ -5,6 +5,7 @@ mod support;
 
 use std::process::{Command, Stdio};
 
+use nix::unistd::getuid;
 use support::{Ebb, stderr, stdout};
 
 const COMMANDS: [&str; 15] = [
@@ -37,17 +38,6 @@ fn an_unknown_flag_is_wrong_usage_and_named() {
 }
 
 #[test]
-fn the_ancestor_of_every_process_is_no_process_to_attach_to() {
-    let output = Ebb::new().output(["attach", "--pid", "1"]);
-    assert_eq!(output.status.code(), Some(2));
-    let complaint = stderr(&output);
-    assert!(
-        complaint.contains("'--pid <PID>': 1 is not in 2.."),
-        "{complaint}"
-    );
-}
-
-#[test]
 fn wrong_usage_of_run_cannot_be_taken_for_the_status_of_its_command() {
     let ebb = Ebb::new();
     assert_eq!(
@@ -70,6 +60,30 @@ fn a_misspelt_parameter_is_named_with_the_nearest_one() {
         complaint.contains("'taget_us' (did you mean 'target_us'?)"),
         "{complaint}"
     );
+}
+
+#[test]
+fn the_laws_that_are_offered_are_those_that_can_be_had_there() {
+    let ebb = Ebb::new();
+    let both = ["sampled (user backend)", "paced (user backend)"];
+    for (words, offered) in [
+        (&["run", "--policy", "nosuch", "--", "true"][..], &both[..1]),
+        (&["run", "--policy", "ledbat", "--", "true"], &both[..1]),
+        (
+            &["run", "--upload-policy", "sampled", "--", "true"],
+            &both[1..],
+        ),
+        (&["attach", "--pid", "4242", "-p", "nosuch"], &both[..1]),
+        (&["policies", "nosuch"], &both),
+    ] {
+        let output = ebb.command([]).args(words).output().unwrap();
+        let complaint = stderr(&output);
+        assert_ne!(output.status.code(), Some(0));
+        for law in both {
+            let is_offered = complaint.contains(law);
+            assert_eq!(is_offered, offered.contains(&law), "{words:?}: {complaint}");
+        }
+    }
 }
 
 #[test]
@@ -220,6 +234,69 @@ fn without_root_the_kernel_backend_refuses_and_says_both_ways_out() {
     assert!(
         complaint.contains("sudo") && complaint.contains("--if-unavailable=run"),
         "{complaint}"
+    );
+}
+
+#[test]
+fn becoming_somebody_else_is_refused_by_its_option_and_not_by_the_command() {
+    let words = ["run", "--if-unavailable=run", "--user"];
+    let end = ["--", "echo", "ran"];
+    let refused = as_ordinary_user(&[&words[..], &["root"], &end].concat()).output();
+    let refused = refused.unwrap();
+    let told = stderr(&refused);
+    assert_eq!(
+        (refused.status.code(), stdout(&refused).as_str()),
+        (Some(125), ""),
+        "{told}"
+    );
+    assert!(
+        told.contains("--user root") && told.contains("sudo"),
+        "{told}"
+    );
+
+    if !ebb_kernel::requires_root("root without capabilities cannot become somebody else") {
+        return;
+    }
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--bounding-set=-all",
+        "--inh-caps=-all",
+        "--",
+        env!("CARGO_BIN_EXE_ebb"),
+    ]);
+    command.args(words).arg("nobody").args(end);
+    let refused = command.output().unwrap();
+    let told = stderr(&refused);
+    assert_eq!(
+        (refused.status.code(), stdout(&refused).as_str()),
+        (Some(125), ""),
+        "{told}"
+    );
+    assert!(
+        told.contains("--user nobody") && told.contains("CAP_SETUID"),
+        "{told}"
+    );
+}
+
+#[test]
+fn who_one_is_one_need_not_become() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ebb"));
+    if getuid().is_root() {
+        command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
+        command.arg(env!("CARGO_BIN_EXE_ebb"));
+    }
+    let own = match getuid().is_root() {
+        true => "65534".to_owned(),
+        false => getuid().to_string(),
+    };
+    let ran = command.args(["run", "--user", &own, "--", "sh", "-c", "id -u; echo $HOME"]);
+    let ran = ran.output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    assert!(
+        stdout(&ran).starts_with(&format!("{own}\n/")),
+        "{}",
+        stdout(&ran)
     );
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! rsync and git, sending and receiving at once under both backends beside greedy
+//! rsync, git and restic, sending and receiving at once under both backends beside greedy
 //! transfers each way: all arrives at both ends, and what they send and what they receive is
 //! held back. Judged by what `ebb status` says, not by rates.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
 use std::net::TcpStream;
 use std::path::{Path as FilePath, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,9 +14,10 @@ use ebb_lab::emulator::{Path, SERVER_IPV4, Testbed};
 use greedy::Others;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
-use support::{Ebb, PATIENCE, until};
-use transfers::{home_link, path_with, program, words};
+use support::{Directions, Ebb, PATIENCE, until};
+use transfers::{
+    NOBODY, as_nobody, has_installed, home_link, open_folder, path_with, program, words,
+};
 use two_way::{OURS, PROGRAMS, Place, Program};
 
 mod support;
@@ -32,9 +32,6 @@ mod two_way;
 const OTHERS: u16 = 8_080;
 /// Alone each takes about 5 s.
 const LIMIT: Duration = Duration::from_secs(60);
-/// What says that a connection goes this way, and is no acknowledgement of the other one.
-const BYTES: u64 = 30_000;
-const NOBODY: u32 = 65_534;
 
 /// A program under Ebb, with its server.
 struct Run<'a> {
@@ -104,25 +101,8 @@ impl<'a> Run<'a> {
         format!("{}, {} backend", self.program.name, self.backend)
     }
 
-    /// Its connections' directions that carry more than acknowledgements, and those held back.
-    fn look(&self, ebb: &Ebb) -> [BTreeSet<String>; 2] {
-        let seen: Value = serde_json::from_str(&ebb.says(["status", "--flows", "--json"])).unwrap();
-        let folder = self.place.client.display().to_string();
-        let mut own = seen.as_array().unwrap().iter();
-        let own = own.find(|it| it["target"]["command"].to_string().contains(&folder));
-        let mut directions = [BTreeSet::new(), BTreeSet::new()];
-        let flows = own.map_or(&[][..], |it| it["flows"].as_array().unwrap());
-        for flow in flows {
-            if flow["payload_bytes"].as_u64().unwrap() < BYTES {
-                continue;
-            }
-            let direction = flow["direction"].as_str().unwrap();
-            directions[0].insert(direction.to_owned());
-            if flow["is_acting"] == true && flow["reason"] != "" {
-                directions[1].insert(direction.to_owned());
-            }
-        }
-        directions
+    fn directions(&self, ebb: &Ebb) -> Directions {
+        ebb.directions(&self.place.client.display().to_string())
     }
 
     /// Has it transfer alone, then beside others until it was held back both ways, then to its
@@ -130,7 +110,7 @@ impl<'a> Run<'a> {
     fn go_through(&mut self, ebb: &Ebb) -> Option<String> {
         self.begin(ebb);
         let deadline = Instant::now() + PATIENCE;
-        while self.look(ebb)[0].len() < 2 {
+        while self.directions(ebb).moving.len() < 2 {
             if Instant::now() > deadline || self.has_ended() {
                 return Some("it did not go both ways".to_owned());
             }
@@ -139,7 +119,7 @@ impl<'a> Run<'a> {
         let others = Others::begin(self.path, OTHERS);
         let (deadline, mut held) = (Instant::now() + PATIENCE, BTreeSet::new());
         while held.len() < 2 {
-            held.extend(self.look(ebb)[1].clone());
+            held.extend(self.directions(ebb).held_back);
             if Instant::now() > deadline || self.has_ended() {
                 return Some(format!("held back only {held:?}"));
             }
@@ -209,34 +189,18 @@ fn under_ebb(path: &Path, backend: &str, place: &Place, script: &str) -> Command
         return program(path.client(), &words(ebb));
     }
     place.hand_to(NOBODY);
-    let drop = [
-        "setpriv",
-        "--reuid=65534",
-        "--regid=65534",
-        "--clear-groups",
-        "--inh-caps=-all",
-        "--bounding-set=-all",
-        "--no-new-privs",
-        "--",
-    ];
-    program(path.client(), &[words(drop), words(ebb)].concat())
+    program(path.client(), &as_nobody(&words(ebb)))
 }
 
 #[test]
-fn rsync_and_git_yield_both_ways_and_all_arrives() {
-    if !ebb_kernel::requires_root("rsync_and_git_yield_both_ways_and_all_arrives") {
+fn rsync_git_and_restic_yield_both_ways_and_all_arrives() {
+    if !ebb_kernel::requires_root("rsync_git_and_restic_yield_both_ways_and_all_arrives") {
         return;
     }
-    let folder = tempfile::tempdir_in("/tmp").unwrap();
-    // Nobody has to get at what is below it.
-    fs::set_permissions(
-        folder.path(),
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
+    let folder = open_folder();
     let programs: Vec<_> = PROGRAMS
         .iter()
-        .filter(|program| is_installed(program))
+        .filter(|program| has_installed(program.name, program.needs))
         .collect();
     let all: Vec<_> = programs
         .iter()
@@ -266,18 +230,4 @@ fn rsync_and_git_yield_both_ways_and_all_arrives() {
     });
     eprintln!("{}", testbed.stop().unwrap().summary());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-fn is_installed(program: &Program) -> bool {
-    let is_installed = program.is_installed();
-    if !is_installed {
-        // Not by `eprintln!`: the harness keeps that for failures.
-        let _ = writeln!(
-            std::io::stderr(),
-            "{}: skipped, there is no {}",
-            program.name,
-            program.needs
-        );
-    }
-    is_installed
 }

@@ -36,6 +36,11 @@ fn values_of_papers_are_printed_beside_ours_and_stored() {
         "0.99",
         "quick: fewer than it takes",
         "11.25",
+        "within",
+        "experiments/vulture/alone.toml",
+        "Again: ebb reproduce vulture/fig-17 --quick\n",
+        "sim: 1 experiment, ",
+        "analytic: 1 experiment, 1 green, 0 yellow, 0 red\n",
     ] {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
@@ -190,6 +195,50 @@ fn what_is_stored_is_shown_again_checked_and_made_into_pages() {
     assert!(stderr(&lost).contains(told), "{}", stderr(&lost));
 }
 
+#[test]
+fn long_names_are_told_whole_and_values_beside_what_they_may_differ_by() {
+    let folder = tempfile::tempdir().unwrap();
+    short_experiment(folder.path());
+    let file = folder.path().join("paper/fig-1.toml");
+    let row = "goodput of the one flow that is there, and that has a name which is long";
+    let case = "short, that is shorter than others";
+    let text = std::fs::read_to_string(&file).unwrap();
+    let text = text
+        .replace("\"goodput\"\nmeasure", &format!("\"{row}\"\nmeasure"))
+        .replace("name = \"short\"", &format!("name = \"{case}\""))
+        .replace(
+            "{ short = 4.5 }\ntolerance = 5",
+            &format!("{{ \"{case}\" = 4.5 }}\ntolerance = 1.2"),
+        );
+    let bound = text.replace("= 4.5 }\ntolerance = 1.2", "= \">= 4\" }");
+    std::fs::write(&file, text).unwrap();
+    let out = folder.path().join("out");
+    let shown = stdout(&reproduce_in(folder.path(), &out, &["--engine", "sim"]));
+    assert!(shown.contains(&format!("\n{row}, Mbit/s\n")), "{shown}");
+    let line = shown.lines().find(|line| line.contains(case)).unwrap();
+    let values: Vec<&str> = line
+        .split(case)
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    // One flow without a seed's part in it: the interval is nothing.
+    assert_eq!(
+        (values[0], values[1], values[3]),
+        ("4.5", "1.2", "0.0"),
+        "{line}"
+    );
+    assert!(shown.contains("nothing: it is a test.\n"), "{shown}");
+    let is_path = |line: &str| line.contains("/paper/");
+    let lines = || shown.lines().filter(|line| !is_path(line));
+    assert!(lines().all(|line| line.chars().count() <= 80), "{shown}");
+
+    std::fs::write(&file, bound).unwrap();
+    let swept = stdout(&reproduce_in(folder.path(), &out, &["--assumptions"]));
+    let line = swept.lines().find(|line| line.contains(case)).unwrap();
+    assert!(line.contains(&format!("{case}   >= 4  ")), "{swept}");
+}
+
 /// Verdicts of fast ones that are in the repository; `make reproduce-quick` does all.
 #[test]
 fn what_was_green_stays_green() {
@@ -234,6 +283,14 @@ fn the_lab_runs_the_same_experiment_beside_the_simulator() {
         assert!((0.1..5.0).contains(&mbit_per_s), "{of} is {mbit_per_s}");
     }
     assert!(json[0]["goodput_apart"].as_f64().is_some());
+    // The paper's lasts 2 s.
+    assert_eq!(cell["verdict"], "shortened");
+    let shown = reproduce_in(folder.path(), &out, &["--stored", "--engine", "lab"]);
+    let shown = stdout(&shown);
+    assert!(
+        shown.contains("shortened: not the paper's scenario"),
+        "{shown}"
+    );
     assert!(out.join("paper/fig-1.lab.parquet").is_file());
     let list = stdout(&reproduce_in(folder.path(), &out, &["--list"]));
     let lines: Vec<&str> = list.lines().collect();
@@ -242,7 +299,7 @@ fn the_lab_runs_the_same_experiment_beside_the_simulator() {
         "{list}"
     );
     assert!(
-        lines[3].contains("lab") && lines[3].ends_with("(quick)"),
+        lines[3].contains("lab") && lines[3].ends_with("shortened (quick)"),
         "{list}"
     );
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ebb_lab::emulator::{CLIENT_IPV4, Path, SERVER_IPV4, Testbed};
 use ebb_lab::judging::judge;
-use support::{Ebb, stderr};
+use support::{Ebb, stderr, until};
 use transfers::{attempt, home_link, path_with, program, words};
 
 mod support;
@@ -142,6 +142,42 @@ fn what_is_sent_under_no_policy_is_told_as_well() {
     let line = stderr(&child.wait_with_output().unwrap());
     assert!(
         line.contains("; 0.4 MB sent, under no policy; ") && line.contains("3.0 MB arrived"),
+        "{line}"
+    );
+}
+
+#[test]
+fn what_came_before_it_was_detached_is_told() {
+    if !ebb_kernel::requires_root("what_came_before_it_was_detached_is_told") {
+        return;
+    }
+    let testbed = Testbed::start(vec![path_with(home_link())]).unwrap();
+    let ebb = Ebb::new();
+    serve(testbed.path(0));
+    let child = start(testbed.path(0), &ebb, &["--backend", "kernel"]);
+    // The client sends first; what it receives after that takes 2.5 s.
+    let mut status = serde_json::Value::Null;
+    until("0.2 MB have arrived", || {
+        let seen = ebb.says(["status", "--flows", "--json"]);
+        status = serde_json::from_str(&seen).unwrap();
+        let flows = status[0]["flows"].as_array();
+        flows.into_iter().flatten().any(|flow| {
+            flow["direction"] == "down" && flow["payload_bytes"].as_u64() > Some(200_000)
+        })
+    });
+    let cgroup = status[0]["target"]["cgroup"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let detached = ebb.output(["detach", "--cgroup", &cgroup]);
+    let line = stderr(&child.wait_with_output().unwrap());
+    assert!(detached.status.success(), "{} {status}", stderr(&detached));
+    // The first line says that the policy ended before the command.
+    let arrived = line.lines().last().and_then(|it| number_after(it, "ebb: "));
+    assert!(
+        arrived.is_some_and(|megabytes| (0.2..2.9).contains(&megabytes))
+            && line.contains("over 1 connection,")
+            && line.contains("; peer 10.77.0.1;"),
         "{line}"
     );
 }

@@ -12,14 +12,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ebb_lab::emulator::{SERVER_IPV4, Testbed};
+use ebb_lab::namespace::NamespaceHandle;
 use ebb_sockets::{Kind, descendants_of, sockets_of};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::{stderr, stdout, until};
+use support::{Ebb, stderr, stdout, until};
 use transfers::{build_fetch, home_link, path_with};
 
-const NO_CLAMP_BYTES: u32 = 1 << 30;
-/// Below it is Ebb's first window only: by itself a connection begins with nearly 64 KiB.
+/// Below it is Ebb's first window only: by itself a connection begins with nearly 64 KiB, and
+/// once it is let go the kernel may set so much again, as packets become longer.
 const LIMITED_BYTES: u32 = 1 << 15;
 /// What a container may take away.
 const AS_NOBODY: [&str; 6] = [
@@ -170,6 +171,12 @@ struct Download {
 impl Download {
     /// Starts a command, given the server's address and port, under `ebb run` as nobody.
     fn start(words: &[&str]) -> Self {
+        let as_nobody = |client: &NamespaceHandle| with_prefix(client.command("setpriv"), &["--"]);
+        Self::start_as(as_nobody, words)
+    }
+
+    /// The same, given how `ebb run` is started.
+    fn start_as(prefix: impl Fn(&NamespaceHandle) -> Command, words: &[&str]) -> Self {
         let testbed = Testbed::start(vec![path_with(home_link())]).unwrap();
         let path = testbed.path(0);
         let listener = path.server().run_in(|| TcpListener::bind((SERVER_IPV4, 0)));
@@ -190,14 +197,13 @@ impl Download {
             }
         });
         let address = SERVER_IPV4.to_string();
-        let mut arguments = vec!["--"];
-        arguments.extend(words.iter().map(|word| match *word {
+        let words = words.iter().map(|word| match *word {
             "ADDRESS" => address.as_str(),
             "PORT" => port.as_str(),
             word => word,
-        }));
-        let mut command = with_prefix(path.client().command("setpriv"), &arguments);
-        let child = command
+        });
+        let child = prefix(path.client())
+            .args(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -226,7 +232,7 @@ impl Download {
 
     fn is_let_go(&self) -> bool {
         let clamps = self.clamps();
-        !clamps.is_empty() && clamps.iter().all(|clamp| *clamp >= NO_CLAMP_BYTES)
+        !clamps.is_empty() && clamps.iter().all(|clamp| *clamp >= LIMITED_BYTES)
     }
 
     fn process(&self, name: &str) -> Pid {
@@ -306,7 +312,7 @@ fn a_killed_ebb_run_limits_nobody_and_leaves_the_command_alone() {
         tcp.any(|socket| {
             socket
                 .window_clamp()
-                .is_ok_and(|clamp| clamp >= NO_CLAMP_BYTES)
+                .is_ok_and(|clamp| clamp >= LIMITED_BYTES)
         })
     };
     until("let go", is_let_go);
@@ -340,4 +346,44 @@ fn a_static_program_behind_forks_is_governed() {
     let script = script.replace("ADDRESS", "$0").replace("PORT", "$1");
     let download = Download::start(&["sh", "-c", &script, "ADDRESS", "PORT"]);
     until("limited", || download.is_limited());
+}
+
+/// `ebb run` as a container's first process, root there as in most, without any capability.
+fn in_a_container(client: &NamespaceHandle) -> Command {
+    let mut unshare = client.command("unshare");
+    unshare.args(["--user", "--map-root-user", "--pid", "--fork"]);
+    unshare.args(["--kill-child", "--mount-proc", "--", "setpriv"]);
+    unshare.args(["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]);
+    unshare.args(["--", env!("CARGO_BIN_EXE_ebb"), "run", "--"]);
+    unshare
+}
+
+#[test]
+fn in_a_container_without_any_capability_a_download_is_governed() {
+    if !ebb_kernel::requires_root("in_a_container_without_any_capability_a_download_is_governed") {
+        return;
+    }
+    let ebb = Ebb::new();
+    let start = |client: &NamespaceHandle| {
+        let mut command = in_a_container(client);
+        command.envs(ebb.environment());
+        command
+    };
+    let mut download = Download::start_as(
+        start,
+        &["/usr/bin/python3", "-c", READER, "ADDRESS", "PORT"],
+    );
+    until("limited", || download.is_limited());
+    let governor = download.process("ebb-governor");
+    let status = std::fs::read_to_string(format!("/proc/{governor}/status")).unwrap();
+    for name in ["CapPrm", "CapBnd"] {
+        let line = format!("{name}:\t0000000000000000");
+        assert!(status.contains(&line), "{status}");
+    }
+    for kind in ["user", "pid", "mnt"] {
+        let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/{kind}")).unwrap();
+        assert_ne!(namespace(&governor.to_string()), namespace("self"));
+    }
+    drop(download.child.stdin.take());
+    assert_eq!(download.child.wait().unwrap().code(), Some(7));
 }

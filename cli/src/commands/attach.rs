@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb attach`: makes what runs already yield.
 
-use anyhow::{Result, bail};
+use std::fmt;
+
+use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use ebb_algorithms::Policy;
 
@@ -54,9 +56,10 @@ Returns when the policy is active. A process in the background keeps it active u
 process, or the cgroup, has gone, or until `ebb detach`.
 
 Without root the user backend does this for your own processes, where Yama lets it \
-(kernel.yama.ptrace_scope = 0).
+(kernel.yama.ptrace_scope = 0); as root it does where the kernel backend cannot be used, or lacks \
+the law.
 
-Attaching once more changes the policy; without --upload-policy, that for sending stays.";
+Attaching once more changes the policies that are named, and leaves the others as they are.";
 
 const AFTER_HELP: &str = "\
 Exit status: 0 the policy is active, 1 it is not, 2 wrong usage.
@@ -85,7 +88,7 @@ impl Attach {
         }
         let start = match self.backend {
             BackendChoice::Kernel => self.attach_by_kernel(),
-            BackendChoice::Auto if is_root && !self.chosen.is_port() => self.attach_by_kernel(),
+            BackendChoice::Auto if is_root && !self.chosen.is_port() => self.attach_by_either(),
             BackendChoice::Auto | BackendChoice::User => self.attach_by_user(),
         }?;
         drop(lock);
@@ -99,6 +102,21 @@ impl Attach {
         }
     }
 
+    /// By the user backend where the kernel backend cannot be used, as `ebb run` has it.
+    fn attach_by_either(&self) -> Result<(Start, String)> {
+        let kernel = match self.attach_by_kernel()? {
+            (Start::Refused(cause), _) => cause,
+            started => return Ok(started),
+        };
+        tracing::info!("the kernel backend cannot be used: {kernel}");
+        let user = match self.attach_by_user() {
+            Ok((Start::Refused(cause), _)) => cause,
+            Err(error) => output::describe(&error),
+            Ok(started) => return Ok(started),
+        };
+        bail!("{kernel}; nor can the user backend be used: {user}")
+    }
+
     fn attach_by_kernel(&self) -> Result<(Start, String)> {
         let upload = self.upload_policy.clone().unwrap_or_default();
         let policies = Policies {
@@ -107,15 +125,17 @@ impl Attach {
             needs_upload: self.upload_policy.is_some(),
             keeps_code_point: self.keep_code_point,
         };
-        let words = output::policies(&policies.download.to_string(), upload.policy());
+        let download = policies.download.to_string();
+        let words = self::policies(&download, policies.upload.as_ref(), Backend::Kernel);
         Ok((keeper::start(self.chosen.duty()?, &policies)?.1, words))
     }
 
     fn attach_by_user(&self) -> Result<(Start, String)> {
         let policies = self.user_policies()?;
         let start = user_attach::start(self.chosen.user_duty()?, &policies)?;
-        let words = output::policies(&policies.download.to_string(), policies.upload.as_ref());
-        Ok((start, format!("{words} (user backend)")))
+        let download = policies.download.to_string();
+        let words = self::policies(&download, policies.upload.as_ref(), Backend::User);
+        Ok((start, words))
     }
 
     fn user_policies(&self) -> Result<UserPolicies> {
@@ -136,16 +156,48 @@ impl Attach {
                 self.chosen.as_option()
             );
         }
-        let policy = match record.backend {
-            Backend::Kernel => self.policy.clone().unwrap_or_default(),
-            Backend::User => self.user_policies()?.download,
-        };
-        runtime.ask(record, &Request::SetPolicy(policy.to_string()))?;
-        if let Some(upload) = &self.upload_policy {
-            runtime.ask(record, &Request::SetUploadPolicy(upload.to_string()))?;
+        if self.keep_code_point && !record.keeps_code_point {
+            bail!(
+                "{record} is attached already, so that what it sends is marked, and that cannot \
+                 be changed; first: ebb detach {}",
+                self.chosen.as_option()
+            );
         }
-        let upload = self.upload_policy.as_ref().and_then(UploadPolicy::policy);
-        let policies = output::policies(&policy.to_string(), upload);
-        output::print(&format!("{} yields by {policies}\n", record.target))
+        let about = || record.to_string();
+        for request in self.changes() {
+            runtime.ask(record, &request).with_context(about)?;
+        }
+        let mut records = runtime.records()?.into_iter();
+        let Some(now) = records.find(|it| it.id == record.id) else {
+            bail!("{record} has ended just now");
+        };
+        let already = match self.changes().is_empty() {
+            true => " already",
+            false => "",
+        };
+        let policies = policies(&now.policy, now.upload_policy.as_ref(), now.backend);
+        output::print(&format!("{record} yields{already} by {policies}\n"))
+    }
+
+    /// What was not named stays as it is.
+    fn changes(&self) -> Vec<Request> {
+        let policy = self.policy.as_ref().map(Policy::to_string);
+        let upload = self.upload_policy.as_ref().map(UploadPolicy::to_string);
+        let policy = policy.map(Request::SetPolicy);
+        policy
+            .into_iter()
+            .chain(upload.map(Request::SetUploadPolicy))
+            .collect()
+    }
+}
+
+/// Both policies in words, and the backend where it is not the one for root.
+fn policies(policy: &str, upload: Option<&impl fmt::Display>, backend: Backend) -> String {
+    let none = UploadPolicy::Untouched.to_string();
+    let upload = upload.map_or(none, ToString::to_string);
+    let words = output::policies(policy, Some(&upload));
+    match backend {
+        Backend::Kernel => words,
+        Backend::User => format!("{words} (user backend)"),
     }
 }

@@ -92,7 +92,7 @@ fn detach_all(runtime: &Runtime, records: &[Record]) -> Result<()> {
     let mut failed = 0;
     for record in records {
         if let Err(error) = detach(runtime, record) {
-            output::complain(&format!("{record}: {}", output::describe(&error)));
+            output::complain(&output::describe(&error));
             failed += 1;
         }
     }
@@ -138,7 +138,7 @@ fn detach(runtime: &Runtime, record: &Record) -> Result<()> {
             .iter()
             .any(|living| living.id == record.id);
         if still_lives {
-            return Err(error);
+            return Err(error.context(record.to_string()));
         }
         // It has ended by itself just now, and has lifted everything.
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb laws`: sender laws as congestion controls that any program can select.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use ebb_algorithms::{Policy, Side, laws_of};
 use ebb_kernel::congestion_name;
@@ -81,7 +81,8 @@ impl Laws {
                 }
             }
             (What::Unload, Some(record)) => {
-                runtime.ask(&record, &Request::Detach)?;
+                let asked = runtime.ask(&record, &Request::Detach);
+                asked.with_context(|| record.target.to_string())?;
                 output::print(&format!("{}: unloaded\n", record.target))
             }
             (What::Unload, None) => bail!("no laws are loaded; 'ebb status' tells what there is"),

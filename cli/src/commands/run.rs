@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use ebb_algorithms::Policy;
 use ebb_kernel::cgroup::Cgroup;
@@ -15,6 +15,7 @@ use crate::keeper::{self, Duty};
 use crate::line::{self, StarterEnd, Summary};
 use crate::output::{self, complain};
 use crate::process::{self, NotStarted, Start};
+use crate::runtime::Runtime;
 use crate::scope;
 use crate::signals::Signals;
 use crate::summary::{Account as Told, Datagrams};
@@ -128,9 +129,17 @@ impl Run {
     /// Runs the command; answers its exit status.
     pub fn execute(self) -> Result<u8> {
         let account = self.user.as_deref().map(Account::find).transpose()?;
+        // Never as somebody else, whatever --if-unavailable says.
+        account.as_ref().map_or(Ok(()), Account::try_on)?;
         match self.start() {
             Ok(Prepared::Unprivileged) => self.run_unprivileged(account.as_ref()),
-            Ok(Prepared::Yielding(line, cgroup)) => self.run(account.as_ref(), line, &cgroup),
+            Ok(Prepared::Yielding(line, cgroup)) => {
+                if let Err(error) = Runtime::open() {
+                    let cause = output::describe(&error);
+                    complain(&format!("'ebb status' will not list it: {cause}"));
+                }
+                self.run(account.as_ref(), line, &cgroup)
+            }
             Ok(Prepared::Already(cause)) => {
                 tracing::info!("{cause}");
                 self.run_plainly(account.as_ref())
@@ -152,8 +161,10 @@ impl Run {
             Backend::Kernel => self.start_keeper(),
             Backend::Auto if is_root => self.start_keeper().or_else(|kernel| {
                 tracing::info!("the kernel backend cannot be used: {kernel:#}");
-                self.start_unprivileged()
-                    .map_err(|user| kernel.context(format!("nor can the user backend: {user:#}")))
+                self.start_unprivileged().map_err(|user| {
+                    let [kernel, user] = [kernel, user].map(|error| output::describe(&error));
+                    anyhow!("{kernel}; nor can the user backend be used: {user}")
+                })
             }),
             Backend::Auto | Backend::User => self.start_unprivileged(),
         }

@@ -108,7 +108,7 @@ impl Session {
         };
         let mut is_over = false;
         let (path, members) = (&self.path, &mut self.members);
-        registration.answer(|_, request| match request {
+        registration.answer(|registration, request| match request {
             Request::Flows => {
                 let flows = members.iter().flatten().map(Member::flows);
                 let flows: Vec<FlowView> = flows.collect::<Result<Vec<_>>>()?.concat();
@@ -117,6 +117,7 @@ impl Session {
             Request::Detach => {
                 is_over = true;
                 members.iter_mut().flatten().try_for_each(Member::release)?;
+                registration.withdraw();
                 Ok(Value::Null)
             }
             _ => bail!(

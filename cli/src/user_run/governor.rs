@@ -2,6 +2,7 @@
 //! The governor: starts the command and keeps its connections under the laws.
 
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 
 use anyhow::{Context, Result};
 use ebb_sockets::Root;
@@ -15,6 +16,7 @@ use super::line::GovernorEnd;
 use super::post::Post;
 use super::words::{Speaker, UserSummary, Word};
 use crate::flow_view::FlowView;
+use crate::output;
 use crate::process::Start;
 use crate::runtime::Target;
 use crate::signals::Signals;
@@ -81,7 +83,9 @@ fn govern(
     };
     // A command can do without being listed.
     if let Err(error) = post.register(target, format!("run-{}", std::process::id())) {
-        tracing::info!("'ebb status' will not list it: {error:#}");
+        let cause = output::describe(&error);
+        let text = format!("'ebb status' will not list it: {cause}");
+        speaker.say(&Word::Notice { text });
     }
     let mut life = Life {
         post,
@@ -174,12 +178,22 @@ impl Life<'_> {
             let summary = UserSummary {
                 counters: self.post.engine().counters().clone(),
                 seen: self.watch.seen(),
-                processes_left: ebb_sockets::descendants_of(own).len(),
+                processes_left: reachable(&ebb_sockets::descendants_of(own)),
             };
             let summary = Some(summary);
             self.speaker.say(&Word::Ended { status, summary });
         }
     }
+}
+
+/// How many of these processes can be held back: who is another user by now cannot.
+fn reachable(pids: &[u32]) -> usize {
+    let own = nix::unistd::geteuid();
+    let is_reachable = |pid: &&u32| {
+        let owner = std::fs::metadata(format!("/proc/{pid}")).map(|it| it.uid());
+        own.is_root() || owner.is_ok_and(|owner| owner == own.as_raw())
+    };
+    pids.iter().filter(is_reachable).count()
 }
 
 /// The exit status as a shell would give it; none: it has not ended.

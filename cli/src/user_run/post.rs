@@ -108,6 +108,7 @@ impl Post {
         let upload = self.policies.upload.as_ref().map(Policy::to_string);
         let mut record = Record::new(target, id, &self.policies.download.to_string(), upload);
         record.backend = Backend::User;
+        record.keeps_code_point = self.policies.keeps_code_point;
         self.registration = Some(Runtime::open()?.register(record)?);
         Ok(())
     }
@@ -169,6 +170,7 @@ impl Post {
             Request::Detach => {
                 self.engine.release();
                 self.is_detached = true;
+                registration.withdraw();
             }
             Request::SetPolicy(text) => {
                 let policy = Policy::receiver(&text)?;

@@ -4,6 +4,7 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
@@ -11,13 +12,26 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigHandler, Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 
 /// A machine may be busy with other tests: patience costs nothing where all is well.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What says that a connection goes this way, and is no acknowledgement of the other one.
+const BYTES: u64 = 30_000;
+
 /// `ebb` with a runtime directory that no other test sees.
 pub struct Ebb {
     runtime: tempfile::TempDir,
+}
+
+/// In which directions a command transfers, as `ebb status` tells.
+#[derive(Default)]
+pub struct Directions {
+    /// Its connections carry more than acknowledgements.
+    pub moving: BTreeSet<String>,
+    /// One that does is held back.
+    pub held_back: BTreeSet<String>,
 }
 
 /// A command under `ebb run` that has said that it is ready.
@@ -63,6 +77,26 @@ impl Ebb {
             stderr(&output)
         );
         stdout(&output)
+    }
+
+    /// The directions of the command in whose words `part` is; none if there is none.
+    pub fn directions(&self, part: &str) -> Directions {
+        let seen: Value =
+            serde_json::from_str(&self.says(["status", "--flows", "--json"])).unwrap();
+        let mut commands = seen.as_array().unwrap().iter();
+        let command = commands.find(|it| it["target"]["command"].to_string().contains(part));
+        let mut directions = Directions::default();
+        for flow in command.map_or(&[][..], |it| it["flows"].as_array().unwrap()) {
+            if flow["payload_bytes"].as_u64().unwrap() < BYTES {
+                continue;
+            }
+            let direction = flow["direction"].as_str().unwrap();
+            directions.moving.insert(direction.to_owned());
+            if flow["is_acting"] == true && flow["reason"] != "" {
+                directions.held_back.insert(direction.to_owned());
+            }
+        }
+        directions
     }
 
     /// Starts `sh -c script` under `ebb run`, in a process group of its own, as shells do;

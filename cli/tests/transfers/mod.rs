@@ -10,6 +10,7 @@ use ebb_lab::namespace::NamespaceHandle;
 use ebb_link::{LinkSpec, Nanos, QueueLimit, Rate};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,6 +21,9 @@ pub const OURS: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER_IPV4), 8081);
 pub const OTHERS: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER_IPV4), 8080);
 /// Where the program under test accepts uploads: less than best effort.
 pub const UPLOADS: SocketAddr = SocketAddr::new(IpAddr::V4(CLIENT_IPV4), 8082);
+
+/// Who has no privilege, and no files.
+pub const NOBODY: u32 = 65_534;
 
 /// The link of the figures, 10 Mbit/s with a queue of 86 packets and RTT 100 ms, both ways.
 pub fn home_link() -> LinkSpec {
@@ -80,10 +84,14 @@ pub fn build_fetch(folder: &Path) -> PathBuf {
         .arg(&program)
         .arg(source);
     run(&mut cc);
-    let elf = std::fs::read(&program).unwrap();
-    let names_a_loader = elf.windows(9).any(|window| window == b"/ld-linux");
-    assert!(!names_a_loader, "fetch is not statically linked");
+    assert!(!names_a_loader(&program), "fetch is not statically linked");
     program
+}
+
+/// Whether a program is put together with shared libraries when it is started.
+pub fn names_a_loader(program: &Path) -> bool {
+    let elf = std::fs::read(program).unwrap();
+    elf.windows(9).any(|window| window == b"/ld-linux")
 }
 
 /// Runs a command to its end; it must succeed.
@@ -120,6 +128,49 @@ pub fn program(namespace: &NamespaceHandle, words: &[String]) -> Command {
 pub fn yielding(words: &[String]) -> Vec<String> {
     let ebb = [env!("CARGO_BIN_EXE_ebb"), "run", "--"].map(str::to_owned);
     ebb.into_iter().chain(words.iter().cloned()).collect()
+}
+
+/// The same words as [`NOBODY`], without any capability.
+pub fn as_nobody(words: &[String]) -> Vec<String> {
+    let drop = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+        "--no-new-privs",
+        "--",
+    ];
+    let drop = drop.into_iter().map(str::to_owned);
+    drop.chain(words.iter().cloned()).collect()
+}
+
+/// A folder that everybody may look into, below /tmp: nobody has to get at the files there.
+pub fn open_folder() -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    folder
+}
+
+/// Whether this machine has all these commands; if not, says what is not tried therefore.
+pub fn has_installed(name: &str, commands: &[&str]) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there =
+        |command: &&&str| std::env::split_paths(&path).any(|folder| folder.join(command).exists());
+    let missing: Vec<_> = commands
+        .iter()
+        .filter(|command| !is_there(command))
+        .collect();
+    if !missing.is_empty() {
+        // Not by `eprintln!`: the harness keeps that for failures.
+        let _ = writeln!(
+            std::io::stderr(),
+            "{name}: skipped, there is no {missing:?}"
+        );
+    }
+    missing.is_empty()
 }
 
 /// Ebb itself, with these arguments.

@@ -19,8 +19,8 @@ const BYTES: usize = 2_500_000;
 /// A program with its own folder.
 pub struct Program {
     pub name: &'static str,
-    /// The command that has to be installed.
-    pub needs: &'static str,
+    /// The commands that have to be installed.
+    pub needs: &'static [&'static str],
     /// Makes what it transfers.
     pub prepare: fn(&Place),
     /// The server's words.
@@ -31,16 +31,18 @@ pub struct Program {
     pub check: fn(&Place) -> Result<(), String>,
 }
 
+const RESTIC_PASSWORD: &str = "password";
+
 /// The two ends' files.
 pub struct Place {
     pub server: PathBuf,
     pub client: PathBuf,
 }
 
-pub const PROGRAMS: [Program; 2] = [
+pub const PROGRAMS: [Program; 3] = [
     Program {
         name: "rsync-both-ways",
-        needs: "rsync",
+        needs: &["rsync"],
         prepare: two_files,
         server: rsync_server,
         script: || {
@@ -54,7 +56,7 @@ pub const PROGRAMS: [Program; 2] = [
     },
     Program {
         name: "git-push-and-fetch",
-        needs: "git",
+        needs: &["git"],
         prepare: repositories,
         server: git_server,
         script: || {
@@ -65,19 +67,26 @@ pub const PROGRAMS: [Program; 2] = [
         },
         check: repositories_are_right,
     },
+    Program {
+        name: "restic-backup-and-restore",
+        needs: &["restic", "rclone"],
+        prepare: restic_repository,
+        server: restic_server,
+        script: || {
+            let restic = format!("restic -q --no-cache -r rest:http://{SERVER_IPV4}:{OURS}/");
+            let both = both(
+                &format!("{restic} backup --host client out"),
+                &format!("{restic} restore --host server --target in latest"),
+            );
+            format!("export RESTIC_PASSWORD={RESTIC_PASSWORD}; {both}")
+        },
+        check: restic_has_all,
+    },
 ];
 
 /// Two commands at once; fails if one of them does.
 fn both(up: &str, down: &str) -> String {
     format!("{up} & first=$!; {down}; second=$?; wait $first && exit $second")
-}
-
-impl Program {
-    /// Whether its command is there.
-    pub fn is_installed(&self) -> bool {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).any(|folder| folder.join(self.needs).exists())
-    }
 }
 
 impl Place {
@@ -201,6 +210,50 @@ fn repositories_are_right(place: &Place) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Restic without anybody's settings, on the repository's own machine.
+fn restic(place: &Place) -> Command {
+    let mut restic = Command::new("restic");
+    restic.env("RESTIC_PASSWORD", RESTIC_PASSWORD);
+    restic.current_dir(&place.server);
+    restic.args(["-q", "--no-cache", "-r", "repository"]);
+    restic
+}
+
+/// One snapshot, of what the server has.
+fn restic_repository(place: &Place) {
+    two_files(place);
+    run(restic(place).arg("init"));
+    run(restic(place).args(["backup", "--host", "server", "out"]));
+}
+
+/// Over HTTP: restic's other ways need a login at the server.
+fn restic_server(place: &Place) -> Vec<String> {
+    let repository = place.server.join("repository").display().to_string();
+    let address = format!("{SERVER_IPV4}:{OURS}");
+    words([
+        "rclone",
+        "--config=",
+        "serve",
+        "restic",
+        "--addr",
+        &address,
+        &repository,
+    ])
+}
+
+fn restic_has_all(place: &Place) -> Result<(), String> {
+    same(
+        &place.server.join("out/file"),
+        &place.client.join("in/out/file"),
+    )?;
+    run(restic(place).args(["check", "--read-data"]));
+    run(restic(place).args(["restore", "--host", "client", "--target", "in", "latest"]));
+    same(
+        &place.client.join("out/file"),
+        &place.server.join("in/out/file"),
+    )
 }
 
 fn same(wanted: &Path, got: &Path) -> Result<(), String> {

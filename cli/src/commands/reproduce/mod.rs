@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb reproduce`: what papers report, beside what we get.
 mod lab;
+mod layout;
 mod tables;
 
 use std::num::NonZeroUsize;
@@ -97,7 +98,8 @@ Each experiment is a table or figure of a paper: scenarios, measures, and the pa
 experiments/PAPER/EXPERIMENT.toml; docs/reproduce.md describes the files. Ours is the mean over \
 the runs, ± half its 95 % interval by Student's t. A value is green when the paper's lies in \
 that interval or within the tolerance, yellow when at least the values of its row are in the \
-paper's order, red otherwise.
+paper's order, red otherwise. What the lab makes shorter with --quick is not the paper's scenario: \
+it stands beside the simulator, and is not judged.
 
 Finished runs are kept: what is broken off goes on where it stopped, and a run that this program \
 has done before is not done again, unless --fresh.";

@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use anyhow::Result;
-use ebb_experiments::{Comparison, Counts, Engine, Experiment, Influence};
-use ebb_report::table::{Align, Table};
+use ebb_experiments::{
+    Cell, Comparison, Counts, Engine, Experiment, Influence, InfluenceLine, tolerance,
+};
+use ebb_report::command;
+use ebb_report::table::{Align, Table, wrap};
 
+use super::layout::{LEAST, Line, WIDTH, cut, named};
 use crate::output;
 
 /// A line for each experiment on each of its engines.
 pub(super) fn list(experiments: &[Experiment], folder: &Path) -> Result<Table> {
-    let mut table = Table::new("")
-        .column("ID", Align::Left)
-        .column("engine", Align::Left)
-        .column("about", Align::Left)
-        .column("last", Align::Left);
+    let mut lines = Vec::new();
     for experiment in experiments {
         for (number, engine) in experiment.engines.iter().enumerate() {
             let last = match Comparison::stored(folder, &experiment.id, *engine)? {
@@ -25,11 +25,31 @@ pub(super) fn list(experiments: &[Experiment], folder: &Path) -> Result<Table> {
                 }
             };
             let [id, title] = match number {
-                0 => [cut(&experiment.id, 24), cut(&experiment.title, 25)],
-                _ => [String::new(), String::new()],
+                0 => [&*experiment.id, &experiment.title],
+                _ => ["", ""],
             };
-            table.row([id, engine.name().to_owned(), title, last]);
+            lines.push([
+                id.to_owned(),
+                engine.name().to_owned(),
+                title.to_owned(),
+                last,
+            ]);
         }
+    }
+    let heads = ["ID", "engine", "about", "last"];
+    let width = |column: usize| {
+        let texts = lines.iter().map(|line| line[column].chars().count());
+        2 + texts.fold(heads[column].len(), usize::max)
+    };
+    let room = WIDTH
+        .saturating_sub(width(0) + width(1) + width(3))
+        .max(LEAST);
+    let columns = heads.into_iter();
+    let mut table = columns.fold(Table::new(""), |table, head| {
+        table.column(head, Align::Left)
+    });
+    for [id, engine, title, last] in lines {
+        table.row([id, engine, cut(&title, room), last]);
     }
     table.note(format!(
         "last: green/yellow/red values of the last run, from {}",
@@ -38,75 +58,78 @@ pub(super) fn list(experiments: &[Experiment], folder: &Path) -> Result<Table> {
     Ok(table)
 }
 
-/// What the paper has, what we have, how close that is; 80 columns.
+/// What the paper has, what we have, how close that is.
 pub(super) fn table(experiment: &Experiment, comparison: &Comparison) -> Table {
     let is_lab = comparison.engine == Engine::Lab;
-    let mut table = Table::new(format!("{}: {}", experiment.id, experiment.title))
-        .column("what", Align::Left)
-        .column("case", Align::Left)
-        .column("paper", Align::Right)
-        .column("ours", Align::Right)
-        .column("±", Align::Right);
+    let mut heads = vec![
+        ("paper", Align::Right),
+        ("within", Align::Right),
+        ("ours", Align::Right),
+        ("±", Align::Right),
+    ];
     if is_lab {
-        table = table
-            .column("sim", Align::Right)
-            .column("apart", Align::Right);
+        heads.extend([("sim", Align::Right), ("apart", Align::Right)]);
     }
-    table = table.column("verdict", Align::Left);
-    let mut row = "";
-    for cell in &comparison.cells {
-        let name = match (cell.row == row, cell.unit.symbol()) {
-            (true, _) => String::new(),
-            (false, "") => cell.row.clone(),
-            (false, symbol) => format!("{}, {symbol}", cell.row),
-        };
-        row = &cell.row;
+    heads.push(("verdict", Align::Left));
+    let line = |cell: &Cell| {
         let number = |value: Option<f64>| value.map(|value| cell.number(value));
-        let [name_width, case_width] = if is_lab { [15, 11] } else { [21, 18] };
-        let mut line = vec![
-            cut(&name, name_width),
-            cut(&cell.case, case_width),
+        let mut values = vec![
             format!("{}{}", cell.bound.sign(), cell.paper),
+            cell.within().map(tolerance).unwrap_or_default(),
             number(cell.ours).unwrap_or("none".into()),
             number(cell.half_width_95).unwrap_or_default(),
         ];
         if is_lab {
-            line.push(number(cell.simulated).unwrap_or("none".into()));
-            line.push(
-                cell.apart()
-                    .map_or("".into(), |part| format!("{:+.1}%", part * 100.0)),
-            );
+            let apart = cell.apart().map(|part| format!("{:+.1}%", part * 100.0));
+            values.push(number(cell.simulated).unwrap_or("none".into()));
+            values.push(apart.unwrap_or_default());
         }
-        line.push(cell.verdict.name().into());
-        table.row(line);
-    }
+        values.push(cell.verdict.name().into());
+        Line::new(&cell.row, cell.unit, &cell.case, values)
+    };
+    let lines: Vec<Line> = comparison.cells.iter().map(line).collect();
+    let heads = heads.into_iter().map(|(head, align)| (head.into(), align));
+    let title = format!("{}: {}", experiment.id, experiment.title);
+    let did = experiment.did.split_whitespace().collect::<Vec<_>>();
+    let did = did.join(" ");
+    let did = did.split_once(". ").map_or(&*did, |(first, _)| first);
+    let about = format!(
+        "{}\n{}.",
+        wrap(&title, WIDTH),
+        wrap(did.trim_end_matches('.'), WIDTH - 1)
+    );
+    let mut table = named(about, heads.collect(), &lines);
     for note in notes(comparison) {
         table.note(note);
     }
+    let files = experiment.files().into_iter();
+    let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
+    let quick = if comparison.is_quick { " --quick" } else { "" };
+    table.note(format!("Files: {}", files.join(", ")));
+    table.note(format!(
+        "Again: {}{quick}",
+        command::reproduce(experiment, comparison.engine)
+    ));
     table
 }
 
 /// How the values of a table move with an assumption.
 pub(super) fn influence(id: &str, influence: &Influence) -> String {
-    let mut table = Table::new(format!("{id}: {}", influence.assumption))
-        .column("what", Align::Left)
-        .column("case", Align::Left)
-        .column("paper", Align::Right);
-    for value in &influence.values {
-        table = table.column(cut(value, 12), Align::Right);
-    }
-    for line in &influence.lines {
+    let mut heads = vec![("paper".to_owned(), Align::Right)];
+    let values = influence.values.iter();
+    heads.extend(values.map(|value| (cut(value, 12), Align::Right)));
+    let line = |line: &InfluenceLine| {
         let ours = line.ours.iter().map(|ours| match ours {
             Some(ours) => ebb_experiments::number(*ours, line.paper),
             None => "none".into(),
         });
-        let name = match line.unit.symbol() {
-            "" => line.row.clone(),
-            symbol => format!("{}, {symbol}", line.row),
-        };
-        let head = [cut(&name, 21), cut(&line.case, 14), line.paper.to_string()];
-        table.row(head.into_iter().chain(ours));
-    }
+        let paper = format!("{}{}", line.bound.sign(), line.paper);
+        let values = [paper].into_iter().chain(ours).collect();
+        Line::new(&line.row, line.unit, &line.case, values)
+    };
+    let lines: Vec<Line> = influence.lines.iter().map(line).collect();
+    let title = format!("{id}: {}", influence.assumption);
+    let mut table = named(wrap(&title, WIDTH), heads, &lines);
     let plural = output::plural(u64::from(influence.runs));
     table.note(format!(
         "Columns are values of {}; mean of {} run{plural}.",
@@ -115,18 +138,17 @@ pub(super) fn influence(id: &str, influence: &Influence) -> String {
     format!("{table}\n")
 }
 
-/// What holds for all of several experiments together.
+/// What holds for all of several experiments together, on each engine.
 pub(super) fn end(comparisons: &[Comparison]) -> Option<String> {
     if comparisons.len() < 2 {
         return None;
     }
-    let counts = comparisons.iter().map(Comparison::counts);
-    let all = counts.fold(Counts::default(), |sum, one| Counts {
-        green: sum.green + one.green,
-        yellow: sum.yellow + one.yellow,
-        red: sum.red + one.red,
-    });
-    let mut text = format!("{} experiments: {}\n", comparisons.len(), counts_text(all));
+    let mut text = String::new();
+    for (engine, count, counts) in Counts::by_engine(comparisons.iter()) {
+        let (name, plural) = (engine.name(), output::plural(count as u64));
+        let counts = counts_text(counts);
+        text += &format!("{name}: {count} experiment{plural}, {counts}\n");
+    }
     let apart = comparisons.iter().filter_map(|it| it.goodput_apart);
     let apart: Vec<f64> = apart.collect();
     if !apart.is_empty() {
@@ -157,6 +179,13 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         }
     };
     let mut notes = vec![format!("{}; {runs}.", counts_text(comparison.counts()))];
+    if comparison.counts().shortened > 0 {
+        notes.push(
+            "shortened: not the paper's scenario; its values are not judged, and stand beside the \
+             simulator's in the same."
+                .into(),
+        );
+    }
     if let Some(apart) = comparison.goodput_apart {
         let chance = comparison
             .apart_by_chance
@@ -174,33 +203,27 @@ fn notes(comparison: &Comparison) -> Vec<String> {
             comparison.disturbed_runs
         ));
     }
-    let mut explained: Vec<&str> = Vec::new();
-    for cell in &comparison.cells {
-        let is_red = cell.verdict == ebb_experiments::Verdict::Red;
-        if explained.contains(&cell.row.as_str()) || (cell.why.is_none() && !is_red) {
-            continue;
-        }
-        if cell.verdict != ebb_experiments::Verdict::Green {
-            let why = cell.why.as_deref().unwrap_or("not looked for yet");
-            notes.push(format!("{}: {why}", cell.row));
-            explained.push(&cell.row);
-        }
-    }
+    notes.extend(comparison.cells.iter().filter_map(Cell::missing_runs));
+    let reasons = comparison.reasons().into_iter();
+    notes.extend(reasons.map(|(row, why)| format!("{row}: {why}")));
     notes
 }
 
 fn counts_text(counts: Counts) -> String {
-    let Counts { green, yellow, red } = counts;
-    format!("{green} green, {yellow} yellow, {red} red")
+    let Counts {
+        green, yellow, red, ..
+    } = counts;
+    let judged = format!("{green} green, {yellow} yellow, {red} red");
+    match (counts.shortened, counts.judged()) {
+        (0, _) => judged,
+        (shortened, 0) => format!("{shortened} shortened"),
+        (shortened, _) => format!("{judged}, {shortened} shortened"),
+    }
 }
 
 fn short_counts(counts: Counts) -> String {
-    format!("{}/{}/{}", counts.green, counts.yellow, counts.red)
-}
-
-fn cut(text: &str, width: usize) -> String {
-    match text.chars().count() > width {
-        true => text.chars().take(width - 1).chain(['…']).collect(),
-        false => text.to_owned(),
+    if counts.shortened > 0 && counts.judged() == 0 {
+        return "shortened".into();
     }
+    format!("{}/{}/{}", counts.green, counts.yellow, counts.red)
 }

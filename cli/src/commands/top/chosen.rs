@@ -9,7 +9,7 @@ use crate::runtime::{Backend, Part, Record, Request, Switch};
 use crate::uploads::UploadPolicy;
 
 use super::sample::{Look, Sampler, SeenFlow};
-use super::screen::View;
+use super::screen::{Message, View};
 
 /// How much of what a connection belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,6 +34,15 @@ impl Scope {
     }
 }
 
+/// A line of the picture, wherever it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// An attachment's, by its record.
+    Unit(String),
+    /// A connection's, one way.
+    Flow(String, u64, Direction),
+}
+
 /// What is chosen.
 #[derive(Debug, Clone, Copy)]
 pub enum Chosen<'a> {
@@ -45,14 +54,44 @@ pub enum Chosen<'a> {
     Flow(&'a Record, &'a SeenFlow),
 }
 
-/// What keys act on now; none: the list is empty.
+impl Line {
+    fn of_flow(flow: &SeenFlow) -> Self {
+        let view = &flow.view;
+        Self::Flow(flow.attachment.clone(), view.cookie, view.direction)
+    }
+
+    fn attachment(&self) -> &str {
+        let (Self::Unit(id) | Self::Flow(id, ..)) = self;
+        id
+    }
+
+    /// The line of the attachment that it belongs to.
+    pub fn unit(&self) -> Self {
+        Self::Unit(self.attachment().to_owned())
+    }
+}
+
+/// All lines, from above: attachments, then connections.
+pub fn lines(look: &Look) -> impl Iterator<Item = Line> {
+    let units = look.attachments.iter();
+    let units = units.map(|record| Line::Unit(record.id.clone()));
+    units.chain(look.flows.iter().map(Line::of_flow))
+}
+
+/// Where a line stands, from above.
+pub fn position(look: &Look, line: &Line) -> Option<usize> {
+    lines(look).position(|it| it == *line)
+}
+
+/// What keys act on now; none: nothing is chosen, or nothing is known of it for the moment.
 pub fn of<'a>(look: &'a Look, view: &View) -> Option<Chosen<'a>> {
-    if let Some(record) = look.attachments.get(view.chosen) {
+    let line = view.chosen.as_ref()?;
+    let mut records = look.attachments.iter();
+    let record = records.find(|record| record.id == line.attachment())?;
+    if matches!(line, Line::Unit(_)) {
         return Some(Chosen::Unit(record));
     }
-    let flow = look.flows.get(view.chosen - look.attachments.len())?;
-    let mut records = look.attachments.iter();
-    let record = records.find(|record| record.id == flow.attachment)?;
+    let flow = flow_of(look, line)?;
     Some(match (view.scope, flow.pid) {
         (Scope::Unit, _) => Chosen::Unit(record),
         (Scope::Process, Some(pid)) => Chosen::Process(record, pid),
@@ -60,18 +99,60 @@ pub fn of<'a>(look: &'a Look, view: &View) -> Option<Chosen<'a>> {
     })
 }
 
-/// Where the chosen line is in another look, which has them in another order; none: it has
-/// gone.
-pub fn find(chosen: usize, look: &Look, other: &Look) -> Option<usize> {
-    if let Some(record) = look.attachments.get(chosen) {
-        let mut records = other.attachments.iter();
-        return records.position(|it| it.id == record.id);
+fn flow_of<'a>(look: &'a Look, line: &Line) -> Option<&'a SeenFlow> {
+    let mut flows = look.flows.iter();
+    flows.find(|flow| Line::of_flow(flow) == *line)
+}
+
+/// Chooses a line further down or up; the first one where none is chosen.
+pub fn step(look: &Look, view: &mut View, by: isize) {
+    let at = view.chosen.as_ref();
+    let at = at.and_then(|line| position(look, line).or_else(|| position(look, &line.unit())));
+    let last = lines(look).count().saturating_sub(1);
+    let next = at.map_or(0, |at| at.saturating_add_signed(by).min(last));
+    view.chosen = lines(look).nth(next);
+}
+
+/// Goes on in another look, which has the lines in another order.
+///
+/// What keys act on stays the same, wherever it stands. Where it has ended its unit is chosen, if that is still there,
+/// and what was typed for it is for nobody else.
+pub fn follow(view: &mut View, before: &Look, after: &Look) {
+    let Some(line) = view.chosen.clone() else {
+        if before.attachments.is_empty() {
+            view.chosen = lines(after).next();
+        }
+        return;
+    };
+    let is_silent = |record: &Record| record.id == line.attachment() && after.is_silent(record);
+    if position(after, &line).is_some() || after.attachments.iter().any(is_silent) {
+        return;
     }
-    let flow = look.flows.get(chosen - look.attachments.len())?;
-    let key = |flow: &SeenFlow| (flow.view.cookie, flow.view.direction);
-    let is_it = |it: &SeenFlow| it.attachment == flow.attachment && key(it) == key(flow);
-    let at = other.flows.iter().position(is_it)?;
-    Some(other.attachments.len() + at)
+    let ended = words(before, view);
+    let said = match of(before, view) {
+        Some(Chosen::Process(..)) => " has no connection left",
+        _ => " has ended",
+    };
+    if let Some(same) = same_process(view, before, after) {
+        view.chosen = Some(same);
+        return;
+    }
+    let unit = line.unit();
+    view.chosen = position(after, &unit).map(|_| unit);
+    if view.chosen.is_some() && view.scope == Scope::Unit {
+        return;
+    }
+    view.input = None;
+    view.message = Some(Message::new(ended, said));
+}
+
+/// Another connection of the chosen process.
+fn same_process(view: &View, before: &Look, after: &Look) -> Option<Line> {
+    let Some(Chosen::Process(record, pid)) = of(before, view) else {
+        return None;
+    };
+    let is_same = |flow: &&SeenFlow| flow.attachment == record.id && flow.pid == Some(pid);
+    after.flows.iter().find(is_same).map(Line::of_flow)
 }
 
 /// Whether keys act on a connection, or on a whole attachment where none is named.
@@ -81,7 +162,7 @@ pub fn is_in_scope(look: &Look, view: &View, attachment: &str, flow: Option<&See
         (Some(Chosen::Unit(record)), None) => record.id == attachment,
         // The line of an attachment stands for what is below it.
         (Some(Chosen::Unit(record)), Some(_)) => {
-            record.id == attachment && view.chosen >= look.attachments.len()
+            record.id == attachment && matches!(view.chosen, Some(Line::Flow(..)))
         }
         (Some(_), None) => false,
         (Some(Chosen::Process(record, pid)), Some(flow)) => {
@@ -94,8 +175,9 @@ pub fn is_in_scope(look: &Look, view: &View, attachment: &str, flow: Option<&See
 /// What is chosen, in words.
 pub fn words(look: &Look, view: &View) -> String {
     match of(look, view) {
+        None if view.chosen.is_some() => "what does not answer".to_owned(),
         None => "nothing".to_owned(),
-        Some(Chosen::Unit(record)) => record.target.to_string(),
+        Some(Chosen::Unit(record)) => record.to_string(),
         Some(Chosen::Process(_, pid)) => format!("process {pid}"),
         Some(Chosen::Flow(_, flow)) => flow.view.peer.to_string(),
     }

@@ -36,9 +36,11 @@ pub struct Top {
 const LONG_ABOUT: &str = "\
 Watch the connections that yield, and switch what they yield by.
 
-One line for each connection and direction: the program, the peer, the rate, the limit (window or pace), the \
-round trip, the queueing delay that the law sees, what the law is doing and why the connection \
-is held back. Where the output is no terminal, one look is printed and that is all.
+One line for each connection and direction: the program, the peer, the rate in bits per second, \
+the limit (a window in bytes, such as 121KiB, or a pace in bits per second, such as 2.8Mbit), the \
+queueing delay that the law sees, what the law is doing and why the connection is held back; from \
+110 columns on the round trip and the law as well. Where the output is no terminal, one look is \
+printed and that is all.
 
 Modes: start (doubling), grow, hold (the queue is as long as it may be), yield (others want the \
 link), look (sends little for a moment, to see the path without its queue), wait (until what was \
@@ -48,7 +50,7 @@ const AFTER_HELP: &str = "\
 Keys: up and down choose an attachment or a connection; tab widens that to its process, then \
 to its unit (all that is attached together); a > stands before all that is meant. Space sets it \
 free or holds it back again (a process with the connections to come), l asks for another policy \
-(with the kernel backend the unit's), d detaches the unit, p stops the picture, q ends.
+(with the kernel backend the unit's), d detaches the unit, p stops the picture, q or Esc ends.
 
 Examples:
   ebb top

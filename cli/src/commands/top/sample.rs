@@ -41,6 +41,14 @@ pub struct SeenFlow {
     pub view: FlowView,
 }
 
+impl Look {
+    /// Whether an attachment's keeper did not answer.
+    pub fn is_silent(&self, record: &Record) -> bool {
+        let start = format!("{record}: ");
+        self.silent.iter().any(|text| text.starts_with(&start))
+    }
+}
+
 /// Looks, and remembers the last look.
 #[derive(Debug)]
 pub struct Sampler {

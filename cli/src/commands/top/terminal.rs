@@ -11,9 +11,9 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use crate::output;
 use crate::runtime::Request;
 
-use super::chosen::{self, Chosen};
+use super::chosen::{self, Chosen, Line};
 use super::sample::{Look, Sampler};
-use super::screen::{self, View};
+use super::screen::{self, Message, View};
 
 /// Whether there is somebody to look and to press keys.
 pub fn is_terminal() -> bool {
@@ -77,7 +77,7 @@ impl Live {
 
     /// Does what a key asks for; answers whether that is the end.
     fn is_end(&mut self, key: KeyEvent) -> bool {
-        self.view.message.clear();
+        self.view.message = None;
         let is_interrupt =
             key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
         if is_interrupt {
@@ -89,35 +89,49 @@ impl Live {
         }
         match key.code {
             KeyCode::Char('q') | KeyCode::Esc => return true,
-            KeyCode::Up | KeyCode::Char('k') => self.choose(-1),
-            KeyCode::Down | KeyCode::Char('j') => self.choose(1),
+            KeyCode::Up | KeyCode::Char('k') => chosen::step(&self.look, &mut self.view, -1),
+            KeyCode::Down | KeyCode::Char('j') => chosen::step(&self.look, &mut self.view, 1),
             KeyCode::Tab => {
                 self.view.scope = self.view.scope.next();
                 let what = chosen::words(&self.look, &self.view);
-                self.view.message = format!("keys act on {what}");
+                self.view.message = Some(Message::new("keys act on ", what));
             }
             KeyCode::Char('p') => self.view.is_paused = !self.view.is_paused,
-            KeyCode::Char(' ') => self.act(|live, chosen| {
-                let what = chosen::toggle(&live.sampler, &live.look, chosen)?;
-                Ok(what.to_owned())
-            }),
+            KeyCode::Char(' ') => {
+                self.act(|live, chosen| {
+                    let what = chosen::toggle(&live.sampler, &live.look, chosen)?;
+                    Ok(what.to_owned())
+                });
+            }
             KeyCode::Char('l') => self.begin_to_type(),
-            KeyCode::Char('d') => self.act(|live, chosen| {
-                let (Chosen::Unit(record) | Chosen::Process(record, _) | Chosen::Flow(record, _)) =
-                    chosen;
-                live.sampler.ask(record, &Request::Detach)?;
-                Ok("is detached".to_owned())
-            }),
+            KeyCode::Char('d') => self.detach(),
             _ => {}
         }
         false
+    }
+
+    /// Whatever of it is chosen, it is the unit that is detached.
+    fn detach(&mut self) {
+        self.view.chosen = self.view.chosen.as_ref().map(Line::unit);
+        let is_done = self.act(|live, chosen| {
+            let (Chosen::Unit(record) | Chosen::Process(record, _) | Chosen::Flow(record, _)) =
+                chosen;
+            live.sampler.ask(record, &Request::Detach)?;
+            Ok("is detached".to_owned())
+        });
+        if is_done {
+            // Its keeper may take a moment to go.
+            self.view.chosen = None;
+        }
     }
 
     fn begin_to_type(&mut self) {
         let chosen = chosen::of(&self.look, &self.view);
         match chosen.map(chosen::policy_of).transpose() {
             Ok(policy) => self.view.input = policy,
-            Err(error) => self.view.message = output::describe(&error),
+            Err(error) => {
+                self.view.message = Some(Message::new("", output::describe(&error)));
+            }
         }
     }
 
@@ -142,33 +156,37 @@ impl Live {
         }
     }
 
-    /// Goes on with another look; the chosen line is the same, wherever it stands now.
     fn take(&mut self, look: Look) {
-        if let Some(at) = chosen::find(self.view.chosen, &self.look, &look) {
-            self.view.chosen = at;
-        }
+        chosen::follow(&mut self.view, &self.look, &look);
         self.look = look;
-        self.choose(0);
     }
 
-    fn choose(&mut self, step: isize) {
-        let lines = self.look.attachments.len() + self.look.flows.len();
-        let last = lines.saturating_sub(1);
-        self.view.chosen = self.view.chosen.saturating_add_signed(step).min(last);
-    }
-
-    fn act(&mut self, action: impl Fn(&Self, Chosen<'_>) -> Result<String>) {
+    /// Does it to what is chosen, and says what came of it; answers whether it is done.
+    fn act(&mut self, action: impl Fn(&Self, Chosen<'_>) -> Result<String>) -> bool {
         let Some(chosen) = chosen::of(&self.look, &self.view) else {
-            return;
+            let said = match self.view.chosen {
+                Some(_) => "it does not answer for the moment: nothing was done",
+                None => "nothing is chosen: up and down choose",
+            };
+            self.view.message = Some(Message::new("", said));
+            return false;
         };
         let what = chosen::words(&self.look, &self.view);
-        self.view.message = match action(self, chosen) {
-            Ok(done) => format!("{what} {done}"),
-            Err(error) => format!("{what}: {}", output::describe(&error)),
-        };
+        let outcome = action(self, chosen);
         // The next key is to act on what is so by then.
         if let Ok(look) = self.sampler.look() {
             self.take(look);
         }
+        let is_done = outcome.is_ok();
+        self.view.message = match outcome {
+            Ok(done) => Some(Message::new(what, format!(" {done}"))),
+            // That it has ended says more.
+            Err(_) if self.view.message.is_some() => return false,
+            Err(error) => Some(Message::new(
+                what,
+                format!(": {}", output::describe(&error)),
+            )),
+        };
+        is_done
     }
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
+mod following;
+
 use super::*;
 
+use ebb_algorithms::Doing;
+
+use super::super::sample::SeenFlow;
 use crate::flow_view::FlowView;
 use crate::runtime::{Record, Target};
 
@@ -16,7 +21,7 @@ fn flow(program: &str, peer: &str, direction: Direction, doing: (&str, &str)) ->
         pid: pid.parse().ok(),
         rate_bit_per_s: 9_432_000.0,
         view: FlowView {
-            cookie: 1,
+            cookie: pid.parse().unwrap(),
             direction,
             local: "192.0.2.1:40000".parse().unwrap(),
             peer: peer.parse().unwrap(),
@@ -50,6 +55,9 @@ fn look() -> Look {
         None,
     );
     free.is_observing = true;
+    let grows = ("grow", "");
+    let mut paced = flow("curl[4711]", "198.51.100.7:443", Direction::Up, grows);
+    paced.view.pace_bytes_per_s = Some(345_000);
     Look {
         at_unix_s: 0.0,
         attachments: vec![
@@ -63,12 +71,7 @@ fn look() -> Look {
                 Direction::Down,
                 ("hold", "queue at target"),
             ),
-            flow(
-                "curl[4711]",
-                "198.51.100.7:443",
-                Direction::Up,
-                ("grow", ""),
-            ),
+            paced,
             flow(
                 "rsync[4242]",
                 "[2001:db8::1234:5678]:873",
@@ -80,10 +83,24 @@ fn look() -> Look {
     }
 }
 
+/// Its line at this place is chosen.
+fn choosing(look: &Look, at: usize, scope: Scope) -> View {
+    View {
+        chosen: chosen::lines(look).nth(at),
+        scope,
+        ..View::default()
+    }
+}
+
 fn drawn(width: u16, height: u16) -> String {
+    let look = look();
+    picture(&look, &choosing(&look, 0, Scope::Flow), width, height)
+}
+
+fn picture(look: &Look, view: &View, width: u16, height: u16) -> String {
     let area = Rect::new(0, 0, width, height);
     let mut buffer = Buffer::empty(area);
-    draw(&look(), &View::default(), area, &mut buffer);
+    draw(look, view, area, &mut buffer);
     lines_of(&buffer).join("\n")
 }
 
@@ -91,34 +108,76 @@ fn drawn(width: u16, height: u16) -> String {
 fn everything_that_matters_is_in_80_by_24() {
     let screen = drawn(80, 24);
     for text in [
-        "2 attachments, 3 connections, down 18.9M/s, up 9.43M/s",
+        "2 attachments, 2 connections, down 18.9 Mbit/s, up 9.43 Mbit/s",
         "> down ebb, up ledbat++: ebb run -- curl",
         "  [free] down vulture, up none: process 4242",
         "curl[4711]",
         "198.51.100.7:443",
-        "101.4",
+        "4.9ms",
+        "121KiB",
+        "2.8Mbit",
+        "hold",
         "queue at target",
         KEYS,
     ] {
         assert!(screen.contains(text), "{text} is not in\n{screen}");
     }
     assert_eq!(screen.lines().count(), 24);
-    assert!(!screen.contains("LIMIT"));
+    let heads = "PROGRAM WAY PEER BIT/S LIMIT QUEUE MODE HELD BACK";
+    let named = screen
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    assert_eq!(named.filter(|line| line == heads).count(), 1, "{screen}");
+}
+
+#[test]
+fn numbers_of_processes_and_ports_are_whole_in_80_columns() {
+    let mut look = look();
+    let mut long = look.flows[0].clone();
+    long.program = Some("kworker-of-mine[4194303]".to_owned());
+    long.view.peer = "[2001:db8:1234:5678:9abc:def0:1234:5678]:50873"
+        .parse()
+        .unwrap();
+    long.view.mode = Doing::Look.to_string();
+    long.view.reason = Doing::Look.reason().to_owned();
+    look.flows.push(long);
+    let screen = picture(&look, &View::default(), 80, 24);
+    let line = screen.lines().find(|line| line.contains("look")).unwrap();
+    for text in ["kwor…[4194303] ", "…]:50873 ", Doing::Look.reason()] {
+        assert!(line.contains(text), "{text} is not in\n{screen}");
+    }
+    // Where there is room nothing gives way.
+    let screen = picture(&look, &View::default(), 140, 24);
+    for text in [
+        "kworker-of-mine[4194303] ",
+        "[2001:db8:1234:5678:9abc:def0:1234:5678]:50873 ",
+    ] {
+        assert!(screen.contains(text), "{text} is not in\n{screen}");
+    }
+}
+
+#[test]
+fn every_reason_fits_where_it_stands() {
+    for doing in Doing::ALL {
+        let mut look = look();
+        look.flows[0].view.mode = doing.to_string();
+        look.flows[0].view.reason = doing.reason().to_owned();
+        let screen = picture(&look, &View::default(), 80, 24);
+        let line = screen.lines().find(|line| line.contains("curl[")).unwrap();
+        let told = format!("{doing:5} {}", doing.reason());
+        assert!(
+            line.ends_with(told.trim_end()),
+            "{told} is not in\n{screen}"
+        );
+    }
 }
 
 #[test]
 fn what_keys_act_on_is_marked_without_colour() {
-    let marks = |chosen, scope| {
-        let view = View {
-            chosen,
-            scope,
-            ..View::default()
-        };
-        let area = Rect::new(0, 0, 80, 24);
-        let mut buffer = Buffer::empty(area);
-        draw(&look(), &view, area, &mut buffer);
-        let lines = lines_of(&buffer).into_iter();
-        let marked = lines.filter(|line| line.starts_with('>'));
+    let marks = |at, scope| {
+        let look = look();
+        let screen = picture(&look, &choosing(&look, at, scope), 80, 24);
+        let marked = screen.lines().filter(|line| line.starts_with('>'));
         let marked: Vec<String> = marked
             .map(|line| line.chars().take(6).collect::<String>())
             .collect();
@@ -133,34 +192,49 @@ fn what_keys_act_on_is_marked_without_colour() {
 }
 
 #[test]
-fn the_chosen_connection_stays_chosen_when_fast_ones_become_slow() {
-    let mut look = look();
-    for (cookie, flow) in (1..).zip(&mut look.flows) {
-        flow.view.cookie = cookie;
-    }
-    let mut other = look.clone();
-    other.flows.rotate_left(1);
-    assert_eq!(chosen::find(1, &look, &other), Some(1));
-    assert_eq!(chosen::find(2, &look, &other), Some(4));
-    assert_eq!(chosen::find(3, &look, &other), Some(2));
-    // The other way of a connection is another line; another attachment, another connection.
-    other.flows[2].view.direction = Direction::Up;
-    assert_eq!(chosen::find(2, &look, &other), None);
-    other.attachments.remove(0);
-    assert_eq!(chosen::find(0, &look, &other), None);
-    assert_eq!(chosen::find(1, &look, &other), Some(0));
-    assert_eq!(chosen::find(0, &Look::default(), &other), None);
+fn what_came_of_a_key_is_read_to_its_end_in_80_columns() {
+    let look = look();
+    let unit = choosing(&look, 0, Scope::Flow);
+    let what = chosen::words(&look, &unit).repeat(3);
+    let foot = |said: &str, input: Option<&str>| {
+        let mut look = look.clone();
+        look.attachments[0].target = Target::Run {
+            command: vec![what.clone()],
+            cgroup: None,
+        };
+        let view = View {
+            message: Some(Message::new(what.clone(), said)),
+            input: input.map(str::to_owned),
+            ..unit.clone()
+        };
+        let screen = picture(&look, &view, 80, 24);
+        assert_eq!(screen.lines().count(), 24);
+        let below = screen.lines().skip_while(|line| !line.contains("rsync["));
+        let lines = below.skip(1).filter(|line| !line.is_empty());
+        lines.map(|line| format!("{line} ")).collect::<String>()
+    };
+    let free = " is free: it takes what it gets";
+    let told = foot(free, None);
+    assert!(told.contains(&format!("…{free}")), "{told}");
+    let unknown = "nosuch".parse::<ebb_algorithms::Policy>().unwrap_err();
+    let told = foot(&format!(": {unknown}"), None);
+    assert!(told.contains(&format!("…: {unknown}")), "{told}");
+    let typed = "sampled:target_us=9000,low_us=4000,high_us=20000";
+    let told = foot("", Some(typed));
+    assert!(told.starts_with("policy for ebb run"), "{told}");
+    assert!(told.contains(&format!("…: {typed}_")), "{told}");
+    assert_eq!(
+        wrapped("one two  three fourteen", 8),
+        ["one two  ", "three ", "fourteen"]
+    );
+    assert_eq!(wrapped("unbreakable", 4), ["unbr", "eaka", "ble"]);
 }
 
 #[test]
 fn only_units_have_a_policy_of_their_own_with_the_kernel_backend() {
     let mut look = look();
     let policy = |look: &Look, scope| {
-        let view = View {
-            chosen: 2,
-            scope,
-            ..View::default()
-        };
+        let view = choosing(look, 2, scope);
         chosen::policy_of(chosen::of(look, &view).unwrap()).map_err(|error| error.to_string())
     };
     assert_eq!(policy(&look, Scope::Unit).unwrap(), "ebb");
@@ -174,16 +248,12 @@ fn only_units_have_a_policy_of_their_own_with_the_kernel_backend() {
 
 #[test]
 fn a_policy_that_is_typed_is_seen_with_what_it_is_for() {
+    let look = look();
     let view = View {
-        chosen: 2,
-        scope: Scope::Process,
         input: Some("sampled:low".to_owned()),
-        ..View::default()
+        ..choosing(&look, 2, Scope::Process)
     };
-    let area = Rect::new(0, 0, 80, 24);
-    let mut buffer = Buffer::empty(area);
-    draw(&look(), &view, area, &mut buffer);
-    let screen = lines_of(&buffer).join("\n");
+    let screen = picture(&look, &view, 80, 24);
     assert!(
         screen.contains("policy for process 4711: sampled:low_"),
         "{screen}"
@@ -197,23 +267,21 @@ fn the_chosen_connection_is_in_sight_among_many() {
     look.flows = (0..50)
         .map(|number| SeenFlow {
             program: Some(format!("curl[{number}]")),
+            view: FlowView {
+                cookie: number,
+                ..one.view.clone()
+            },
             ..one.clone()
         })
         .collect();
-    let view = View {
-        chosen: 2 + 49,
-        ..View::default()
-    };
-    let area = Rect::new(0, 0, 80, 24);
-    let mut buffer = Buffer::empty(area);
-    draw(&look, &view, area, &mut buffer);
-    assert!(lines_of(&buffer).join("\n").contains(">curl[49]"));
+    let view = choosing(&look, 2 + 49, Scope::Flow);
+    assert!(picture(&look, &view, 80, 24).contains(">curl[49]"));
 }
 
 #[test]
-fn a_wide_terminal_shows_windows_and_laws() {
+fn a_wide_terminal_shows_round_trips_and_laws() {
     let screen = drawn(140, 30);
-    assert!(screen.contains("121KiB"), "{screen}");
+    assert!(screen.contains("101ms"), "{screen}");
     assert!(screen.contains("LAW"), "{screen}");
     assert!(screen.contains("[2001:db8::1234:5678]:873"), "{screen}");
 }
@@ -237,14 +305,4 @@ fn a_look_as_text_ends_with_the_last_connection() {
         "{text}"
     );
     assert!(super::text(&Look::default()).contains("nothing is attached"));
-}
-
-#[test]
-fn numbers_fit_their_columns() {
-    assert_eq!(bits(0.0), "0");
-    assert_eq!(bits(999.4), "999");
-    assert_eq!(bits(1_000.0), "1.00k");
-    assert_eq!(bits(99_960.0), "100k");
-    assert_eq!(bits(2.5e9), "2.50G");
-    assert_eq!(bytes(65_536), "64.0KiB");
 }

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb attach` to what is attached already, with either backend.
+
+mod support;
+
+use std::process::{Child, Command};
+
+use serde_json::Value;
+use support::{Ebb, stderr};
+
+/// A program to attach to; it needs no connections.
+struct Program(Child);
+
+impl Program {
+    fn start() -> Self {
+        Self(Command::new("sleep").arg("300").spawn().unwrap())
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn record(ebb: &Ebb) -> Value {
+    let text = ebb.says(["status", "--json"]);
+    let records: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(records.as_array().unwrap().len(), 1, "{text}");
+    records[0].clone()
+}
+
+#[test]
+fn attaching_again_changes_what_is_named_and_nothing_else() {
+    if !ebb_kernel::requires_root("attaching_again_changes_what_is_named_and_nothing_else") {
+        return;
+    }
+    for (backend, law, upload) in [("kernel", "ebb", "tcp-lp"), ("user", "sampled", "paced")] {
+        let ebb = Ebb::new();
+        let program = Program::start();
+        let pid = program.pid();
+        let again = |arguments: &[&str]| {
+            let mut command = ebb.command(["attach", "--pid", &pid]);
+            let output = command.args(arguments).output().unwrap();
+            assert!(output.status.success(), "{}", stderr(&output));
+            support::stdout(&output)
+        };
+        let policy = format!("{law}:target_us=9000");
+        again(&["--backend", backend, "--policy", &policy]);
+        let told = again(&["--upload-policy", "none"]);
+        assert!(
+            told.contains(&format!("{policy}, sending by none")),
+            "{told}"
+        );
+        assert_eq!(record(&ebb)["policy"], policy);
+        assert_eq!(record(&ebb)["upload_policy"], Value::Null);
+
+        let told = again(&["--upload-policy", upload]);
+        let both = format!("{policy}, sending by {upload}");
+        assert!(told.contains(&format!("yields by {both}")), "{told}");
+        let told = again(&[]);
+        assert!(
+            told.contains(&format!("yields already by {both}")),
+            "{told}"
+        );
+        assert_eq!(record(&ebb)["policy"], policy);
+        assert_eq!(record(&ebb)["upload_policy"], upload);
+        let other = format!("{law}:target_us=8000");
+        let told = again(&["--policy", &other]);
+        assert!(
+            told.contains(&format!("{other}, sending by {upload}")),
+            "{told}"
+        );
+        ebb.says(["detach", "--pid", &pid]);
+    }
+}
+
+#[test]
+fn code_points_are_kept_from_the_beginning_or_the_wish_is_refused() {
+    if !ebb_kernel::requires_root("code_points_are_kept_from_the_beginning_or_the_wish_is_refused")
+    {
+        return;
+    }
+    for backend in ["kernel", "user"] {
+        let ebb = Ebb::new();
+        let program = Program::start();
+        let pid = program.pid();
+        let wish = ["attach", "--pid", &pid, "--keep-code-point"];
+        ebb.says(["attach", "--pid", &pid, "--backend", backend]);
+        let refused = ebb.output(wish);
+        assert_eq!(refused.status.code(), Some(1));
+        let told = stderr(&refused);
+        let remedy = format!("first: ebb detach --pid {pid}");
+        assert!(told.contains("marked") && told.contains(&remedy), "{told}");
+
+        ebb.says(["detach", "--pid", &pid]);
+        ebb.says([
+            "attach",
+            "--pid",
+            &pid,
+            "--backend",
+            backend,
+            "--keep-code-point",
+        ]);
+        assert_eq!(record(&ebb)["keeps_code_point"], true);
+        assert!(ebb.says(wish).contains("yields already"));
+        ebb.says(["detach", "--pid", &pid]);
+    }
+}
+
+#[test]
+fn root_gets_the_backend_that_has_the_law() {
+    if !ebb_kernel::requires_root("root_gets_the_backend_that_has_the_law") {
+        return;
+    }
+    let ebb = Ebb::new();
+    let program = Program::start();
+    let pid = program.pid();
+    let told = ebb.says(["attach", "--pid", &pid, "--policy", "sampled"]);
+    assert!(
+        told.contains("sampled, sending by paced (user backend)"),
+        "{told}"
+    );
+    assert_eq!(record(&ebb)["backend"], "user");
+    ebb.says(["detach", "--pid", &pid]);
+    // No backend has both.
+    let wrong = [
+        "attach",
+        "--pid",
+        &pid,
+        "--policy",
+        "sampled",
+        "--upload-policy",
+        "reno",
+    ];
+    let refused = stderr(&ebb.output(wrong));
+    for part in [
+        "'sampled' is for the user backend",
+        "'reno' judges every packet",
+    ] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    let wrong = [
+        "attach",
+        "--pid",
+        &pid,
+        "--policy",
+        "sampled",
+        "--backend",
+        "kernel",
+    ];
+    let refused = stderr(&ebb.output(wrong));
+    assert!(refused.contains("alone: --backend user"), "{refused}");
+}
