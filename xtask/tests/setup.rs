@@ -108,6 +108,18 @@ fn what_is_missing_is_installed_through_sudo_and_said() {
     assert_eq!(machine.record(), expected);
 }
 
+/// A real machine has thousands of packages, and the one looked for may be the first of them.
+#[test]
+fn an_installed_package_is_found_however_many_come_after_it() {
+    let others: Vec<String> = (0..20_000).map(|n| format!("other-{n}")).collect();
+    let mut installed = vec!["libelf-dev", "curl", "bpftool"];
+    installed.extend(others.iter().map(String::as_str));
+    let machine = Machine::new(&installed);
+    let output = machine.setup();
+    assert!(output.status.success(), "{}", complaint(&output));
+    assert_eq!((complaint(&output), machine.record()), Default::default());
+}
+
 #[test]
 fn root_needs_no_sudo() {
     let machine = Machine::new(&["libelf-dev", "bpftool"]);
