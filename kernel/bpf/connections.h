@@ -44,6 +44,12 @@ EBB_INLINE int ebb_speaks_to_itself(struct sock_common *common)
 			bpf_htonl(0x7f000000));
 }
 
+/* The socket that a walk has come to: none at its end, nor where no full socket is left. */
+EBB_INLINE struct tcp_sock *ebb_visited(struct sock_common *common)
+{
+	return common ? bpf_skc_to_tcp_sock(common) : 0;
+}
+
 #define EBB_MAX_CGROUP_DEPTH 32
 
 /* Whether the socket belongs to the attached cgroup or one below it. */

@@ -32,15 +32,12 @@ SEC("iter/tcp")
 int ebb_adopt(struct bpf_iter__tcp *context)
 {
 	struct sock_common *common = context->sk_common;
+	struct tcp_sock *tp = ebb_visited(common);
 	u64 now_ns = bpf_ktime_get_ns();
-	struct tcp_sock *tp;
 	struct ebb_flow *flow;
 	int flags = 0;
 
-	if (!common || !ebb_is_leased(now_ns))
-		return 0;
-	tp = bpf_skc_to_tcp_sock(common);
-	if (!tp || !ebb_is_wanted(common, tp))
+	if (!tp || !ebb_is_leased(now_ns) || !ebb_is_wanted(common, tp))
 		return 0;
 	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!flow) {
@@ -76,16 +73,12 @@ EBB_INLINE void ebb_flow_switch(struct ebb_flow *flow, struct tcp_sock *tp, u32 
 SEC("iter/tcp")
 int ebb_switch(struct bpf_iter__tcp *context)
 {
-	struct sock_common *common = context->sk_common;
-	struct tcp_sock *tp;
+	struct tcp_sock *tp = ebb_visited(context->sk_common);
 	struct ebb_flow *flow;
 	u32 *wish;
 	u8 one = 1;
 
-	if (!common || !ebb_is_leased(bpf_ktime_get_ns()))
-		return 0;
-	tp = bpf_skc_to_tcp_sock(common);
-	if (!tp)
+	if (!tp || !ebb_is_leased(bpf_ktime_get_ns()))
 		return 0;
 	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
 	wish = ebb_choose(tp, flow != 0);
@@ -99,13 +92,9 @@ int ebb_switch(struct bpf_iter__tcp *context)
 SEC("iter/tcp")
 int ebb_release(struct bpf_iter__tcp *context)
 {
-	struct sock_common *common = context->sk_common;
-	struct tcp_sock *tp;
+	struct tcp_sock *tp = ebb_visited(context->sk_common);
 	struct ebb_flow *flow;
 
-	if (!common)
-		return 0;
-	tp = bpf_skc_to_tcp_sock(common);
 	if (!tp)
 		return 0;
 	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
@@ -140,13 +129,10 @@ SEC("iter/tcp")
 int ebb_show(struct bpf_iter__tcp *context)
 {
 	struct sock_common *common = context->sk_common;
+	struct tcp_sock *tp = ebb_visited(common);
 	struct ebb_flow_record record = {};
-	struct tcp_sock *tp;
 	struct ebb_flow *flow;
 
-	if (!common)
-		return 0;
-	tp = bpf_skc_to_tcp_sock(common);
 	if (!tp)
 		return 0;
 	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);

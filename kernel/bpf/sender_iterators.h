@@ -17,14 +17,13 @@ SEC("iter/tcp")
 int ebb_adopt(struct bpf_iter__tcp *context)
 {
 	struct sock_common *common = context->sk_common;
+	struct tcp_sock *tp = ebb_visited(common);
 	struct ebb_origin *origin;
-	struct tcp_sock *tp;
 	int is_free, flags = 0;
 
-	if (!common || !ebb_is_leased(bpf_ktime_get_ns()))
+	if (!tp || !ebb_is_leased(bpf_ktime_get_ns()))
 		return 0;
-	tp = bpf_skc_to_tcp_sock(common);
-	if (!tp || !ebb_may_send(common) || !ebb_is_chosen(common, tp))
+	if (!ebb_may_send(common) || !ebb_is_chosen(common, tp))
 		return 0;
 	is_free = ebb_is_free(ebb_wish_of(tp));
 	if (bpf_sk_storage_get(&ebb_uploads, tp, 0, 0))
@@ -62,16 +61,12 @@ EBB_INLINE void ebb_upload_switch(struct tcp_sock *tp, struct ebb_origin *origin
 SEC("iter/tcp")
 int ebb_switch(struct bpf_iter__tcp *context)
 {
-	struct sock_common *common = context->sk_common;
+	struct tcp_sock *tp = ebb_visited(context->sk_common);
 	struct ebb_origin *origin;
-	struct tcp_sock *tp;
 	u32 *wish;
 	u8 one = 1;
 
-	if (!common || !ebb_is_leased(bpf_ktime_get_ns()))
-		return 0;
-	tp = bpf_skc_to_tcp_sock(common);
-	if (!tp)
+	if (!tp || !ebb_is_leased(bpf_ktime_get_ns()))
 		return 0;
 	origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
 	wish = ebb_choose(tp, origin != 0);
@@ -85,12 +80,8 @@ int ebb_switch(struct bpf_iter__tcp *context)
 SEC("iter/tcp")
 int ebb_release(struct bpf_iter__tcp *context)
 {
-	struct sock_common *common = context->sk_common;
-	struct tcp_sock *tp;
+	struct tcp_sock *tp = ebb_visited(context->sk_common);
 
-	if (!common)
-		return 0;
-	tp = bpf_skc_to_tcp_sock(common);
 	if (!tp)
 		return 0;
 	ebb_set_free(tp);
@@ -116,14 +107,11 @@ SEC("iter/tcp")
 int ebb_show(struct bpf_iter__tcp *context)
 {
 	struct sock_common *common = context->sk_common;
+	struct tcp_sock *tp = ebb_visited(common);
 	struct ebb_flow_record record = {};
 	struct ebb_origin *origin;
 	struct ebb_upload *upload;
-	struct tcp_sock *tp;
 
-	if (!common)
-		return 0;
-	tp = bpf_skc_to_tcp_sock(common);
 	if (!tp)
 		return 0;
 	origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
