@@ -64,6 +64,10 @@ pub struct Curve {
     /// Whether it hangs from the end of the vertical axis, as if that were zero.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_upside_down: bool,
+    /// Which bars it stands on: curves of the same name stand above each other, the first lowest;
+    /// none: it has bars of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<String>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -157,6 +161,7 @@ impl Experiment {
             ours,
             paper,
             is_upside_down: line.is_upside_down,
+            stack: line.stack.clone(),
         }
     }
 }

@@ -65,6 +65,9 @@ pub struct Line {
     pub paper: Vec<(f64, f64)>,
     /// Whether it hangs from the end of the vertical axis, as if that were zero.
     pub is_upside_down: bool,
+    /// Which bars it stands on: lines of the same name stand above each other, the first lowest;
+    /// none: it has bars of its own.
+    pub stack: Option<String>,
 }
 
 /// Dashed lines on a picture: upright where an interval begins and ends, or level.

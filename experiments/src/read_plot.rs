@@ -101,10 +101,12 @@ impl<'e> Known<'e> {
             })
         });
         let is_upside_down = read_upside_down(section, form, y);
+        let stack = read_stack(section, form, y);
         section.finish();
         Some(Line {
             name: name?,
             is_upside_down,
+            stack,
             source: match source {
                 None => None,
                 Some(source) => Some(source?),
@@ -277,6 +279,24 @@ fn read_upside_down(section: &Section<'_, '_>, form: Form, y: Option<&Axis>) -> 
         );
     }
     is_upside_down
+}
+
+/// `stack`: on a logarithmic axis equal parts of a bar are not equally long.
+fn read_stack(section: &Section<'_, '_>, form: Form, y: Option<&Axis>) -> Option<String> {
+    let stack = section.get("stack");
+    if stack.is_some() && form != Form::Bars {
+        section.wrong(
+            "stack",
+            "only bars stand on each other; write form = \"bars\"",
+        );
+    }
+    if stack.is_some() && y.is_some_and(|y| y.is_log) {
+        section.wrong(
+            "stack",
+            "bars cannot stand on each other if the y axis is logarithmic",
+        );
+    }
+    stack
 }
 
 fn axis(section: &Section<'_, '_>, key: &'static str) -> Option<Axis> {

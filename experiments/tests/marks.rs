@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Pictures in the form of papers: curves upside down, and dashed lines.
+//! Pictures in the form of papers: curves upside down, bars on each other, and dashed lines.
 use ebb_experiments::{DashedLine, Engine, Experiment, Picture, Plan};
 use support::compare;
 
@@ -127,6 +127,27 @@ fn what_was_stored_before_there_were_marks_can_be_read() {
 }
 
 #[test]
+fn lines_of_one_stack_stand_on_each_other_and_others_alone() {
+    let lines =
+        "row = \"goodput\"\nstack = \"all\"\n[[plot.line]]\nname = \"too\"\nrow = \"goodput\"\n";
+    let experiment = read("row = \"goodput\"\n", lines).unwrap();
+    let plan = Plan {
+        engine: Engine::Sim,
+        is_quick: true,
+    };
+    let picture = compare(&experiment, plan).pictures[1].clone();
+    let stacks: Vec<_> = picture
+        .curves
+        .iter()
+        .map(|it| it.stack.as_deref())
+        .collect();
+    assert_eq!(stacks, [Some("all"), None]);
+    let text = serde_json::to_string(&picture).unwrap();
+    assert_eq!(text.matches("stack").count(), 1, "{text}");
+    assert_eq!(serde_json::from_str::<Picture>(&text).unwrap(), picture);
+}
+
+#[test]
 fn a_mistake_in_a_mark_or_an_upside_down_curve_is_told_with_line_and_key() {
     let cases = [
         (
@@ -169,6 +190,16 @@ fn a_mistake_in_a_mark_or_an_upside_down_curve_is_told_with_line_and_key() {
             "row = \"goodput\"\n",
             "row = \"goodput\"\nupside_down = true\n",
             "`upside_down`: bars stand on their axis",
+        ),
+        (
+            "upside_down = true",
+            "stack = \"all\"",
+            "b.toml:26:9: [[line]] mine: `stack`: only bars stand on each other",
+        ),
+        (
+            "y = { label = \"goodput\" }\n\n[[plot.line]]\nname = \"mine\"\n",
+            "y = { label = \"goodput\", log = true }\n[[plot.line]]\nname = \"mine\"\nstack = \"all\"\n",
+            "`stack`: bars cannot stand on each other if the y axis is logarithmic",
         ),
     ];
     for (right, wrong, told) in cases {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use ebb_experiments::{Axis, Curve, DashedLine, Form, Picture, Point};
 
+use super::bars::heights;
 use super::escape;
 use super::scale::{Scale, label};
 
@@ -56,6 +57,7 @@ impl<'p> Frame<'p> {
         };
         let mut up = values(&picture.curves, with_interval);
         if picture.form == Form::Bars {
+            up.extend(heights(&picture.curves));
             up.push(match picture.y.is_log {
                 true => up.iter().copied().fold(1.0, f64::min),
                 false => 0.0,
