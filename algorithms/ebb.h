@@ -23,6 +23,9 @@ EBB_INLINE void ebb_ebb_end_yielding_round(struct ebb_ebb_state *s,
 		s->is_yielding = 0;
 		s->is_reclaiming = 1;
 		s->clear_rounds = 0;
+		/* Nobody queues: growing begins a step further. On trial that is not sure. */
+		if (s->trial_base_us == EBB_EBB_NO_DELAY)
+			ebb_ebb_set_window(s, ebb_ebb_segments(s, p->probe_segments));
 		s->growth_bytes = (u32)ebb_ebb_growth_bytes(s, p);
 		return;
 	}

@@ -22,7 +22,7 @@
 	P(hold_max_us, 1000000, 0, 10000000, "us", "[EBB §yield]",                       \
 	  "longest wait before probing again after yields in quick succession")          \
 	P(probe_segments, 2, 1, 64, "segments", "[EBB §yield]",                          \
-	  "window while yielding, for the first 1.5 s; half of it to 4 s, then 1")       \
+	  "window while yielding, for the first 0.3 s; half of it to 4 s, then 1")       \
 	P(empty_within_us, 10000000, 1000000, 600000000, "us", "[EBB §base]",            \
 	  "drain once if the queue was not seen empty for so long")                      \
 	P(shrink_divisor, 16, 2, 1000, "1", "[EBB §fairness]",                           \
@@ -52,7 +52,7 @@ struct ebb_ebb_params {
 /* [EBB §capacity] Arrivals closer than this count as one (GRO, interrupt batches). */
 #define EBB_EBB_ARRIVAL_GAP_US 250u
 /* [EBB §yield] While yielding the window falls to a half and to one segment then. */
-#define EBB_EBB_PROBE_HALF_AFTER_US 1500000u
+#define EBB_EBB_PROBE_HALF_AFTER_US 300000u
 #define EBB_EBB_PROBE_ONE_AFTER_US 4000000u
 /* [EBB §fairness] Our flows grow by the same share of the path, so that they converge ... */
 #define EBB_EBB_GROWTH_DIVISOR 32u
@@ -62,6 +62,8 @@ struct ebb_ebb_params {
 #define EBB_EBB_RECLAIM_DIVISOR 8u
 /* [EBB §base] Queueing delays below this count as an empty queue. */
 #define EBB_EBB_EMPTY_US 1000u
+/* [EBB §base] A window below this part of the BDP is drained to a segment. */
+#define EBB_EBB_SMALL_DIVISOR 2u
 /* [EBB §route] Delays are the same within so many segments' time ... */
 #define EBB_EBB_CALM_SEGMENTS 8u
 /* [EBB §route] ... and within this beyond a tick, over so many round trips at least. */

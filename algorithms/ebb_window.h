@@ -211,15 +211,21 @@ EBB_INLINE void ebb_ebb_shrink(struct ebb_ebb_state *s, const struct ebb_segment
 	ebb_ebb_stop_growing(s, segment);
 }
 
-/* No empty queue for long: let it drain, so that the least delay is measured anew. */
+/*
+ * No empty queue for long: let it drain, so that the least delay is measured anew. A small
+ * window goes to one segment: others keep the queue then, and what we leave of ours in it
+ * would become part of the base, with the target on top, again and again.
+ */
 EBB_INLINE u8 ebb_ebb_drain(struct ebb_ebb_state *s, const struct ebb_segment *segment,
 			    const struct ebb_ebb_params *p)
 {
+	u8 is_small = s->rwnd_bytes < ebb_ebb_bdp_bytes(s) / EBB_EBB_SMALL_DIVISOR;
+
 	if (segment->now_us - s->last_empty_us < p->empty_within_us)
 		return 0;
 	s->restore_bytes = s->rwnd_bytes;
 	s->last_empty_us = segment->now_us;
-	ebb_ebb_set_window(s, (u64)s->rwnd_bytes * 3 / 4);
+	ebb_ebb_set_window(s, is_small ? s->mss_bytes : (u64)s->rwnd_bytes * 3 / 4);
 	s->is_draining = 1;
 	ebb_ebb_go_blind(s, segment);
 	return 1;

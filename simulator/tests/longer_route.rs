@@ -43,5 +43,5 @@ fn a_sender_with_a_fixed_window_loses_what_the_target_holds() {
     let other = "[[flow]]\nname = \"other\"\nstart = \"10s\"\ntcp.receive_buffer = \"200kB\"\n";
     let rates = judged("", other, 15);
     println!("mine {:.3}, other {:.3} Mbit/s", rates[0], rates[1]);
-    assert!(rates[1] > 9.2, "{}", rates[1]);
+    assert!(rates[1] > 9.25, "{}", rates[1]);
 }

@@ -58,6 +58,34 @@ fn acknowledges_a_lone_segment_after_40_ms() {
 }
 
 #[test]
+fn tells_at_once_of_a_window_that_reading_has_doubled() {
+    // One or two segments in all: no more than half is left. Of three, two are left.
+    for (segments, wait) in [(1, ms(0)), (2, ms(0)), (3, ms(40))] {
+        for reads_at_once in [true, false] {
+            let mut options = TcpOptions {
+                receive_buffer: Buffer::Fixed(segments * MSS),
+                initial_window_pkts: 1,
+                ..exact()
+            };
+            options.delayed_acks.quick_pkts = 0;
+            let mut pair = pair(options, "reno", ms(50));
+            if !reads_at_once {
+                pair.ends[1].read_on_demand();
+            }
+            pair.establish();
+            pair.write(0, 10 * MSS);
+            pair.run_to(|pair| pair.ends[1].received_bytes() == MSS);
+            let arrived_at = pair.now;
+            pair.consume(1, MSS);
+            pair.run_until(arrived_at + ms(45));
+            let acks = pair.acks_from(1);
+            let what = format!("{segments} segments, reads at once: {reads_at_once}");
+            assert_eq!(acks[0].at, arrived_at + wait, "{what}");
+        }
+    }
+}
+
+#[test]
 fn answers_the_end_of_what_was_written_at_once() {
     // A last segment that is pushed, full or short: the application reads and answers.
     for bytes in [20 * MSS, 20 * MSS + 100] {

@@ -218,7 +218,7 @@ impl Ebb {
         };
         match since_us {
             us if us >= 4e6 => 1.0,
-            us if us >= 1.5e6 => (self.params.probe_segments / 2.0).floor().max(1.0),
+            us if us >= 0.3e6 => (self.params.probe_segments / 2.0).floor().max(1.0),
             _ => self.params.probe_segments,
         }
     }
@@ -383,6 +383,9 @@ impl Ebb {
                 self.yielding = false;
                 self.is_reclaiming = true;
                 self.clear_rounds = 0;
+                if !self.path.is_on_trial() {
+                    self.set(self.params.probe_segments * SEGMENT);
+                }
                 self.growth = self.growth_of_round(round).floor();
             } else {
                 if self.is_calm(now_us, round) {
@@ -396,11 +399,16 @@ impl Ebb {
                 return;
             }
             self.set(self.window.min(2.0 * round.bytes + 4.0 * SEGMENT));
-            // §base: the window goes to three quarters for a round trip.
+            // §base: the window goes to three quarters, or to a segment, for a round trip.
             if now_us - self.path.empty_at_us >= self.params.empty_within_us {
                 self.restore = Some(self.window);
                 self.path.empty_at_us = now_us;
-                self.set(self.window * 0.75);
+                let is_small = self.window < (self.path.bdp_or(0.0) / 2.0).floor();
+                self.set(if is_small {
+                    SEGMENT
+                } else {
+                    self.window * 0.75
+                });
                 self.go_blind(segment);
                 return;
             }

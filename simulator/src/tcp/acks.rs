@@ -175,14 +175,8 @@ impl AckState {
 impl Receiver {
     /// Whether what arrived is to be acknowledged at once; if not, a timer is set.
     pub(super) fn wants_ack(&mut self, now: Nanos) -> bool {
-        let acks = &self.acks;
-        let pending_bytes = self.nxt - self.decided_at;
-        let enough_bytes = u64::from(acks.segments - 1) * u64::from(acks.mss_bytes);
-        let is_read = self.read == self.nxt;
-        let is_enough =
-            pending_bytes > enough_bytes && (is_read || self.wanted_window() >= self.window_bytes);
-        let is_small = acks.is_pushed && is_read && !acks.is_interactive && !self.has_gap();
-        if is_enough || is_small || acks.is_due || acks.is_quick() {
+        let is_enough = self.has_enough() && self.wanted_window() >= self.window_bytes;
+        if is_enough || self.acks.is_due || self.acks.is_quick() {
             return true;
         }
         if !self.has_gap() {
@@ -190,6 +184,12 @@ impl Receiver {
             return false;
         }
         self.answers_gap(now)
+    }
+
+    /// Whether as many segments wait as are acknowledged together.
+    fn has_enough(&self) -> bool {
+        let enough_bytes = u64::from(self.acks.segments - 1) * u64::from(self.acks.mss_bytes);
+        self.nxt - self.decided_at > enough_bytes
     }
 
     fn delay_ack(&mut self, now: Nanos) {
@@ -227,26 +227,29 @@ impl Receiver {
         false
     }
 
-    /// The application reads. *Returns:* whether the window has grown enough to say so.
+    /// The application reads. *Returns:* whether that is to be acknowledged at once.
     pub(super) fn consume(&mut self, now: Nanos, bytes: u64) -> bool {
         let end = self.nxt - u64::from(self.is_finished());
-        let read = (self.read + bytes).min(end).max(self.read);
+        let read = self.read.saturating_add(bytes).min(end).max(self.read);
         if read == self.read {
             return false;
         }
         self.read = read;
         self.adjust_buffer(now);
         let acks = &self.acks;
-        let is_enough = self.nxt - self.decided_at > u64::from(acks.mss_bytes);
-        let is_small = acks.is_pushed && read == end && !acks.is_interactive;
-        if acks.is_scheduled && (is_enough || is_small) {
-            return true;
-        }
+        let is_all = read == end && !self.has_gap();
+        let is_small = acks.is_pushed && is_all && !acks.is_interactive;
+        (acks.is_scheduled && (is_small || self.has_enough())) || self.can_open_window()
+    }
+
+    /// Linux tells at once of a window that reading has made at least twice as large, where no
+    /// more than half of it is left: with a window of one segment, each time.
+    fn can_open_window(&self) -> bool {
         let left_bytes = self.right_edge().saturating_sub(self.nxt);
         if 2 * left_bytes > u64::from(self.window_clamp_bytes()) {
             return false;
         }
-        let wanted = u64::from(self.wanted_window());
-        wanted > 0 && wanted >= 2 * left_bytes
+        let wanted_bytes = u64::from(self.wanted_window());
+        wanted_bytes > 0 && wanted_bytes >= 2 * left_bytes
     }
 }

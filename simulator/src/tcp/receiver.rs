@@ -212,11 +212,7 @@ impl Receiver {
         if self.end.is_some_and(|end| self.nxt >= end) {
             self.acks.is_due = true;
         }
-        if self.reads_at_once {
-            self.read = self.nxt;
-            self.adjust_buffer(now);
-        }
-        self.wants_ack(now)
+        (self.reads_at_once && self.consume(now, u64::MAX)) || self.wants_ack(now)
     }
 
     fn on_gap(&mut self, now: Nanos, range: Range) -> bool {
