@@ -14,7 +14,8 @@
  *    lasts until it is repaired: the host leads the window down meanwhile.
  * 3. Delays that a receiver's delayed acknowledgement may have stretched, by 40 ms or
  *    more, do not count (lone_samples): of a segment that was alone in flight, and of one
- *    acknowledged alone by a receiver that acknowledges every second one.
+ *    that was acknowledged alone 30 ms or more after the acknowledgement before, until
+ *    eight in a row came like that.
  * 4. dmin is the least delay of this and the last three minutes. dmax is remembered as
  *    the distance from it: a reset leaves all of it up to 100 ms, and half of what is
  *    more (kept_range_x1024). Early indications keep the queue far from full, so what a
@@ -32,7 +33,7 @@
  *    the window in use, and nothing comes back of what was before.
  *
  * Domain: windows below 2^30 segments, RTT below 35 minutes. Small segments need a host
- * that can send them: the simulator can, struct_ops cannot. State: 176 bytes.
+ * that can send them: the simulator can, struct_ops cannot. State: 192 bytes.
  */
 #ifndef EBB_TCP_LP_H
 #define EBB_TCP_LP_H
@@ -64,8 +65,10 @@ struct ebb_tcp_lp_params {
 
 /* [TCPLP §III.A.1] Stands for a least delay that was not seen. */
 #define EBB_TCP_LP_NO_DELAY 0xffffffffu
-/* [DELAYLAWS §tcp-lp] So many single acknowledgements in a row: none of them is delayed. */
-#define EBB_TCP_LP_SINGLE_ACKS 8u
+/* [DELAYLAWS §tcp-lp] What comes sooner after the acknowledgement before was not held back. */
+#define EBB_TCP_LP_LEAST_HOLD_US 30000u
+/* [DELAYLAWS §tcp-lp] So many in a row that may have been: each was, as long, or none. */
+#define EBB_TCP_LP_ALIKE_ACKS 8u
 /* [DELAYLAWS §tcp-lp] Range that resets leave alone. */
 #define EBB_TCP_LP_KEPT_RANGE_US 100000u
 
@@ -75,15 +78,16 @@ struct ebb_tcp_lp_state {
 	struct ebb_clock clock;
 	u64 smoothed_us_x1024; /* sd */
 	u64 window_since_us;   /* of the current three minutes */
+	u64 last_ack_us;       /* when the acknowledgement before came, */
+	u64 last_peer_us;      /* and left: the peer's clock, on our scale */
 	u32 least_us[2];       /* d_min of the current and the last three minutes */
 	u32 greatest_us;       /* d_max of the current three minutes */
 	u32 range_us;          /* d_max - d_min that earlier ones left */
 	u8 has_smoothed;
 	u8 has_window;
-	u8 has_lost;       /* the first loss ends the initial estimation of d_min and d_max */
-	u8 joint_acks_ago; /* segments acknowledged alone since two were acknowledged at once */
-	u8 has_joint_acks; /* that has happened */
-	u8 reserved[3];
+	u8 has_lost;  /* the first loss ends the initial estimation of d_min and d_max */
+	u8 held_acks; /* in a row that the receiver may have held back */
+	u8 reserved[4];
 };
 
 /* ---- helpers ---- */
@@ -153,31 +157,50 @@ EBB_INLINE u8 ebb_tcp_lp_is_congested(const struct ebb_tcp_lp_state *state,
 	       state->smoothed_us_x1024 > least_us_x1024 + threshold_us_x1024;
 }
 
+/*
+ * How long after the acknowledgement before this one left, or came if that is longer: a
+ * queue on the way back may have brought them closer. After ebb_forward_on_ack.
+ */
+EBB_INLINE u64 ebb_tcp_lp_ack_gap_us(struct ebb_tcp_lp_state *state,
+				     const struct ebb_sender_ack *ack)
+{
+	u64 came_us = ebb_sub_floor(ack->now_us, state->last_ack_us), left_us = 0;
+
+	if (ack->has_timestamps && state->clock.tick.is_measured)
+		left_us = ebb_sub_floor(state->clock.sender_us, state->last_peer_us);
+	state->last_ack_us = ack->now_us;
+	state->last_peer_us = state->clock.sender_us;
+	return ebb_max(came_us, left_us);
+}
+
 /* May the acknowledgement have been delayed at the receiver? */
 EBB_INLINE u8 ebb_tcp_lp_is_lone(struct ebb_tcp_lp_state *state, const struct ebb_sender_ack *ack)
 {
+	u64 gap_us = ebb_tcp_lp_ack_gap_us(state, ack);
+
 	if (ack->prior_inflight_pkts <= 1)
 		return 1;
-	if (ack->delivered_now_pkts > 1) {
-		state->joint_acks_ago = 0;
-		state->has_joint_acks = 1;
-	} else if (state->joint_acks_ago < EBB_TCP_LP_SINGLE_ACKS) {
-		state->joint_acks_ago++;
+	if (ack->delivered_now_pkts > 1 || gap_us < EBB_TCP_LP_LEAST_HOLD_US) {
+		state->held_acks = 0;
+		return 0;
 	}
-	return state->has_joint_acks && ack->delivered_now_pkts <= 1 &&
-	       state->joint_acks_ago < EBB_TCP_LP_SINGLE_ACKS;
+	if (ack->phase != EBB_SENDER_OPEN)
+		state->held_acks = 0;
+	else if (state->held_acks < EBB_TCP_LP_ALIKE_ACKS)
+		state->held_acks++;
+	return state->held_acks < EBB_TCP_LP_ALIKE_ACKS;
 }
 
 /* Takes what the acknowledgement tells of the delay, and answers whether it is too long. */
 EBB_INLINE u8 ebb_tcp_lp_senses(struct ebb_tcp_lp_state *state, const struct ebb_sender_ack *ack,
 				const struct ebb_tcp_lp_params *params)
 {
-	u8 is_lone = ebb_tcp_lp_is_lone(state, ack) && !params->lone_samples;
-	u8 is_congested;
+	u8 is_lone, is_congested;
 	u32 delay_us;
 
 	ebb_forward_on_ack(&state->clock, ack);
 	ebb_end_step();
+	is_lone = ebb_tcp_lp_is_lone(state, ack) && !params->lone_samples;
 	delay_us = ebb_forward_delay_us(&state->clock, ack);
 	if (ack->phase > EBB_SENDER_DISORDER)
 		ebb_tcp_lp_stay_quiet(&state->policy, ack->snd_nxt);

@@ -161,13 +161,114 @@ fn difference_3_delayed_acknowledgements_do_not_count() {
     };
     assert_eq!(lone("tcp-lp"), 40);
     assert_eq!(lone("tcp-lp:lone_samples=1"), 20);
-    // One acknowledged alone where two are the rule, until eight single ones in a row.
+    // One acknowledged alone where two are the rule, after a silence.
     let mut hand = after_first_loss("tcp-lp");
     hand.ack(2, 100.0);
     for _ in 0..7 {
+        hand.wait_ms(30);
         assert_eq!(hand.ack(1, 199.0), 40);
     }
+    hand.wait_ms(29);
     assert_eq!(indicate(&mut hand), 20);
+}
+
+#[test]
+fn difference_3_where_each_acknowledgement_comes_alone_and_late_they_count() {
+    let mut hand = after_first_loss("tcp-lp");
+    for _ in 0..7 {
+        hand.wait_ms(40);
+        assert_eq!(hand.ack(1, 199.0), 40);
+    }
+    for _ in 0..3 {
+        hand.wait_ms(40);
+        hand.ack(1, 199.0);
+    }
+    assert_eq!(hand.cwnd(), 20);
+    // One that comes at once begins the row anew.
+    let mut hand = after_first_loss("tcp-lp");
+    hand.template.is_cwnd_limited = 0;
+    for _ in 0..20 {
+        for _ in 0..7 {
+            hand.wait_ms(40);
+            assert_eq!(hand.ack(1, 199.0), 40);
+        }
+        hand.ack(1, 100.0);
+    }
+}
+
+#[test]
+fn difference_3_a_receiver_may_delay_before_it_has_acknowledged_two_at_once() {
+    let mut hand = Hand::new("tcp-lp", 80);
+    hand.window.ssthresh_pkts = 80;
+    hand.ack(1, 100.0);
+    hand.wait_ms(40);
+    hand.ack(1, 600.0);
+    hand.ack(1, 200.0);
+    hand.lose();
+    for _ in 0..3 {
+        hand.pass_round(100.0);
+    }
+    // The range is 100 ms, the threshold 115.
+    hand.window.cwnd_pkts = 40;
+    for _ in 0..20 {
+        hand.ack(1, 130.0);
+    }
+    assert_eq!(hand.cwnd(), 20);
+}
+
+#[test]
+fn difference_3_single_acknowledgements_after_a_loss_do_not_make_a_delayed_one_count() {
+    let mut hand = after_first_loss("tcp-lp");
+    hand.ack(2, 100.0);
+    hand.lose();
+    // A window of reports about the gap, and 16 at once as Linux has them after it.
+    for (phase, acks) in [(3, 40), (0, 16)] {
+        hand.template.phase = phase;
+        for _ in 0..acks {
+            hand.wait_ms(1);
+            hand.ack(1, 100.0);
+        }
+    }
+    hand.wait_ms(40);
+    hand.ack(1, 600.0);
+    // The range is 100 ms still: 130 are above the threshold of 115, as they would not be
+    // above 100 + 0.1504 * 500 = 175.
+    hand.window.cwnd_pkts = 40;
+    hand.window.ssthresh_pkts = 40;
+    for _ in 0..20 {
+        hand.wait_ms(1);
+        hand.ack(2, 130.0);
+    }
+    assert_eq!(hand.cwnd(), 20);
+}
+
+#[test]
+fn difference_3_the_silence_is_that_in_which_none_left() {
+    let mut hand = after_first_loss("tcp-lp");
+    hand.template.has_timestamps = 1;
+    let deliver = |hand: &mut Hand, pkts: u32, rtt_ms: u64, back_ms: u64| {
+        // The peer's clock, in ms, when it sent the acknowledgement.
+        hand.template.tsval = (77_000_000 + hand.now_us / 1000 - back_ms) as u32;
+        hand.window.cwnd_pkts = 40;
+        hand.ack(pkts, rtt_ms as f64)
+    };
+    for _ in 0..150 {
+        hand.wait_ms(20);
+        deliver(&mut hand, 2, 100, 50);
+    }
+    // The one before waited for 60 ms on the way back, this one does not: 20 ms lie
+    // between them, where they left it was 80, of which the receiver may have held it 40.
+    hand.wait_ms(20);
+    deliver(&mut hand, 2, 160, 110);
+    hand.wait_ms(20);
+    deliver(&mut hand, 1, 600, 50);
+    let reacts = |hand: &mut Hand| {
+        (0..20).any(|_| {
+            hand.wait_ms(20);
+            deliver(hand, 2, 130, 50) < 40
+        })
+    };
+    assert!(reacts(&mut hand), "the range is 100 ms still");
 }
 
 #[test]
@@ -268,8 +369,9 @@ fn difference_8_an_indication_at_the_end_of_the_inference_phase_halves_the_windo
         assert_eq!(hand.ack(1, 114.0), 20);
     }
     hand.wait_ms(301);
-    // 32 would come back; the delay of the same acknowledgement says otherwise.
-    assert_eq!(hand.ack(1, 190.0), 10);
+    // 32 would come back; the delay of the same acknowledgement says otherwise. It is of two
+    // segments: of one, after that time, it would not count.
+    assert_eq!(hand.ack(2, 190.0), 10);
     // And it was a first one: half of 20, not a single segment; 20 * 0.8 come back.
     hand.wait_ms(301);
     assert_eq!(hand.ack(1, 100.0), 16);

@@ -208,8 +208,8 @@ struct Delays {
     last_least_us: f64,
     /// d_max - d_min that earlier ones left.
     old_range_us: f64,
-    singles: u32,
-    has_pairs: bool,
+    last_ack_us: f64,
+    held: u32,
 }
 
 impl Delays {
@@ -256,18 +256,19 @@ impl Delays {
         smoothed_us - (self.least_us() + self.range_us() * self.delta)
     }
 
-    /// Difference 3: an acknowledgement that the receiver may have held back.
+    /// Difference 3: an acknowledgement that the receiver may have held back. None came in
+    /// the time for which it holds one.
     fn may_be_held_back(&mut self, ack: &SenderAck) -> bool {
+        let now_us = ack.now_us as f64;
+        let silence_us = now_us - self.last_ack_us;
+        self.last_ack_us = now_us;
         if ack.prior_inflight_pkts <= 1 {
             return true;
         }
-        if ack.delivered_now_pkts > 1 {
-            self.has_pairs = true;
-            self.singles = 0;
-            return false;
-        }
-        self.singles += 1;
-        self.has_pairs && self.singles < 8
+        let is_alone = ack.delivered_now_pkts <= 1 && silence_us >= 30_000.0;
+        let is_regular = is_alone && ack.phase == Phase::Open as u8;
+        self.held = if is_regular { self.held + 1 } else { 0 };
+        is_alone && self.held < 8
     }
 }
 
@@ -291,8 +292,8 @@ impl TcpLp {
                 now: None,
                 last_least_us: f64::INFINITY,
                 old_range_us: 0.0,
-                singles: 0,
-                has_pairs: false,
+                last_ack_us: 0.0,
+                held: 0,
             },
             has_lost: false,
             is_doubtful: false,
