@@ -14,8 +14,8 @@
  *    lasts until it is repaired: the host leads the window down meanwhile.
  * 3. Delays that a receiver's delayed acknowledgement may have stretched, by 40 ms or
  *    more, do not count (lone_samples): of a segment that was alone in flight, and of one
- *    that was acknowledged alone 30 ms or more after the acknowledgement before, until
- *    eight in a row came like that.
+ *    that was acknowledged alone 30 ms or more after the acknowledgement before, unless
+ *    the last eight came like that, or the last 32 alone and none of them looked held.
  * 4. dmin is the least delay of this and the last three minutes. dmax is remembered as
  *    the distance from it: a reset leaves all of it up to 100 ms, and half of what is
  *    more (kept_range_x1024). Early indications keep the queue far from full, so what a
@@ -33,7 +33,7 @@
  *    the window in use, and nothing comes back of what was before.
  *
  * Domain: windows below 2^30 segments, RTT below 35 minutes. Small segments need a host
- * that can send them: the simulator can, struct_ops cannot. State: 192 bytes.
+ * that can send them: the simulator can, struct_ops cannot. State: 200 bytes.
  */
 #ifndef EBB_TCP_LP_H
 #define EBB_TCP_LP_H
@@ -68,7 +68,9 @@ struct ebb_tcp_lp_params {
 /* [DELAYLAWS §tcp-lp] What comes sooner after the acknowledgement before was not held back. */
 #define EBB_TCP_LP_LEAST_HOLD_US 30000u
 /* [DELAYLAWS §tcp-lp] So many in a row that may have been: each was, as long, or none. */
-#define EBB_TCP_LP_ALIKE_ACKS 8u
+#define EBB_TCP_LP_LATE_ACKS 8u
+/* [DELAYLAWS §tcp-lp] So many single ones in a row, none as if it was held: none is. */
+#define EBB_TCP_LP_SINGLE_ACKS 32u
 /* [DELAYLAWS §tcp-lp] Range that resets leave alone. */
 #define EBB_TCP_LP_KEPT_RANGE_US 100000u
 
@@ -83,11 +85,13 @@ struct ebb_tcp_lp_state {
 	u32 least_us[2];       /* d_min of the current and the last three minutes */
 	u32 greatest_us;       /* d_max of the current three minutes */
 	u32 range_us;          /* d_max - d_min that earlier ones left */
+	u32 last_delay_us;     /* of the acknowledgement before; 0: none */
 	u8 has_smoothed;
 	u8 has_window;
-	u8 has_lost;  /* the first loss ends the initial estimation of d_min and d_max */
-	u8 held_acks; /* in a row that the receiver may have held back */
-	u8 reserved[4];
+	u8 has_lost;    /* the first loss ends the initial estimation of d_min and d_max */
+	u8 late_acks;   /* in a row that the receiver may have held back */
+	u8 single_acks; /* in a row, of one segment each, none as if it was held back */
+	u8 reserved[7];
 };
 
 /* ---- helpers ---- */
@@ -173,22 +177,38 @@ EBB_INLINE u64 ebb_tcp_lp_ack_gap_us(struct ebb_tcp_lp_state *state,
 	return ebb_max(came_us, left_us);
 }
 
-/* May the acknowledgement have been delayed at the receiver? */
-EBB_INLINE u8 ebb_tcp_lp_is_lone(struct ebb_tcp_lp_state *state, const struct ebb_sender_ack *ack)
+/* Is the acknowledgement as late as the receiver's timer would have made it? */
+EBB_INLINE u8 ebb_tcp_lp_is_late(struct ebb_tcp_lp_state *state, const struct ebb_sender_ack *ack,
+				 u32 delay_us)
 {
 	u64 gap_us = ebb_tcp_lp_ack_gap_us(state, ack);
+	u64 held_us = (u64)state->last_delay_us + EBB_TCP_LP_LEAST_HOLD_US;
+	u8 is_late = ack->delivered_now_pkts <= 1 && gap_us >= EBB_TCP_LP_LEAST_HOLD_US;
+	u8 is_held = is_late && delay_us >= held_us;
+
+	if (delay_us)
+		state->last_delay_us = delay_us;
+	if (ack->delivered_now_pkts > 1 || ack->phase != EBB_SENDER_OPEN || is_held)
+		state->single_acks = 0;
+	else if (ack->prior_inflight_pkts > 1 && state->single_acks < EBB_TCP_LP_SINGLE_ACKS)
+		state->single_acks++;
+	return is_late;
+}
+
+/* May the acknowledgement have been delayed at the receiver? */
+EBB_INLINE u8 ebb_tcp_lp_is_lone(struct ebb_tcp_lp_state *state, const struct ebb_sender_ack *ack,
+				 u32 delay_us)
+{
+	u8 is_late = ebb_tcp_lp_is_late(state, ack, delay_us);
 
 	if (ack->prior_inflight_pkts <= 1)
 		return 1;
-	if (ack->delivered_now_pkts > 1 || gap_us < EBB_TCP_LP_LEAST_HOLD_US) {
-		state->held_acks = 0;
-		return 0;
-	}
-	if (ack->phase != EBB_SENDER_OPEN)
-		state->held_acks = 0;
-	else if (state->held_acks < EBB_TCP_LP_ALIKE_ACKS)
-		state->held_acks++;
-	return state->held_acks < EBB_TCP_LP_ALIKE_ACKS;
+	if (!is_late || ack->phase != EBB_SENDER_OPEN)
+		state->late_acks = 0;
+	else if (state->late_acks < EBB_TCP_LP_LATE_ACKS)
+		state->late_acks++;
+	return is_late && state->late_acks < EBB_TCP_LP_LATE_ACKS &&
+	       state->single_acks < EBB_TCP_LP_SINGLE_ACKS;
 }
 
 /* Takes what the acknowledgement tells of the delay, and answers whether it is too long. */
@@ -200,8 +220,9 @@ EBB_INLINE u8 ebb_tcp_lp_senses(struct ebb_tcp_lp_state *state, const struct ebb
 
 	ebb_forward_on_ack(&state->clock, ack);
 	ebb_end_step();
-	is_lone = ebb_tcp_lp_is_lone(state, ack) && !params->lone_samples;
 	delay_us = ebb_forward_delay_us(&state->clock, ack);
+	is_lone = ebb_tcp_lp_is_lone(state, ack, delay_us) && !params->lone_samples;
+	ebb_end_step();
 	if (ack->phase > EBB_SENDER_DISORDER)
 		ebb_tcp_lp_stay_quiet(&state->policy, ack->snd_nxt);
 	if (state->policy.is_quiet)

@@ -197,6 +197,18 @@ fn difference_3_where_each_acknowledgement_comes_alone_and_late_they_count() {
 }
 
 #[test]
+fn difference_3_late_ones_count_of_a_receiver_that_delays_none() {
+    // More than 32 acknowledged at once and one by one. From 100 ms, in eighths of the rest
+    // to 128, the sixth smoothed delay exceeds 115.
+    let mut hand = after_first_loss("tcp-lp");
+    for _ in 0..6 {
+        hand.wait_ms(40);
+        hand.ack(1, 128.0);
+    }
+    assert_eq!(hand.cwnd(), 20);
+}
+
+#[test]
 fn difference_3_a_receiver_may_delay_before_it_has_acknowledged_two_at_once() {
     let mut hand = Hand::new("tcp-lp", 80);
     hand.window.ssthresh_pkts = 80;

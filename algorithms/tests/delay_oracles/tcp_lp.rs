@@ -209,7 +209,9 @@ struct Delays {
     /// d_max - d_min that earlier ones left.
     old_range_us: f64,
     last_ack_us: f64,
-    held: u32,
+    last_delay_us: f64,
+    late: u32,
+    singles: u32,
 }
 
 impl Delays {
@@ -262,13 +264,24 @@ impl Delays {
         let now_us = ack.now_us as f64;
         let silence_us = now_us - self.last_ack_us;
         self.last_ack_us = now_us;
-        if ack.prior_inflight_pkts <= 1 {
+        let delay_us = f64::from(ack.rtt_us);
+        let is_open = ack.phase == Phase::Open as u8;
+        let is_late = ack.delivered_now_pkts <= 1 && silence_us >= 30_000.0;
+        let looks_held = is_late && delay_us >= self.last_delay_us + 30_000.0;
+        if ack.rtt_us > 0 {
+            self.last_delay_us = delay_us;
+        }
+        let is_alone_in_flight = ack.prior_inflight_pkts <= 1;
+        if ack.delivered_now_pkts > 1 || !is_open || looks_held {
+            self.singles = 0;
+        } else if !is_alone_in_flight {
+            self.singles += 1;
+        }
+        if is_alone_in_flight {
             return true;
         }
-        let is_alone = ack.delivered_now_pkts <= 1 && silence_us >= 30_000.0;
-        let is_regular = is_alone && ack.phase == Phase::Open as u8;
-        self.held = if is_regular { self.held + 1 } else { 0 };
-        is_alone && self.held < 8
+        self.late = if is_late && is_open { self.late + 1 } else { 0 };
+        is_late && self.late < 8 && self.singles < 32
     }
 }
 
@@ -293,7 +306,9 @@ impl TcpLp {
                 last_least_us: f64::INFINITY,
                 old_range_us: 0.0,
                 last_ack_us: 0.0,
-                held: 0,
+                last_delay_us: 0.0,
+                late: 0,
+                singles: 0,
             },
             has_lost: false,
             is_doubtful: false,
