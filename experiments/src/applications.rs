@@ -36,6 +36,21 @@ impl View<'_> {
         (count > 0).then(|| sum / count as f64)
     }
 
+    /// Of flows together, or by the objects that came; none if none came.
+    pub(crate) fn timeouts(&self, flows: &str, per_object: bool) -> Option<f64> {
+        let (mut timeouts, mut objects) = (0, 0);
+        for flow in self.measures(flows) {
+            timeouts += flow.timeouts;
+            if let Some(ApplicationMeasure::Web { object_s, .. }) = &flow.application {
+                objects += object_s.count;
+            }
+        }
+        match per_object {
+            true => (objects > 0).then(|| timeouts as f64 / objects as f64),
+            false => Some(timeouts as f64),
+        }
+    }
+
     pub(crate) fn page_s(&self, flows: &str) -> Option<f64> {
         let (mut sum, mut count) = (0.0, 0);
         for flow in self.measures(flows) {

@@ -103,6 +103,7 @@ impl Measure {
             | Figure::Variations { flows, .. } => vec![flows],
             Figure::Goodput { flows, .. }
             | Figure::LossShare { flows }
+            | Figure::Timeouts { flows, .. }
             | Figure::RttMean { flows }
             | Figure::Jain { flows }
             | Figure::Completion { flows }

@@ -266,6 +266,10 @@ impl Measure {
                 Figure::LossShare { .. }
                     | Figure::ObjectTime { .. }
                     | Figure::PageTime { .. }
+                    | Figure::Timeouts {
+                        per_object: true,
+                        ..
+                    }
                     | Figure::PreBuffer { .. }
             )
         };
@@ -277,7 +281,12 @@ impl Measure {
         let is_mean = |part: &&Self| {
             matches!(
                 part.figure,
-                Figure::ObjectTime { .. } | Figure::PageTime { .. }
+                Figure::ObjectTime { .. }
+                    | Figure::PageTime { .. }
+                    | Figure::Timeouts {
+                        per_object: true,
+                        ..
+                    }
             )
         };
         self.parts().iter().any(is_mean)

@@ -79,6 +79,13 @@ pub enum Figure {
         /// Whose.
         flows: String,
     },
+    /// How often the retransmission timers of flows' senders went off.
+    Timeouts {
+        /// Whose.
+        flows: String,
+        /// By the web objects that came, a connection each, in place of all together.
+        per_object: bool,
+    },
     /// Mean of the RTTs that a flow's sender measured.
     RttMean {
         /// Whose.
@@ -320,6 +327,7 @@ impl Measure {
                 [dropped, offered] => Some(dropped / offered),
             },
             Figure::LossShare { flows } => view.loss_share(flows),
+            Figure::Timeouts { flows, per_object } => view.timeouts(flows, *per_object),
             Figure::RttMean { flows } => view.rtt_mean_s(flows),
             Figure::Jain { flows } => jain_index(&view.goodputs(flows)),
             Figure::Completion { flows } => view.completion_s(flows),
@@ -350,6 +358,7 @@ impl Measure {
                 Dimension::Loss
             }
             Figure::Drops { .. }
+            | Figure::Timeouts { .. }
             | Figure::Variations { .. }
             | Figure::Window { .. }
             | Figure::InferenceBound { .. } => Dimension::Count,

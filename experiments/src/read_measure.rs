@@ -21,6 +21,7 @@ enum Kind {
     Drops,
     DropShare,
     LossShare,
+    Timeouts,
     RttMean,
     Jain,
     Completion,
@@ -36,7 +37,7 @@ enum Kind {
     InferenceBound,
 }
 
-const KINDS: [(&str, Kind); 22] = [
+const KINDS: [(&str, Kind); 23] = [
     ("goodput", Kind::Goodput),
     ("share", Kind::Share),
     ("spare-share", Kind::SpareShare),
@@ -46,6 +47,7 @@ const KINDS: [(&str, Kind); 22] = [
     ("drops", Kind::Drops),
     ("drop-share", Kind::DropShare),
     ("loss-share", Kind::LossShare),
+    ("timeouts", Kind::Timeouts),
     ("rtt-mean", Kind::RttMean),
     ("jain", Kind::Jain),
     ("completion", Kind::Completion),
@@ -142,6 +144,10 @@ impl Reader<'_> {
             Kind::Drops => Figure::Drops { link: link()? },
             Kind::DropShare => Figure::DropShare { link: link()? },
             Kind::LossShare => Figure::LossShare { flows: flows()? },
+            Kind::Timeouts => Figure::Timeouts {
+                flows: flows()?,
+                per_object: section.get_or("per_object", false),
+            },
             Kind::RttMean => Figure::RttMean { flows: flows()? },
             Kind::Jain => Figure::Jain {
                 flows: section.get_or("flows", String::new()),
