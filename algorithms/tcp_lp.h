@@ -51,8 +51,8 @@
 	P(kept_range_x1024, 512, 0, 1024, "1/1024", "[DELAYLAWS §tcp-lp]",   \
 	  "part of the delay's range above 100 ms that a reset keeps")       \
 	P(lone_samples, 0, 0, 1, "choice", "[DELAYLAWS §tcp-lp]",            \
-	  "1: delays of segments that were alone, in flight or in their "    \
-	  "acknowledgement, count, too")
+	  "1: delays that a delayed acknowledgement may have stretched "     \
+	  "count, too")
 
 #define EBB_TCP_LP_PARAMS(P)        \
 	EBB_TCP_LP_POLICY_PARAMS(P) \
@@ -67,7 +67,7 @@ struct ebb_tcp_lp_params {
 #define EBB_TCP_LP_NO_DELAY 0xffffffffu
 /* [DELAYLAWS §tcp-lp] What comes sooner after the acknowledgement before was not held back. */
 #define EBB_TCP_LP_LEAST_HOLD_US 30000u
-/* [DELAYLAWS §tcp-lp] So many in a row that may have been: each was, as long, or none. */
+/* [DELAYLAWS §tcp-lp] So many late ones in a row: all come so, held or not, and count. */
 #define EBB_TCP_LP_LATE_ACKS 8u
 /* [DELAYLAWS §tcp-lp] So many single ones in a row, none as if it was held: none is. */
 #define EBB_TCP_LP_SINGLE_ACKS 32u
@@ -90,7 +90,7 @@ struct ebb_tcp_lp_state {
 	u8 has_window;
 	u8 has_lost;    /* the first loss ends the initial estimation of d_min and d_max */
 	u8 late_acks;   /* in a row that the receiver may have held back */
-	u8 single_acks; /* in a row, of one segment each, none as if it was held back */
+	u8 single_acks; /* in a row, of one segment's delay each, none as if it was held back */
 	u8 reserved[7];
 };
 
@@ -162,11 +162,12 @@ EBB_INLINE u8 ebb_tcp_lp_is_congested(const struct ebb_tcp_lp_state *state,
 }
 
 /*
- * How long after the acknowledgement before this one left, or came if that is longer: a
- * queue on the way back may have brought them closer. After ebb_forward_on_ack.
+ * Takes when the acknowledgement came and left, and answers how long after the one before it
+ * left, or came if that is longer: a queue on the way back may have brought them closer, and
+ * a tick of the peer's clock hidden a silence. After ebb_forward_on_ack.
  */
-EBB_INLINE u64 ebb_tcp_lp_ack_gap_us(struct ebb_tcp_lp_state *state,
-				     const struct ebb_sender_ack *ack)
+EBB_INLINE u64 ebb_tcp_lp_take_gap_us(struct ebb_tcp_lp_state *state,
+				      const struct ebb_sender_ack *ack)
 {
 	u64 came_us = ebb_sub_floor(ack->now_us, state->last_ack_us), left_us = 0;
 
@@ -177,36 +178,41 @@ EBB_INLINE u64 ebb_tcp_lp_ack_gap_us(struct ebb_tcp_lp_state *state,
 	return ebb_max(came_us, left_us);
 }
 
-/* Is the acknowledgement as late as the receiver's timer would have made it? */
-EBB_INLINE u8 ebb_tcp_lp_is_late(struct ebb_tcp_lp_state *state, const struct ebb_sender_ack *ack,
-				 u32 delay_us)
+/*
+ * Takes the silence before the acknowledgement into the rows of late and of single ones, and
+ * answers whether it is as late as the receiver's timer would have made it.
+ */
+EBB_INLINE u8 ebb_tcp_lp_take_silence(struct ebb_tcp_lp_state *state,
+				      const struct ebb_sender_ack *ack, u32 delay_us)
 {
-	u64 gap_us = ebb_tcp_lp_ack_gap_us(state, ack);
+	u64 gap_us = ebb_tcp_lp_take_gap_us(state, ack);
 	u64 held_us = (u64)state->last_delay_us + EBB_TCP_LP_LEAST_HOLD_US;
 	u8 is_late = ack->delivered_now_pkts <= 1 && gap_us >= EBB_TCP_LP_LEAST_HOLD_US;
 	u8 is_held = is_late && delay_us >= held_us;
+	u8 is_alone = ack->prior_inflight_pkts <= 1;
+	u8 is_single = ack->delivered_now_pkts == 1 && delay_us && !is_alone;
 
 	if (delay_us)
 		state->last_delay_us = delay_us;
 	if (ack->delivered_now_pkts > 1 || ack->phase != EBB_SENDER_OPEN || is_held)
 		state->single_acks = 0;
-	else if (ack->prior_inflight_pkts > 1 && state->single_acks < EBB_TCP_LP_SINGLE_ACKS)
+	else if (is_single && state->single_acks < EBB_TCP_LP_SINGLE_ACKS)
 		state->single_acks++;
-	return is_late;
-}
-
-/* May the acknowledgement have been delayed at the receiver? */
-EBB_INLINE u8 ebb_tcp_lp_is_lone(struct ebb_tcp_lp_state *state, const struct ebb_sender_ack *ack,
-				 u32 delay_us)
-{
-	u8 is_late = ebb_tcp_lp_is_late(state, ack, delay_us);
-
-	if (ack->prior_inflight_pkts <= 1)
-		return 1;
+	if (is_alone)
+		return is_late;
 	if (!is_late || ack->phase != EBB_SENDER_OPEN)
 		state->late_acks = 0;
 	else if (state->late_acks < EBB_TCP_LP_LATE_ACKS)
 		state->late_acks++;
+	return is_late;
+}
+
+/* May the acknowledgement have been delayed at the receiver? After its silence was taken. */
+EBB_INLINE u8 ebb_tcp_lp_may_be_held(const struct ebb_tcp_lp_state *state,
+				     const struct ebb_sender_ack *ack, u8 is_late)
+{
+	if (ack->prior_inflight_pkts <= 1)
+		return 1;
 	return is_late && state->late_acks < EBB_TCP_LP_LATE_ACKS &&
 	       state->single_acks < EBB_TCP_LP_SINGLE_ACKS;
 }
@@ -215,19 +221,20 @@ EBB_INLINE u8 ebb_tcp_lp_is_lone(struct ebb_tcp_lp_state *state, const struct eb
 EBB_INLINE u8 ebb_tcp_lp_senses(struct ebb_tcp_lp_state *state, const struct ebb_sender_ack *ack,
 				const struct ebb_tcp_lp_params *params)
 {
-	u8 is_lone, is_congested;
+	u8 is_late, may_be_held, is_congested;
 	u32 delay_us;
 
 	ebb_forward_on_ack(&state->clock, ack);
 	ebb_end_step();
 	delay_us = ebb_forward_delay_us(&state->clock, ack);
-	is_lone = ebb_tcp_lp_is_lone(state, ack, delay_us) && !params->lone_samples;
+	is_late = ebb_tcp_lp_take_silence(state, ack, delay_us);
+	may_be_held = ebb_tcp_lp_may_be_held(state, ack, is_late) && !params->lone_samples;
 	ebb_end_step();
 	if (ack->phase > EBB_SENDER_DISORDER)
 		ebb_tcp_lp_stay_quiet(&state->policy, ack->snd_nxt);
 	if (state->policy.is_quiet)
 		state->has_smoothed = 0;
-	if (!delay_us || is_lone)
+	if (!delay_us || may_be_held)
 		return 0;
 	ebb_tcp_lp_take_delay(state, ack->now_us, delay_us, params);
 	ebb_end_step();

@@ -274,7 +274,7 @@ impl Delays {
         let is_alone_in_flight = ack.prior_inflight_pkts <= 1;
         if ack.delivered_now_pkts > 1 || !is_open || looks_held {
             self.singles = 0;
-        } else if !is_alone_in_flight {
+        } else if !is_alone_in_flight && ack.delivered_now_pkts == 1 && ack.rtt_us > 0 {
             self.singles += 1;
         }
         if is_alone_in_flight {

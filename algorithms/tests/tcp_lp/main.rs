@@ -2,10 +2,12 @@
 //! Worked examples of `tcp-lp` and `tcp-lp-ecn`, from the TCP-LP paper; and a test of each
 //! difference from it.
 
+#[path = "../delay_laws/mod.rs"]
 mod delay_laws;
+mod held;
 
-use delay_laws::{Hand, MSS};
-use ebb_algorithms::{SenderAck, SenderEvent};
+use delay_laws::Hand;
+use ebb_algorithms::SenderEvent;
 
 /// A flow of 40 segments that has seen delays from 100 to 200 ms and repaired its first
 /// loss: from now on delays count. The threshold is 100 + 0.1504 * 100 = 115.04 ms.
@@ -137,150 +139,6 @@ fn difference_2_delays_do_not_count_while_a_loss_is_repaired() {
     }
     hand.template.phase = 0;
     assert_eq!(hand.ack(1, 199.0), 20, "sent during the repair");
-}
-
-#[test]
-fn difference_3_delayed_acknowledgements_do_not_count() {
-    // A lone segment in flight.
-    let lone = |policy: &str| {
-        let mut hand = after_first_loss(policy);
-        let ack = SenderAck {
-            now_us: hand.now_us,
-            ack_seq: hand.ack_seq.wrapping_add(MSS),
-            snd_nxt: hand.snd_nxt(),
-            acked_pkts: 1,
-            delivered_now_pkts: 1,
-            prior_inflight_pkts: 1,
-            cwnd_pkts: 40,
-            ssthresh_pkts: 40,
-            rtt_us: 199_000,
-            srtt_us: 100_000,
-            ..SenderAck::default()
-        };
-        (0..20).map(|_| hand.give(&ack)).min().unwrap()
-    };
-    assert_eq!(lone("tcp-lp"), 40);
-    assert_eq!(lone("tcp-lp:lone_samples=1"), 20);
-    // One acknowledged alone where two are the rule, after a silence.
-    let mut hand = after_first_loss("tcp-lp");
-    hand.ack(2, 100.0);
-    for _ in 0..7 {
-        hand.wait_ms(30);
-        assert_eq!(hand.ack(1, 199.0), 40);
-    }
-    hand.wait_ms(29);
-    assert_eq!(indicate(&mut hand), 20);
-}
-
-#[test]
-fn difference_3_where_each_acknowledgement_comes_alone_and_late_they_count() {
-    let mut hand = after_first_loss("tcp-lp");
-    for _ in 0..7 {
-        hand.wait_ms(40);
-        assert_eq!(hand.ack(1, 199.0), 40);
-    }
-    for _ in 0..3 {
-        hand.wait_ms(40);
-        hand.ack(1, 199.0);
-    }
-    assert_eq!(hand.cwnd(), 20);
-    // One that comes at once begins the row anew.
-    let mut hand = after_first_loss("tcp-lp");
-    hand.template.is_cwnd_limited = 0;
-    for _ in 0..20 {
-        for _ in 0..7 {
-            hand.wait_ms(40);
-            assert_eq!(hand.ack(1, 199.0), 40);
-        }
-        hand.ack(1, 100.0);
-    }
-}
-
-#[test]
-fn difference_3_late_ones_count_of_a_receiver_that_delays_none() {
-    // More than 32 acknowledged at once and one by one. From 100 ms, in eighths of the rest
-    // to 128, the sixth smoothed delay exceeds 115.
-    let mut hand = after_first_loss("tcp-lp");
-    for _ in 0..6 {
-        hand.wait_ms(40);
-        hand.ack(1, 128.0);
-    }
-    assert_eq!(hand.cwnd(), 20);
-}
-
-#[test]
-fn difference_3_a_receiver_may_delay_before_it_has_acknowledged_two_at_once() {
-    let mut hand = Hand::new("tcp-lp", 80);
-    hand.window.ssthresh_pkts = 80;
-    hand.ack(1, 100.0);
-    hand.wait_ms(40);
-    hand.ack(1, 600.0);
-    hand.ack(1, 200.0);
-    hand.lose();
-    for _ in 0..3 {
-        hand.pass_round(100.0);
-    }
-    // The range is 100 ms, the threshold 115.
-    hand.window.cwnd_pkts = 40;
-    for _ in 0..20 {
-        hand.ack(1, 130.0);
-    }
-    assert_eq!(hand.cwnd(), 20);
-}
-
-#[test]
-fn difference_3_single_acknowledgements_after_a_loss_do_not_make_a_delayed_one_count() {
-    let mut hand = after_first_loss("tcp-lp");
-    hand.ack(2, 100.0);
-    hand.lose();
-    // A window of reports about the gap, and 16 at once as Linux has them after it.
-    for (phase, acks) in [(3, 40), (0, 16)] {
-        hand.template.phase = phase;
-        for _ in 0..acks {
-            hand.wait_ms(1);
-            hand.ack(1, 100.0);
-        }
-    }
-    hand.wait_ms(40);
-    hand.ack(1, 600.0);
-    // The range is 100 ms still: 130 are above the threshold of 115, as they would not be
-    // above 100 + 0.1504 * 500 = 175.
-    hand.window.cwnd_pkts = 40;
-    hand.window.ssthresh_pkts = 40;
-    for _ in 0..20 {
-        hand.wait_ms(1);
-        hand.ack(2, 130.0);
-    }
-    assert_eq!(hand.cwnd(), 20);
-}
-
-#[test]
-fn difference_3_the_silence_is_that_in_which_none_left() {
-    let mut hand = after_first_loss("tcp-lp");
-    hand.template.has_timestamps = 1;
-    let deliver = |hand: &mut Hand, pkts: u32, rtt_ms: u64, back_ms: u64| {
-        // The peer's clock, in ms, when it sent the acknowledgement.
-        hand.template.tsval = (77_000_000 + hand.now_us / 1000 - back_ms) as u32;
-        hand.window.cwnd_pkts = 40;
-        hand.ack(pkts, rtt_ms as f64)
-    };
-    for _ in 0..150 {
-        hand.wait_ms(20);
-        deliver(&mut hand, 2, 100, 50);
-    }
-    // The one before waited for 60 ms on the way back, this one does not: 20 ms lie
-    // between them, where they left it was 80, of which the receiver may have held it 40.
-    hand.wait_ms(20);
-    deliver(&mut hand, 2, 160, 110);
-    hand.wait_ms(20);
-    deliver(&mut hand, 1, 600, 50);
-    let reacts = |hand: &mut Hand| {
-        (0..20).any(|_| {
-            hand.wait_ms(20);
-            deliver(hand, 2, 130, 50) < 40
-        })
-    };
-    assert!(reacts(&mut hand), "the range is 100 ms still");
 }
 
 #[test]
