@@ -233,8 +233,11 @@ EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_seg
 			return;
 		s->is_blind = 0;
 		s->is_awaiting = 0;
-		if (s->is_draining)
+		if (s->is_draining) {
 			ebb_ebb_set_window(s, s->restore_bytes);
+			/* It was as large before: what comes back is no growth. */
+			s->last_rwnd_bytes = s->rwnd_bytes;
+		}
 		s->is_draining = 0;
 	}
 	if (!s->is_round_open) {

@@ -506,6 +506,7 @@ impl Model for Ebb {
             self.blind = None;
             if let Some(window) = self.restore.take() {
                 self.set(window);
+                self.last_window = self.window;
             }
         }
         let Some(round) = &self.round else {
