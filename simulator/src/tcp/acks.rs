@@ -175,7 +175,9 @@ impl AckState {
 impl Receiver {
     /// Whether what arrived is to be acknowledged at once; if not, a timer is set.
     pub(super) fn wants_ack(&mut self, now: Nanos) -> bool {
-        let is_enough = self.has_enough() && self.wanted_window() >= self.window_bytes;
+        let is_read = self.read == self.nxt;
+        let is_enough =
+            self.has_enough() && (is_read || self.wanted_window() >= self.window_bytes);
         if is_enough || self.acks.is_due || self.acks.is_quick() {
             return true;
         }
@@ -245,6 +247,10 @@ impl Receiver {
     /// Linux tells at once of a window that reading has made at least twice as large, where no
     /// more than half of it is left: with a window of one segment, each time.
     fn can_open_window(&self) -> bool {
+        // Nobody sends into it any more.
+        if self.is_finished() {
+            return false;
+        }
         let left_bytes = self.right_edge().saturating_sub(self.nxt);
         if 2 * left_bytes > u64::from(self.window_clamp_bytes()) {
             return false;
