@@ -176,8 +176,7 @@ impl Receiver {
     /// Whether what arrived is to be acknowledged at once; if not, a timer is set.
     pub(super) fn wants_ack(&mut self, now: Nanos) -> bool {
         let is_read = self.read == self.nxt;
-        let is_enough =
-            self.has_enough() && (is_read || self.wanted_window() >= self.window_bytes);
+        let is_enough = self.has_enough() && (is_read || self.wanted_window() >= self.window_bytes);
         if is_enough || self.acks.is_due || self.acks.is_quick() {
             return true;
         }
