@@ -257,39 +257,39 @@ pub(crate) fn take(row: &Row, results: &[Results], case: usize, run: usize) -> O
     Some(value / row.unit.size()).filter(|value| value.is_finite())
 }
 
+impl Figure {
+    /// Whether it is a mean over as many objects or pages as there were.
+    fn is_of_what_came(&self) -> bool {
+        matches!(
+            self,
+            Self::ObjectTime { .. }
+                | Self::PageTime { .. }
+                | Self::Timeouts {
+                    per_object: true,
+                    ..
+                }
+        )
+    }
+}
+
 impl Measure {
     /// Whether a kernel tells it, and the lab's applications do.
     fn is_known_to_lab(&self) -> bool {
-        let is_unknown = |part: &&Self| {
-            matches!(
-                part.figure,
-                Figure::LossShare { .. }
-                    | Figure::ObjectTime { .. }
-                    | Figure::PageTime { .. }
-                    | Figure::Timeouts {
-                        per_object: true,
-                        ..
-                    }
-                    | Figure::PreBuffer { .. }
-            )
+        let is_known = |part: &&Self| {
+            !part.figure.is_of_what_came()
+                && !matches!(
+                    part.figure,
+                    Figure::LossShare { .. } | Figure::PreBuffer { .. }
+                )
         };
-        !self.parts().iter().any(is_unknown)
+        self.parts().iter().all(is_known)
     }
 
     /// Whether it is a mean over as many objects or pages as there were.
     fn is_of_what_came(&self) -> bool {
-        let is_mean = |part: &&Self| {
-            matches!(
-                part.figure,
-                Figure::ObjectTime { .. }
-                    | Figure::PageTime { .. }
-                    | Figure::Timeouts {
-                        per_object: true,
-                        ..
-                    }
-            )
-        };
-        self.parts().iter().any(is_mean)
+        self.parts()
+            .iter()
+            .any(|part| part.figure.is_of_what_came())
     }
 }
 
