@@ -50,8 +50,11 @@ pub struct Experiment {
     pub title: String,
     /// What the paper did.
     pub did: String,
-    /// What the paper leaves open, and what was assumed.
+    /// What the paper leaves open of the set-up, and what was assumed.
     pub assumed: Vec<String>,
+    /// How the paper's words and values were taken, and what stands in for what cannot be
+    /// had: nothing that is set in a scenario.
+    pub taken: Vec<String>,
     /// What it can be run on. *Shape:* at least one; the first is the usual one.
     pub engines: Vec<Engine>,
     /// Runs of each case.

@@ -65,6 +65,7 @@ fn read_experiment(
     let title = root.required("title", "\"one flow alone\"");
     let did = root.required("did", "\"what the paper did\"");
     let assumed = root.get_or("assumed", Vec::new());
+    let taken = root.get_or("taken", Vec::new());
     let engines = read_engines(root);
     let runs = root.number_or("runs", (1, MAX_RUNS), 10);
     let quick_runs = root.number_or("quick_runs", (1, MAX_RUNS), runs.min(2));
@@ -106,6 +107,7 @@ fn read_experiment(
             title: title?,
             did: did?,
             assumed,
+            taken,
             engines,
             runs,
             quick_runs,

@@ -27,6 +27,7 @@ const EXPERIMENT: &str = "\
 title = \"a <title> that is \\\"quoted\\\" & longer than a telephone is wide, on purpose\"
 did = \"nothing: it is a test\"
 assumed = [\"a_word_without_any_place_to_break_it_that_is_as_long_as_two_lines_of_a_telephone_are\"]
+taken = [\"values are read off, to <one> digit\"]
 engines = [\"sim\", \"lab\"]
 runs = 3
 scenario = \"scenario.toml\"
@@ -210,6 +211,7 @@ fn pages_have_values_pictures_files_and_commands_and_ask_for_nothing_else() {
         "ebb reproduce paper/table-1",
         "--set 'bottleneck.queue=80'",
         "rtt = &quot;20ms&quot;",
+        "<h2>How the paper's words were taken</h2>\n<ul>\n<li>values are read off, to &lt;one&gt; digit</li>",
         "How it matters: the queue is deep",
         "● 3 green",
         "○ 4 shortened",

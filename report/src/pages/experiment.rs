@@ -21,6 +21,11 @@ pub(super) fn page(entry: &Entry<'_>) -> Result<String, Error> {
     for comparison in &entry.comparisons {
         results(&mut body, comparison);
     }
+    list(
+        &mut body,
+        "How the paper's words were taken",
+        &experiment.taken,
+    );
     assumptions(&mut body, experiment, &entry.influences);
     commands(&mut body, experiment);
     files(&mut body, experiment)?;
@@ -153,15 +158,19 @@ fn reasons(body: &mut String, comparison: &Comparison) {
     body.push_str("</ul>\n");
 }
 
-fn assumptions(body: &mut String, experiment: &Experiment, influences: &[Influence]) {
-    if experiment.assumed.is_empty() && influences.is_empty() {
+fn list(body: &mut String, heading: &str, items: &[String]) {
+    if items.is_empty() {
         return;
     }
-    body.push_str("<h2>What was assumed</h2>\n<ul>\n");
-    for assumption in &experiment.assumed {
-        let _ = writeln!(body, "<li>{}</li>", escape(assumption));
+    let _ = writeln!(body, "<h2>{heading}</h2>\n<ul>");
+    for item in items {
+        let _ = writeln!(body, "<li>{}</li>", escape(item));
     }
     body.push_str("</ul>\n");
+}
+
+fn assumptions(body: &mut String, experiment: &Experiment, influences: &[Influence]) {
+    list(body, "What was assumed", &experiment.assumed);
     for influence in influences {
         let mut heads = String::new();
         for value in &influence.values {
