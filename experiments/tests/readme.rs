@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Each paper's page says why values differ from the paper.
+//! What is red has a cause that was searched for: below its table and on its paper's page.
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use ebb_experiments::Catalogue;
+
 const VERDICTS: &str = include_str!("../verdicts.csv");
 
-/// Folder and name of each experiment with a red value.
-fn red_experiments() -> BTreeSet<(String, String)> {
+/// Experiment and row of each red value.
+fn red_rows() -> BTreeSet<(String, String)> {
     let mut reader = csv::Reader::from_reader(VERDICTS.as_bytes());
     let heads = reader.headers().unwrap().clone();
     let column = |name| heads.iter().position(|head| head == name).unwrap();
-    let (id, verdict) = (column("id"), column("verdict"));
+    let (id, row, verdict) = (column("id"), column("row"), column("verdict"));
     let lines = reader.records().map(Result::unwrap);
     let red = lines.filter(|line| &line[verdict] == "red");
-    red.map(|line| {
-        let (folder, name) = line[id].split_once('/').unwrap();
-        (folder.to_owned(), name.to_owned())
-    })
-    .collect()
+    let red: BTreeSet<_> = red
+        .map(|line| (line[id].to_owned(), line[row].to_owned()))
+        .collect();
+    assert!(
+        !red.is_empty(),
+        "verdicts.csv has nothing red, or was not read"
+    );
+    red
 }
 
 /// What a page has below its lines "Where it differs", up to the next heading.
@@ -47,12 +52,9 @@ fn names(text: &str, name: &str) -> bool {
 #[test]
 fn each_experiment_with_a_red_value_is_named_among_the_differences_of_its_paper() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let red = red_experiments();
-    assert!(
-        !red.is_empty(),
-        "verdicts.csv has nothing red, or was not read"
-    );
-    let is_missing = |(folder, name): &&(String, String)| {
+    let red: BTreeSet<String> = red_rows().into_iter().map(|(id, _)| id).collect();
+    let is_missing = |id: &&String| {
+        let (folder, name) = id.split_once('/').unwrap();
         let page = root.join(folder).join("README.md");
         let text = std::fs::read_to_string(&page).unwrap();
         !names(&differences(&text), name)
@@ -62,6 +64,20 @@ fn each_experiment_with_a_red_value_is_named_among_the_differences_of_its_paper(
         missing.is_empty(),
         "have red values, but their README.md does not name them below \"Where it differs\": {missing:?}"
     );
+}
+
+#[test]
+fn each_red_row_says_why() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let all = Catalogue::open(root).unwrap().read(&[]).unwrap();
+    let says_why = |(id, name): &(String, String)| {
+        let mut experiments = all.iter().filter(|it| it.id == *id);
+        let rows = experiments.next().into_iter().flat_map(|it| &it.rows);
+        let mut of_name = rows.filter(|row| row.name == *name);
+        of_name.any(|row| row.why.is_some())
+    };
+    let silent: Vec<_> = red_rows().into_iter().filter(|it| !says_why(it)).collect();
+    assert!(silent.is_empty(), "red, and no `why`: {silent:?}");
 }
 
 #[test]
