@@ -8,7 +8,7 @@ over 36 ms; shadowing by houses and trees is not. It comes and goes as a chain o
 a block of 36 ms that is shadowed is sent again (ARQ), so that it takes capacity and loses nothing.
 Rates are such that 2.3 Mbit/s are left on average, which is what the user has.
 
-usage: satellite.py SECONDS SHADOWED_SHARE > satellite.trace
+usage: satellite.py SECONDS SHADOWED_SHARE [SEED] > satellite.trace
 """
 import random
 import sys
@@ -22,7 +22,8 @@ SEED = 40
 
 def main():
     duration_s, share = float(sys.argv[1]), float(sys.argv[2])
-    random.seed(SEED)
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else SEED
+    random.seed(seed)
     leave = BLOCK_S * SPEED_M_PER_S / SHADOW_M
     enter = leave * share / (1 - share)
     blocks = round(duration_s / BLOCK_S)
@@ -31,7 +32,8 @@ def main():
         is_shadowed = random.random() < (1 - leave if is_shadowed else enter)
         shadowed.append(is_shadowed)
     packets = RATE_BITS_PER_S * duration_s / 12000 / shadowed.count(False)
-    print(f"# 2.3 Mbit/s, blocks of 36 ms, {100 * share:g} % of them shadowed; satellite.py makes it.")
+    what = f"{100 * share:g} % of them shadowed" + (f", seed {seed}" if seed != SEED else "")
+    print(f"# 2.3 Mbit/s, blocks of 36 ms, {what}; satellite.py makes it.")
     credit = 0.0
     for block, is_lost in enumerate(shadowed):
         if is_lost:
