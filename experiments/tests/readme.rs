@@ -25,12 +25,16 @@ fn red_rows() -> BTreeSet<(String, String)> {
     red
 }
 
-/// What a page has below its lines "Where it differs", up to the next heading.
+/// What a page has below its lines "Where it differs", up to the next heading, and below the
+/// heading of what is reversed.
 fn differences(page: &str) -> String {
     let mut is_part = false;
     let mut text = String::new();
     for line in page.lines() {
-        is_part = line.starts_with("Where it differs") || (is_part && !line.starts_with("## "));
+        let begins = ["Where it differs", "## What is the other way round"]
+            .iter()
+            .any(|it| line.starts_with(it));
+        is_part = begins || (is_part && !line.starts_with("## "));
         if is_part {
             text.push_str(line);
             text.push('\n');
@@ -82,8 +86,9 @@ fn each_red_row_says_why() {
 
 #[test]
 fn names_are_whole_words_below_the_line_that_begins_the_differences() {
-    let page = "## What\n`fig-1`\nWhere it differs:\n- **`fig-22`**: so\n- table-3, fig-4\n## Lab\nfig-5\n";
+    let page = "## What\n`fig-1`\nWhere it differs:\n- **`fig-22`**: so\n- table-3, fig-4\n## Lab\nfig-5\n## What is the other way round, and why\nfig-6\n## Files\nfig-7\n";
     let text = differences(page);
     assert!(names(&text, "fig-22") && names(&text, "table-3") && names(&text, "fig-4"));
     assert!(!names(&text, "fig-2") && !names(&text, "fig-1") && !names(&text, "fig-5"));
+    assert!(names(&text, "fig-6") && !names(&text, "fig-7"));
 }

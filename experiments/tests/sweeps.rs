@@ -39,6 +39,12 @@ fn idle(experiment: &Experiment) -> Vec<&Sweep> {
 fn is_idle(sweep: &Sweep, experiment: &Experiment) -> bool {
     let all = sweep.scenarios(experiment);
     let by_value: Vec<&[Scenario]> = all.chunks(experiment.cases.len()).collect();
+    if sweep.key.starts_with("measure.") {
+        // What is run is the same; what is looked at is not.
+        let looked_at = |cases: &&[Scenario]| cases.iter().map(|it| it.intervals.clone()).collect();
+        let looked_at: Vec<Vec<Vec<Interval>>> = by_value.iter().map(looked_at).collect();
+        return looked_at.windows(2).any(|two| two[0] == two[1]);
+    }
     let is_looked_at = |case: &usize| by_value[0][*case].runs > 0;
     let cases: Vec<usize> = sweep.cases.iter().copied().filter(is_looked_at).collect();
 
@@ -49,14 +55,16 @@ fn is_idle(sweep: &Sweep, experiment: &Experiment) -> bool {
         true => 0,
         false => alike.len() - 1,
     };
-    for length in SHORT.map(Some).into_iter().chain([None]) {
+    let whole = (0..sweep.runs).map(|number| (None, number));
+    let tries = SHORT.map(|length| (Some(length), 0)).into_iter().chain(whole);
+    for (length, number) in tries {
         for case in &cases {
             if alike.len() <= most {
                 return false;
             }
             let runs = by_value.iter().map(|cases| match length {
-                Some(length) => run(shortened(&cases[*case], length)),
-                None => run(cases[*case].clone()),
+                Some(length) => run(shortened(&cases[*case], length), number),
+                None => run(cases[*case].clone(), number),
             });
             let runs: Vec<String> = runs.collect();
             alike.retain(|(one, other)| runs[*one] == runs[*other]);
@@ -81,9 +89,8 @@ fn shortened(scenario: &Scenario, length: Nanos) -> Scenario {
     scenario
 }
 
-/// What flows had in all of the first run. *Returns:* text, in which what is no number is equal
-/// to itself.
-fn run(scenario: Scenario) -> String {
+/// What flows had in all of a run. *Returns:* text, in which what is no number is equal to itself.
+fn run(scenario: Scenario, number: u32) -> String {
     let whole = Interval {
         name: "all".into(),
         from: Nanos::ZERO,
@@ -95,7 +102,11 @@ fn run(scenario: Scenario) -> String {
         intervals: vec![whole],
         ..scenario
     };
-    let outcome = ebb_simulator::run(&scenario, Options::default()).unwrap();
+    let options = Options {
+        run: number,
+        ..Options::default()
+    };
+    let outcome = ebb_simulator::run(&scenario, options).unwrap();
     let measures = outcome.flows.iter().map(|flow| &flow.measures);
     format!("{:?}", measures.collect::<Vec<_>>())
 }
