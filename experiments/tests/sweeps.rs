@@ -31,19 +31,24 @@ fn twins(experiment: &Experiment) -> Vec<&Sweep> {
 
 /// Sweeps whose key has no effect on what is run; of a law's parameters, those with two values
 /// that run alike, since each value has several of them.
-fn idle(experiment: &Experiment) -> Vec<&Sweep> {
+fn idle(experiment: &Experiment) -> Vec<(&Sweep, Vec<(usize, usize)>)> {
     let sweeps = experiment.sweeps.iter();
-    sweeps.filter(|sweep| is_idle(sweep, experiment)).collect()
+    let found = sweeps.filter_map(|sweep| Some((sweep, idle_pairs(sweep, experiment)?)));
+    found.collect()
 }
 
-fn is_idle(sweep: &Sweep, experiment: &Experiment) -> bool {
+/// Places of the values that run alike, if a sweep is idle.
+fn idle_pairs(sweep: &Sweep, experiment: &Experiment) -> Option<Vec<(usize, usize)>> {
     let all = sweep.scenarios(experiment);
     let by_value: Vec<&[Scenario]> = all.chunks(experiment.cases.len()).collect();
     if sweep.key.starts_with("measure.") {
         // What is run is the same; what is looked at is not.
         let looked_at = |cases: &&[Scenario]| cases.iter().map(|it| it.intervals.clone()).collect();
         let looked_at: Vec<Vec<Vec<Interval>>> = by_value.iter().map(looked_at).collect();
-        return looked_at.windows(2).any(|two| two[0] == two[1]);
+        let is_same = |place: &usize| looked_at[*place] == looked_at[place + 1];
+        let same = (0..looked_at.len() - 1).filter(is_same);
+        let same: Vec<_> = same.map(|place| (place, place + 1)).collect();
+        return (!same.is_empty()).then_some(same);
     }
     let is_looked_at = |case: &usize| by_value[0][*case].runs > 0;
     let cases: Vec<usize> = sweep.cases.iter().copied().filter(is_looked_at).collect();
@@ -56,11 +61,14 @@ fn is_idle(sweep: &Sweep, experiment: &Experiment) -> bool {
         false => alike.len() - 1,
     };
     let whole = (0..sweep.runs).map(|number| (None, number));
-    let tries = SHORT.map(|length| (Some(length), 0)).into_iter().chain(whole);
+    let tries = SHORT
+        .map(|length| (Some(length), 0))
+        .into_iter()
+        .chain(whole);
     for (length, number) in tries {
         for case in &cases {
             if alike.len() <= most {
-                return false;
+                return None;
             }
             let runs = by_value.iter().map(|cases| match length {
                 Some(length) => run(shortened(&cases[*case], length), number),
@@ -70,7 +78,7 @@ fn is_idle(sweep: &Sweep, experiment: &Experiment) -> bool {
             alike.retain(|(one, other)| runs[*one] == runs[*other]);
         }
     }
-    alike.len() > most
+    (alike.len() > most).then_some(alike)
 }
 
 fn has_policies(sweep: &Sweep) -> bool {
@@ -113,17 +121,20 @@ fn run(scenario: Scenario, number: u32) -> String {
 
 #[track_caller]
 fn check(folder: &str) {
-    let list = |experiment: &Experiment, sweeps: Vec<&Sweep>| {
-        let line = |sweep: &&Sweep| format!("{}: {}", experiment.id, sweep.assumption);
-        sweeps.iter().map(line).collect::<Vec<_>>()
-    };
-    for experiment in experiments(folder) {
-        let (twins, idle) = (twins(&experiment), idle(&experiment));
-        let twins = list(&experiment, twins);
-        assert!(twins.is_empty(), "are there twice: {twins:#?}");
-        let idle = list(&experiment, idle);
-        assert!(idle.is_empty(), "change nothing: {idle:#?}");
-    }
+    let experiments = experiments(folder);
+    let name = |of: &Experiment, sweep: &Sweep| format!("{}: {}", of.id, sweep.assumption);
+    let twins = experiments.iter().flat_map(|it| {
+        let twins = twins(it).into_iter();
+        twins.map(|sweep| name(it, sweep))
+    });
+    let twins: Vec<String> = twins.collect();
+    assert!(twins.is_empty(), "are there twice: {twins:#?}");
+    let idle = experiments.iter().flat_map(|it| {
+        let idle = idle(it).into_iter();
+        idle.map(|(sweep, alike)| format!("{}: values {alike:?}", name(it, sweep)))
+    });
+    let idle: Vec<String> = idle.collect();
+    assert!(idle.is_empty(), "change nothing: {idle:#?}");
 }
 
 #[test]
@@ -208,7 +219,8 @@ fn a_sweep_of_a_key_without_effect_is_found() {
         "[\"10kB\", \"60kB\", \"6MB\", \"60MB\"]",
     );
     let experiment = with_sweeps(&[timer, buffer]);
-    let found: Vec<_> = idle(&experiment).iter().map(|it| it.key.clone()).collect();
+    let found = idle(&experiment);
+    let found: Vec<_> = found.iter().map(|(it, _)| it.key.clone()).collect();
     assert_eq!(found, ["tcp.max_rto"]);
 }
 
