@@ -11,10 +11,10 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 EBB := $(TARGET)/release/ebb
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build demo test test-root fuzz lint format bench figures reproduce-quick man install uninstall
+.PHONY: help setup build demo test test-root fuzz lint format bench figures reproduce reproduce-quick man install uninstall
 
 help: ## list what can be made
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
 
 setup: ## install the Debian packages that are missing
 	@scripts/setup
@@ -49,6 +49,10 @@ bench: setup ## costs of the kernel programs, the emulated link, the simulator (
 
 figures: build ## every figure of docs/figures.md, measured again (as root through sudo; 15 minutes)
 	$(AS_ROOT) $(EBB) lab figures
+
+reproduce: build ## every table and figure of the papers in the simulator, with all runs, into target/reproduced-all
+	$(EBB) reproduce --engine sim --out target/reproduced-all --html target/reproduced-all/pages \
+		--check experiments/verdicts-all-runs.csv
 
 reproduce-quick: build ## every table and figure of the papers in the simulator, with few runs, into target/pages
 	$(EBB) reproduce --quick --engine sim --out target/reproduced --html target/pages \

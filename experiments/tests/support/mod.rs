@@ -42,3 +42,39 @@ pub fn simulate(scenarios: Vec<Scenario>) -> Vec<Results> {
     };
     scenarios.into_iter().map(results).collect()
 }
+
+/// Files of verdicts: of few runs, which is what the tests of the repository make, and of all.
+pub const VERDICTS: [(&str, &str); 2] = [
+    ("verdicts.csv", include_str!("../../verdicts.csv")),
+    (
+        "verdicts-all-runs.csv",
+        include_str!("../../verdicts-all-runs.csv"),
+    ),
+];
+
+/// A line of a file of verdicts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Judged {
+    pub id: String,
+    pub row: String,
+    pub case: String,
+    pub verdict: String,
+}
+
+pub fn judged(verdicts: &str) -> Vec<Judged> {
+    let mut reader = csv::Reader::from_reader(verdicts.as_bytes());
+    let heads = reader.headers().unwrap().clone();
+    let column = |name| heads.iter().position(|head| head == name).unwrap();
+    let places = ["id", "row", "case", "verdict"].map(column);
+    let lines = reader.records().map(Result::unwrap);
+    let judged = lines.map(|line| {
+        let [id, row, case, verdict] = places.map(|place| line[place].to_owned());
+        Judged {
+            id,
+            row,
+            case,
+            verdict,
+        }
+    });
+    judged.collect()
+}
