@@ -8,7 +8,9 @@ use ebb_experiments::{Catalogue, Experiment};
 /// By what an assumption is known: what stands before its first `,`, `;`, `:` or `(`.
 fn head(assumption: &str) -> &str {
     let end = assumption.find([',', ';', ':', '(']);
-    assumption[..end.unwrap_or(assumption.len())].trim()
+    let head = assumption[..end.unwrap_or(assumption.len())].trim();
+    assert!(!head.is_empty(), "nothing to know it by: {assumption}");
+    head
 }
 
 /// The heads of what an experiment assumes that a sweep of its own shows.

@@ -41,21 +41,18 @@ fn idle(experiment: &Experiment) -> Vec<(&Sweep, Vec<(usize, usize)>)> {
 fn idle_pairs(sweep: &Sweep, experiment: &Experiment) -> Option<Vec<(usize, usize)>> {
     let all = sweep.scenarios(experiment);
     let by_value: Vec<&[Scenario]> = all.chunks(experiment.cases.len()).collect();
+    let places = 0..by_value.len();
+    let pairs = places.flat_map(|one| (0..one).map(move |other| (other, one)));
+    let mut alike: Vec<(usize, usize)> = pairs.collect();
     if sweep.key.starts_with("measure.") {
         // What is run is the same; what is looked at is not.
-        let looked_at = |cases: &&[Scenario]| cases.iter().map(|it| it.intervals.clone()).collect();
-        let looked_at: Vec<Vec<Vec<Interval>>> = by_value.iter().map(looked_at).collect();
-        let is_same = |place: &usize| looked_at[*place] == looked_at[place + 1];
-        let same = (0..looked_at.len() - 1).filter(is_same);
-        let same: Vec<_> = same.map(|place| (place, place + 1)).collect();
-        return (!same.is_empty()).then_some(same);
+        let intervals = |place: usize| by_value[place].iter().map(|it| &it.intervals);
+        alike.retain(|(one, other)| intervals(*one).eq(intervals(*other)));
+        return (!alike.is_empty()).then_some(alike);
     }
     let is_looked_at = |case: &usize| by_value[0][*case].runs > 0;
     let cases: Vec<usize> = sweep.cases.iter().copied().filter(is_looked_at).collect();
 
-    let places = 0..by_value.len();
-    let pairs = places.flat_map(|one| (0..one).map(move |other| (other, one)));
-    let mut alike: Vec<(usize, usize)> = pairs.collect();
     let most = match has_policies(sweep) {
         true => 0,
         false => alike.len() - 1,
