@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Compiles the laws natively.
 
+use std::path::Path;
+
 fn main() {
-    for file in std::fs::read_dir(".")
-        .expect("the crate's folder is readable")
-        .flatten()
-    {
-        let name = file.file_name();
-        if [".h", ".c"]
-            .iter()
-            .any(|suffix| name.to_string_lossy().ends_with(suffix))
-        {
-            println!("cargo::rerun-if-changed={}", name.display());
-        }
-    }
+    rerun_on_change_of_sources(Path::new("."), true);
     let mut build = cc::Build::new();
     build
         .file("native.c")
         .file("insight.c")
+        .include(".")
         .std("c11")
         .extra_warnings(true)
         .warnings_into_errors(true);
@@ -28,4 +20,20 @@ fn main() {
             .flag("-fsanitize-undefined-trap-on-error");
     }
     build.compile("ebb_native");
+}
+
+/// The C files here, and in a folder for each law.
+fn rerun_on_change_of_sources(directory: &Path, has_laws: bool) {
+    let entries = std::fs::read_dir(directory)
+        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let is_source = path
+            .extension()
+            .is_some_and(|kind| kind == "h" || kind == "c");
+        if is_source {
+            println!("cargo::rerun-if-changed={}", path.display());
+        } else if has_laws && path.is_dir() {
+            rerun_on_change_of_sources(&path, false);
+        }
+    }
 }

@@ -41,7 +41,7 @@
 #ifndef EBB_DELAYED_UPDATE_H
 #define EBB_DELAYED_UPDATE_H
 
-#include "sender.h"
+#include "sender_contract.h"
 
 /* serious_rule: what serious congestion is. */
 #define EBB_DELAYED_SERIOUS_RISING 0u /* no packet met an empty queue, and RTTs rise */

@@ -22,7 +22,7 @@
 #ifndef EBB_FORWARD_DELAY_H
 #define EBB_FORWARD_DELAY_H
 
-#include "sender.h"
+#include "sender_contract.h"
 #include "timestamps.h"
 
 /* [RFC7323 §5.4] Greatest delay: keeps sums of delays within 32 bits. */

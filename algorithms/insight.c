@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What a law's state says to a person: the queue it sees, and what it is about. */
-#include "laws.h"
+#include "receiver_laws.h"
 #include "sender_laws.h"
 
 /* What a law is about; src/insight.rs has the words. */

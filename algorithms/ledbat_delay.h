@@ -6,8 +6,8 @@
 #ifndef EBB_LEDBAT_DELAY_H
 #define EBB_LEDBAT_DELAY_H
 
-#include "contract.h"
 #include "math.h"
+#include "params.h"
 
 #define EBB_LEDBAT_DELAY_PARAMS(P)                              \
 	P(base_history, 10, 1, 10, "minutes", "[RFC6817 §2.5]", \

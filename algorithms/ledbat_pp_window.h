@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The window of LEDBAT++, whoever applies it: the sender (ledbat_pp.h) as the congestion
- * window, or the receiver (rledbat.h) as the advertised one. See ledbat_pp.h for sources.
+ * The window of LEDBAT++, whoever applies it: the sender (ledbat_pp/) as the congestion
+ * window, or the receiver (rledbat/) as the advertised one. See ledbat_pp/ledbat_pp.h for
+ * sources.
  */
 #ifndef EBB_LEDBAT_PP_WINDOW_H
 #define EBB_LEDBAT_PP_WINDOW_H

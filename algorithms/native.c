@@ -2,7 +2,7 @@
 /* The laws as ordinary functions, for the Rust face in src/. */
 #include "native.h"
 
-#include "laws.h"
+#include "receiver_laws.h"
 #include "sender_laws.h"
 
 #define EBB_PARAM_ENTRY(name, default_value, min, max, unit, source, what) \

@@ -6,8 +6,8 @@
 #ifndef EBB_NATIVE_H
 #define EBB_NATIVE_H
 
-#include "contract.h"
-#include "sender.h"
+#include "receiver_contract.h"
+#include "sender_contract.h"
 
 struct ebb_native_param {
 	const char *name;

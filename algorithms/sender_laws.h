@@ -11,17 +11,17 @@
 #ifndef EBB_SENDER_LAWS_H
 #define EBB_SENDER_LAWS_H
 
-#include "bbr.h"
-#include "cubic.h"
-#include "cubic_plus.h"
-#include "ledbat.h"
-#include "ledbat_pp.h"
-#include "paced.h"
-#include "reno.h"
-#include "reno_plus.h"
-#include "tcp_lp.h"
-#include "tcp_lp_ecn.h"
-#include "vegas.h"
+#include "bbr/bbr.h"
+#include "cubic/cubic.h"
+#include "cubic_plus/cubic_plus.h"
+#include "ledbat/ledbat.h"
+#include "ledbat_pp/ledbat_pp.h"
+#include "paced/paced.h"
+#include "reno/reno.h"
+#include "reno_plus/reno_plus.h"
+#include "tcp_lp/tcp_lp.h"
+#include "tcp_lp_ecn/tcp_lp_ecn.h"
+#include "vegas/vegas.h"
 
 #define EBB_SENDER_LAWS(X)                                                            \
 	X(101, reno, "reno", EBB_RENO_PARAMS, 0,                                      \

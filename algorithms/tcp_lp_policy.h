@@ -6,7 +6,7 @@
 #ifndef EBB_TCP_LP_POLICY_H
 #define EBB_TCP_LP_POLICY_H
 
-#include "sender.h"
+#include "sender_contract.h"
 
 #define EBB_TCP_LP_POLICY_PARAMS(P)                                                             \
 	P(inference_rtts, 3, 1, 100, "round trips", "[TCPLP §III.D.3]",                         \

@@ -2,7 +2,7 @@
 /*
  * The integer types of the laws, for the kernel (eBPF) and for user space.
  *
- * A law's header includes nothing but this, math.h and contract.h. The typedefs
+ * A law's header includes nothing but those in this folder and its own. The typedefs
  * repeat those of vmlinux.h to the letter, which C11 allows; <stdint.h> would clash.
  */
 #ifndef EBB_TYPES_H

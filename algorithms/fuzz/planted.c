@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "planted.h"
-#include "reno.h"
+#include "reno/reno.h"
 
 enum planted_fault {
 	PLANTED_OVERFLOW,

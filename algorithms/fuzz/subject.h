@@ -6,7 +6,7 @@
 #define EBB_FUZZ_SUBJECT_H
 
 #include "checks.h"
-#include "contract.h"
+#include "receiver_contract.h"
 #include "input.h"
 #include "native.h"
 

@@ -5,24 +5,24 @@
 //! registry ([`laws`]), policies in the form `name:key=value,…` ([`Policy`]), and one
 //! connection under a law ([`ReceiverFlow`], [`SenderFlow`]) for whoever is not the kernel.
 
-mod contract;
 mod defaults;
-mod flow;
 mod insight;
 mod native;
 mod policy;
+mod receiver_contract;
+mod receiver_flow;
 mod registry;
-mod sender;
+mod sender_contract;
 mod sender_flow;
 mod variations;
 
-pub use contract::{Ack, Segment, Start};
-pub use flow::ReceiverFlow;
 pub use insight::{Doing, Insight};
 pub use native::Variations;
 pub use policy::{Policy, PolicyError, nearest};
+pub use receiver_contract::{Ack, Segment, Start};
+pub use receiver_flow::ReceiverFlow;
 pub use registry::{LawInfo, ParamInfo, Side, counter_laws, law, laws, laws_of};
-pub use sender::{Phase, SenderAck, SenderEvent, SenderStart, SenderWindow};
+pub use sender_contract::{Phase, SenderAck, SenderEvent, SenderStart, SenderWindow};
 pub use sender_flow::SenderFlow;
 pub use variations::{PacketPairs, PairRounds};
 

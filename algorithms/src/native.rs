@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The C side, as `native.c` exports it.
 
-use crate::contract::{Ack, Segment, Start};
-use crate::sender::{SenderAck, SenderEvent, SenderStart};
+use crate::receiver_contract::{Ack, Segment, Start};
+use crate::sender_contract::{SenderAck, SenderEvent, SenderStart};
 use std::ffi::{c_char, c_void};
 
 #[repr(C)]
@@ -111,7 +111,7 @@ pub(crate) unsafe fn native_ack_delay_us(number: u32, state: *const c_void) -> u
     unsafe { ebb_native_ack_delay_us(number, state) }
 }
 
-/// The receiver laws that were compiled in, in the order of `laws.h`.
+/// The receiver laws that were compiled in, in the order of `receiver_laws.h`.
 pub(crate) fn native_laws() -> &'static [NativeLaw] {
     // SAFETY: constants of native.c; the count belongs to the array.
     unsafe {

@@ -4,9 +4,9 @@
 use crate::native::{NativeEventHook, NativeSenderLaw};
 use crate::policy::Policy;
 use crate::registry::{Native, Side};
-use crate::sender::{SenderAck, SenderEvent, SenderStart, SenderWindow};
+use crate::sender_contract::{SenderAck, SenderEvent, SenderStart, SenderWindow};
 
-/// The state of a sender law for one connection; `sender.h` says when to call what.
+/// The state of a sender law for one connection; `sender_contract.h` says when to call what.
 #[derive(Debug, Clone)]
 pub struct SenderFlow {
     policy: Policy,

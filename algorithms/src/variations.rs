@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The packet interval variations that `vulture` goes by, without the law.
 
-use crate::flow::VULTURE;
 use crate::native::{
     Variations, ebb_native_pairs_bytes, ebb_native_pairs_end_round, ebb_native_pairs_on_segment,
 };
 use crate::policy::Policy;
+use crate::receiver_flow::VULTURE;
 
 /// Pairs of packets of one connection, by the law's own code.
 #[derive(Debug, Clone)]

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What holds for the delay-based laws whatever happens on the path: one reaction per round
 //! trip, clocks that wrap or began elsewhere, silence. Absurd input:
-//! `sender_laws_properties.rs`, `rledbat.rs`, `ebb_properties.rs`, and the fuzzer.
+//! `sender_laws_properties.rs`, `rledbat/`, `ebb/`, and the fuzzer.
 
+#[path = "support/delay_laws.rs"]
 mod delay_laws;
 
 use delay_laws::{Hand, MSS};

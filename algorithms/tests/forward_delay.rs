@@ -2,6 +2,7 @@
 //! What sender laws make of timestamps (`forward_delay.h`), seen through `ledbat`: does it
 //! take a delay for a queue in front of it, or on the way back?
 
+#[path = "support/delay_laws.rs"]
 mod delay_laws;
 
 use delay_laws::Hand;

@@ -3,6 +3,7 @@
 //! the path: how often they react, clocks that began elsewhere, silence, absurd input. Bounds
 //! of the window and sequence numbers that wrap: `sender_laws_properties.rs`.
 
+#[path = "support/sender_path/mod.rs"]
 mod sender_path;
 
 use ebb_algorithms::{Phase, Policy, SenderAck, SenderEvent, SenderFlow, SenderStart};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What every sender law does on an ordinary path, whoever wrote it.
 
+#[path = "support/sender_path/mod.rs"]
 mod sender_path;
 
 use ebb_algorithms::{Side, laws_of};

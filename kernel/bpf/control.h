@@ -6,8 +6,8 @@
 #ifndef EBB_CONTROL_H
 #define EBB_CONTROL_H
 
-#include "contract.h"
-#include "sender.h"
+#include "receiver_contract.h"
+#include "sender_contract.h"
 
 /* Changes whenever a struct of this file or the flow's storage changes. */
 #define EBB_CONTROL_VERSION 6u

@@ -4,7 +4,7 @@
 #define EBB_MAPS_H
 
 #include "common.h"
-#include "dispatch.h"
+#include "receiver_dispatch.h"
 
 /*
  * One governed connection. Arriving packets and outgoing segments may be handled on two

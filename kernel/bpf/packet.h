@@ -8,7 +8,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-#include "contract.h"
+#include "receiver_contract.h"
 
 #define EBB_MAX_EXTENSIONS 6
 #define EBB_MAX_OPTIONS 16

@@ -8,7 +8,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "control.h"
-#include "dispatch.h"
+#include "receiver_dispatch.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* As dispatch.h, for the sender laws. */
+/* As receiver_dispatch.h, for the sender laws. */
 #ifndef EBB_SENDER_DISPATCH_H
 #define EBB_SENDER_DISPATCH_H
 

@@ -8,8 +8,8 @@
 //! 1 start, 2 segment, 3 ack; of a sender law 11 start, 12 ack, 13 loss, 14 time-out, 15 undo,
 //! 16 idle), the order of the call on that socket (u32, from 0), the law's answer (u32: the
 //! window in bytes, of a sender law in segments), zero (u32; of a sender law the threshold),
-//! and 56 bytes of input (112 of a sender law), which are the struct of `contract.h` or
-//! `sender.h` of that kind followed by zeros.
+//! and 56 bytes of input (112 of a sender law), which are the struct of `receiver_contract.h`
+//! or `sender_contract.h` of that kind followed by zeros.
 
 use crate::error::{Error, Result};
 use ebb_algorithms::{
@@ -223,7 +223,7 @@ impl Input {
         }
     }
 
-    /// The struct of `contract.h` or `sender.h`, byte by byte.
+    /// The struct of `receiver_contract.h` or `sender_contract.h`, byte by byte.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Start(start) => start.as_bytes(),

@@ -10,14 +10,19 @@ use anyhow::{Context, Result};
 use crate::header::{self, Citation, Parameter};
 
 /// Headers that hold no law: their numbers are the interface's own.
-const INTERFACE_HEADERS: [&str; 6] = [
-    "contract.h",
-    "laws.h",
+const INTERFACE_HEADERS: [&str; 8] = [
     "math.h",
-    "sender.h",
+    "native.h",
+    "params.h",
+    "receiver_contract.h",
+    "receiver_laws.h",
+    "sender_contract.h",
     "sender_laws.h",
     "types.h",
 ];
+
+/// Its headers are programs around the laws.
+const FOLDERS_WITHOUT_LAWS: [&str; 1] = ["fuzz"];
 
 /// What a check found.
 #[derive(Debug, Default)]
@@ -30,7 +35,7 @@ pub struct Report {
     pub problems: Vec<String>,
 }
 
-/// Checks the headers in `directory` against its `SOURCES.md`.
+/// Checks the headers in `directory` and in the folders of its laws against its `SOURCES.md`.
 ///
 /// Errors: a file or the directory cannot be read.
 pub fn check(directory: &Path) -> Result<Report> {
@@ -135,17 +140,26 @@ fn has_section(headings: &[String], citation: &Citation) -> bool {
     section.is_empty() || headings.iter().any(|heading| heading.contains(&section))
 }
 
+/// The shared headers, and those in a folder for each law.
 fn headers(directory: &Path) -> Result<Vec<PathBuf>> {
-    let context = || directory.display().to_string();
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(directory).with_context(context)? {
-        let path = entry.with_context(context)?.path();
-        if path.extension().is_some_and(|extension| extension == "h") {
-            paths.push(path);
-        }
+    let mut paths = entries(directory)?;
+    let folders = paths.iter().filter(|path| {
+        path.is_dir() && !FOLDERS_WITHOUT_LAWS.iter().any(|name| path.ends_with(name))
+    });
+    for folder in folders.cloned().collect::<Vec<_>>() {
+        paths.extend(entries(&folder)?);
     }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "h"));
     paths.sort();
     Ok(paths)
+}
+
+fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
+    let context = || directory.display().to_string();
+    fs::read_dir(directory)
+        .with_context(context)?
+        .map(|entry| Ok(entry.with_context(context)?.path()))
+        .collect()
 }
 
 /// Reads the table `| KEY | source |`; links to documents of ours are followed for headings.
@@ -268,6 +282,21 @@ mod tests {
             "3: parameter y has not seven fields",
         ];
         assert_eq!(problems_of(header), expected);
+    }
+
+    #[test]
+    fn the_headers_in_a_laws_folder_are_read_and_the_fuzzers_are_not() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("SOURCES.md"), "").unwrap();
+        for folder in ["ebb", "fuzz"] {
+            fs::create_dir(directory.path().join(folder)).unwrap();
+            let header = directory.path().join(folder).join("state.h");
+            fs::write(header, "#define EBB_A 1u\n").unwrap();
+        }
+        let report = check(directory.path()).unwrap();
+        assert_eq!(report.headers, 1);
+        assert_eq!(report.problems.len(), 1);
+        assert!(report.problems[0].contains("ebb/state.h:1: EBB_A has no source"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 
 const USAGE: &str = "usage: cargo xtask cite|links
-  cite   every constant and parameter of algorithms/*.h names its source, and the source exists
+  cite   every constant and parameter of the laws names its source, and the source exists
   links  every file that a document links to exists";
 
 fn main() -> ExitCode {

@@ -5,7 +5,10 @@ mod closed_loop;
 mod differences;
 mod model;
 mod modes;
-#[path = "../sender_path/mod.rs"]
+mod oracle;
+#[path = "../support/sender_oracle.rs"]
+mod sender_oracle;
+#[path = "../support/sender_path/mod.rs"]
 mod sender_path;
 
 use ebb_algorithms::{Policy, SenderAck, SenderEvent, SenderFlow, SenderStart};

@@ -3,11 +3,17 @@
 
 mod avoidance;
 mod closed_loop;
-#[path = "../cubic_oracle/mod.rs"]
-mod cubic_oracle;
+#[path = "../support/models/cubic.rs"]
+mod cubic_model;
+mod curve;
 mod differences;
+#[path = "../support/models/hystart.rs"]
+mod hystart_model;
 mod linux;
-#[path = "../sender_path/mod.rs"]
+mod oracle;
+#[path = "../support/sender_oracle.rs"]
+mod sender_oracle;
+#[path = "../support/sender_path/mod.rs"]
 mod sender_path;
 mod slow_start;
 

@@ -2,9 +2,18 @@
 //! Worked examples of the delayed window update (`reno+`, `cubic+`), from its paper.
 
 mod closed_loop;
+#[path = "../support/models/cubic.rs"]
+mod cubic_model;
 mod differences;
+#[path = "../support/models/hystart.rs"]
+mod hystart_model;
 mod mechanism;
-#[path = "../sender_path/mod.rs"]
+mod oracle;
+#[path = "../support/models/reno.rs"]
+mod reno_model;
+#[path = "../support/sender_oracle.rs"]
+mod sender_oracle;
+#[path = "../support/sender_path/mod.rs"]
 mod sender_path;
 
 use ebb_algorithms::{Policy, SenderAck, SenderEvent, SenderFlow, SenderStart};

@@ -2,9 +2,15 @@
 //! Worked examples of `tcp-lp` and `tcp-lp-ecn`, from the TCP-LP paper; and a test of each
 //! difference from it.
 
-#[path = "../delay_laws/mod.rs"]
+mod closed_loop;
+#[path = "../support/delay_laws.rs"]
 mod delay_laws;
 mod held;
+mod oracle;
+#[path = "../support/sender_oracle.rs"]
+mod sender_oracle;
+#[path = "../support/sender_path/mod.rs"]
+mod sender_path;
 
 use delay_laws::Hand;
 use ebb_algorithms::SenderEvent;

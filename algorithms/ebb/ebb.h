@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ebb: Ebb's own receiver law. Holds the queue at the bottleneck near a few
+ * milliseconds, tells its own queue from that of others by what it sent itself, and
+ * steps aside at once when others take the link.
+ *
+ * Sources: [EBB] docs/ebb-law.md; the window's rules: [VULTURE §0.3.4] (a decrease is
+ * never a retreat of the right edge), [RFC6817 §2.4.2] (queueing delay as the distance
+ * from a minimum), [TCPLP §3] (a pause after yielding: inference phase).
+ *
+ * Domain: RTT from 1 ms to 60 s, capacity from 50 kbit/s to 500 Gbit/s.
+ */
+#ifndef EBB_EBB_H
+#define EBB_EBB_H
+
+#include "ebb/route.h"
+
+EBB_INLINE void ebb_ebb_end_yielding_round(struct ebb_ebb_state *s,
+					   const struct ebb_segment *segment,
+					   const struct ebb_ebb_params *p)
+{
+	if (s->round_queue_us < ebb_ebb_target_us(s, p) && segment->now_us >= s->hold_until_us) {
+		s->is_yielding = 0;
+		s->is_reclaiming = 1;
+		s->clear_rounds = 0;
+		/* Nobody queues: growing begins a step further. On trial that is not sure. */
+		if (s->trial_base_us == EBB_EBB_NO_DELAY)
+			ebb_ebb_set_window(s, ebb_ebb_segments(s, p->probe_segments));
+		s->growth_bytes = (u32)ebb_ebb_growth_bytes(s, p);
+		return;
+	}
+	/* The next round trip finds no queue and ends yielding. */
+	if (ebb_ebb_is_calm(s, segment, p))
+		ebb_ebb_try_route(s, segment->now_us);
+	ebb_ebb_set_window(s, ebb_ebb_probe_bytes(s, p, segment->now_us));
+}
+
+EBB_INLINE void ebb_ebb_end_round(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+				  const struct ebb_ebb_params *p)
+{
+	s->last_round_bytes = s->round_bytes;
+	s->last_rwnd_bytes = s->round_rwnd_bytes;
+	s->growth_bytes = 0;
+	if (s->is_yielding) {
+		ebb_ebb_end_yielding_round(s, segment, p);
+	} else if (ebb_ebb_judge(s, segment, p, s->round_queue_us)) {
+		return;
+	} else {
+		/* Never grant what the sender does not use: it can't be taken back. */
+		ebb_ebb_set_window(
+			s, ebb_min(s->rwnd_bytes, 2ull * s->round_bytes + ebb_ebb_segments(s, 4)));
+		if (ebb_ebb_drain(s, segment, p))
+			return;
+		if (s->round_queue_us < ebb_ebb_low_us(s, p)) {
+			s->clear_rounds++;
+			s->growth_bytes = (u32)ebb_ebb_growth_bytes(s, p);
+		} else if (s->round_queue_us < ebb_ebb_target_us(s, p)) {
+			s->is_starting = 0;
+			ebb_ebb_set_window(s,
+					   ebb_min(s->rwnd_bytes,
+						   (u64)s->round_bytes + ebb_ebb_segments(s, 2)));
+			s->growth_bytes = s->mss_bytes;
+		} else if (s->round_queue_us != EBB_EBB_NO_DELAY) {
+			ebb_ebb_shrink(s, segment, p);
+			return;
+		}
+	}
+	s->growth_left_bytes = s->growth_bytes;
+	ebb_ebb_begin_round(s, segment);
+}
+
+/* ---- helpers: one segment's steps ---- */
+
+EBB_INLINE u8 ebb_ebb_is_hole_old(const struct ebb_ebb_state *s, const struct ebb_segment *segment)
+{
+	return s->hole_since_us && segment->now_us - s->hole_since_us > s->rtt_us / 4;
+}
+
+/* A hole means congestion if segments were queueing, or if delays tell nothing. */
+EBB_INLINE u8 ebb_ebb_is_congestive(const struct ebb_ebb_state *s,
+				    const struct ebb_segment *segment,
+				    const struct ebb_ebb_params *p)
+{
+	u32 usual_us = (u32)ebb_min(ebb_ebb_target_us(s, p), s->longest_queue_us / 4 * 3);
+
+	if (segment->is_ce)
+		return 1;
+	if (!ebb_ebb_is_hole_old(s, segment))
+		return 0;
+	return !segment->has_timestamps || s->hole_queue_us > ebb_max(usual_us, EBB_EBB_EMPTY_US);
+}
+
+/* A segment is missing for long before it is lost: others may have overtaken it. */
+EBB_INLINE void ebb_ebb_watch_hole(struct ebb_ebb_state *s, const struct ebb_segment *segment)
+{
+	if (!ebb_before32(segment->rcv_nxt, segment->seq)) {
+		s->hole_since_us = 0;
+	} else if (!s->hole_since_us || s->hole_seq != segment->rcv_nxt) {
+		s->hole_since_us = segment->now_us;
+		s->hole_seq = segment->rcv_nxt;
+		s->hole_queue_us = s->queue_us;
+	}
+}
+
+EBB_INLINE void ebb_ebb_take_loss(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+				  const struct ebb_ebb_params *p)
+{
+	if (s->is_yielding || segment->now_us < s->loss_until_us)
+		return;
+	if (s->trial_base_us != EBB_EBB_NO_DELAY && ebb_ebb_is_hole_old(s, segment)) {
+		ebb_ebb_leave_route(s, segment, p);
+		return;
+	}
+	if (!ebb_ebb_is_congestive(s, segment, p))
+		return;
+	s->loss_until_us = segment->now_us + s->rtt_us + s->queue_us;
+	s->saturation_bytes = s->rwnd_bytes;
+	ebb_ebb_set_window(s, ebb_max(s->rwnd_bytes / 2, ebb_ebb_segments(s, 2)));
+	ebb_ebb_stop_growing(s, segment);
+}
+
+EBB_INLINE void ebb_ebb_grow(struct ebb_ebb_state *s, u32 payload_bytes)
+{
+	u64 share_bytes;
+
+	if (!s->growth_left_bytes)
+		return;
+	share_bytes = ebb_div((u64)s->growth_bytes * payload_bytes, s->round_rwnd_bytes, 0);
+	share_bytes = ebb_min(share_bytes, s->growth_left_bytes);
+	s->growth_left_bytes -= (u32)share_bytes;
+	ebb_ebb_set_window(s, s->rwnd_bytes + share_bytes);
+}
+
+/* Without timestamps, the time until a new window is used is the round trip. */
+EBB_INLINE void ebb_ebb_take_feedback_time(struct ebb_ebb_state *s,
+					   const struct ebb_segment *segment,
+					   const struct ebb_ebb_params *p)
+{
+	u32 feedback_us =
+		(u32)ebb_clamp(segment->now_us - s->round_since_us, 1, EBB_EBB_MAX_RTT_US);
+
+	ebb_ebb_update_base(s, p, segment->now_us, feedback_us, feedback_us);
+	s->queue_us = feedback_us - s->rtt_us;
+	s->round_queue_us = s->queue_us;
+	s->round_rtt_us = feedback_us;
+	s->longest_queue_us = (u32)ebb_max(s->longest_queue_us, s->queue_us);
+	if (s->queue_us < EBB_EBB_EMPTY_US)
+		s->last_empty_us = segment->now_us;
+}
+
+/* While observing, the window only follows what arrives. */
+EBB_INLINE void ebb_ebb_observe_round(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+				      const struct ebb_ebb_params *p)
+{
+	u32 least_bytes = ebb_ebb_segments(s, p->start_segments);
+
+	s->last_round_bytes = s->round_bytes;
+	ebb_ebb_set_window(s, ebb_max(s->round_bytes, least_bytes));
+	s->last_rwnd_bytes = s->rwnd_bytes;
+	s->growth_bytes = 0;
+	s->growth_left_bytes = 0;
+	ebb_ebb_begin_round(s, segment);
+}
+
+EBB_INLINE void ebb_ebb_look(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+			     const struct ebb_ebb_params *p)
+{
+	s->look_segments += segment->segments;
+	if (s->look_segments < EBB_EBB_LOOK_SEGMENTS ||
+	    segment->now_us - s->look_since_us < s->rtt_us / 4)
+		return;
+	if (!ebb_ebb_judge(s, segment, p, s->look_excess_us))
+		ebb_ebb_begin_look(s, segment->now_us);
+}
+
+/*
+ * What was granted before this law came cannot be taken back, and its queue may stand at the
+ * bottleneck: until the sender has used it up, delays say nothing and growing is idle. The host
+ * may grant more until the first window of ours goes out, and a little later.
+ */
+EBB_INLINE void ebb_ebb_await_older_window(struct ebb_ebb_state *s,
+					   const struct ebb_segment *segment)
+{
+	u32 granted_bytes = segment->right_edge_seq - segment->rcv_nxt;
+	u8 is_older = granted_bytes > ebb_max(EBB_EBB_UNSCALED_WINDOW_BYTES, 2ull * s->rwnd_bytes);
+
+	if (!s->is_begun && is_older && !segment->is_observing) {
+		ebb_ebb_go_blind(s, segment);
+		s->is_awaiting = 1;
+		s->blind_until_us = ~0ull;
+	} else if (s->is_awaiting && is_older) {
+		s->blind_edge_seq = segment->right_edge_seq;
+	}
+	s->is_begun = 1;
+}
+
+/* ---- hooks ---- */
+
+EBB_INLINE void ebb_ebb_init(struct ebb_ebb_state *s, const struct ebb_start *start,
+			     const struct ebb_ebb_params *p)
+{
+	s->mss_bytes = (u32)ebb_clamp(start->mss_bytes, 64, 65535);
+	ebb_ebb_forget_delays(s, start->now_us);
+	s->round_queue_us = EBB_EBB_NO_DELAY;
+	s->look_excess_us = EBB_EBB_NO_DELAY;
+	s->is_starting = 1;
+	ebb_ebb_set_window(s, ebb_ebb_segments(s, p->start_segments));
+	s->last_rwnd_bytes = s->rwnd_bytes;
+	if (start->has_timestamps && start->tsval)
+		ebb_tick_start(&s->clock.tick, start->now_us, start->tsval);
+}
+
+EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+				   const struct ebb_ebb_params *p)
+{
+	u32 end_seq = segment->seq + segment->payload_bytes;
+
+	if (segment->mss_bytes)
+		s->mss_bytes = (u32)ebb_clamp(segment->mss_bytes, 64, 65535);
+	ebb_ebb_take_arrival(s, segment->now_us, segment->payload_bytes);
+	if (segment->has_timestamps)
+		ebb_ebb_take_delay(s, segment, p);
+	ebb_end_step();
+	s->round_bytes += segment->payload_bytes;
+	ebb_ebb_watch_hole(s, segment);
+	ebb_end_step();
+
+	if (!s->is_begun || s->is_awaiting)
+		ebb_ebb_await_older_window(s, segment);
+	if (s->is_blind) {
+		if (!ebb_before32(s->blind_edge_seq, end_seq) &&
+		    segment->now_us < s->blind_until_us)
+			return;
+		s->is_blind = 0;
+		s->is_awaiting = 0;
+		if (s->is_draining) {
+			ebb_ebb_set_window(s, s->restore_bytes);
+			/* It was as large before: what comes back is no growth. */
+			s->last_rwnd_bytes = s->rwnd_bytes;
+		}
+		s->is_draining = 0;
+	}
+	if (!s->is_round_open) {
+		ebb_ebb_begin_round(s, segment);
+		return;
+	}
+	if (segment->is_observing) {
+		if (ebb_ebb_is_round_over(s, segment))
+			ebb_ebb_observe_round(s, segment, p);
+		return;
+	}
+	ebb_ebb_take_loss(s, segment, p);
+	if (s->is_blind)
+		return;
+	ebb_end_step();
+	ebb_ebb_grow(s, segment->payload_bytes);
+	ebb_end_step();
+	ebb_ebb_look(s, segment, p);
+	ebb_end_step();
+	if (s->is_blind || !ebb_ebb_is_round_over(s, segment))
+		return;
+	if (!segment->has_timestamps)
+		ebb_ebb_take_feedback_time(s, segment, p);
+	ebb_end_step();
+	ebb_ebb_end_round(s, segment, p);
+}
+
+/* The window is decided when segments arrive; an outgoing one only carries it. */
+EBB_INLINE void ebb_ebb_on_ack(struct ebb_ebb_state *s, const struct ebb_ack *ack,
+			       const struct ebb_ebb_params *p)
+{
+	if (s->is_yielding && !ack->is_observing)
+		ebb_ebb_set_window(s,
+				   ebb_min(s->rwnd_bytes, ebb_ebb_probe_bytes(s, p, ack->now_us)));
+}
+
+#endif /* EBB_EBB_H */

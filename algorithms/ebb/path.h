@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the ebb law makes of arriving segments: capacity, round-trip time, queueing
+ * delay, and the part of it that its own bursts do not explain. See ebb.h.
+ */
+#ifndef EBB_EBB_PATH_H
+#define EBB_EBB_PATH_H
+
+#include "ebb/state.h"
+
+/* ---- helpers: window and path ---- */
+
+EBB_INLINE u32 ebb_ebb_segments(const struct ebb_ebb_state *s, u64 segments)
+{
+	return (u32)(s->mss_bytes * segments);
+}
+
+EBB_INLINE void ebb_ebb_set_window(struct ebb_ebb_state *s, u64 bytes)
+{
+	s->rwnd_bytes = (u32)ebb_clamp(bytes, s->mss_bytes, EBB_EBB_MAX_WINDOW_BYTES);
+}
+
+/* Bytes that the link carries in a time. Capacity < 2^36 B/s, time < 2^26 us. */
+EBB_INLINE u64 ebb_ebb_bytes_in(const struct ebb_ebb_state *s, u64 time_us)
+{
+	return s->capacity_bytes_per_s * ebb_min(time_us, EBB_EBB_MAX_RTT_US) / 1000000;
+}
+
+/* Time that the link needs for so many bytes. */
+EBB_INLINE u64 ebb_ebb_time_of(const struct ebb_ebb_state *s, u64 bytes)
+{
+	return ebb_div(ebb_min(bytes, 1ull << 40) * 1000000, s->capacity_bytes_per_s, 0);
+}
+
+EBB_INLINE u64 ebb_ebb_bdp_bytes(const struct ebb_ebb_state *s)
+{
+	return ebb_ebb_bytes_in(s, s->rtt_us);
+}
+
+EBB_INLINE u32 ebb_ebb_base_us(const struct ebb_ebb_state *s)
+{
+	return (u32)ebb_min(s->base_us[0], s->base_us[1]);
+}
+
+EBB_INLINE void ebb_ebb_forget_delays(struct ebb_ebb_state *s, u64 now_us)
+{
+	s->base_us[0] = EBB_EBB_NO_DELAY;
+	s->base_us[1] = EBB_EBB_NO_DELAY;
+	s->least_rtt_us[0] = EBB_EBB_NO_DELAY;
+	s->least_rtt_us[1] = EBB_EBB_NO_DELAY;
+	s->base_since_us = now_us;
+	s->trial_base_us = EBB_EBB_NO_DELAY;
+	s->last_empty_us = now_us;
+	s->virtual_queue_bytes = 0;
+	s->virtual_queue_at_us = s->clock.sender_us;
+}
+
+/* The least delay and RTT of one to two base windows; time passes slowly in YIELD. */
+EBB_INLINE void ebb_ebb_update_base(struct ebb_ebb_state *s, const struct ebb_ebb_params *p,
+				    u64 now_us, u32 delay_us, u32 rtt_us)
+{
+	u64 window_us = s->is_yielding ? (u64)p->base_window_us * 10 : p->base_window_us;
+
+	if (now_us - s->base_since_us > window_us) {
+		s->base_us[1] = s->base_us[0];
+		s->base_us[0] = EBB_EBB_NO_DELAY;
+		s->least_rtt_us[1] = s->least_rtt_us[0];
+		s->least_rtt_us[0] = EBB_EBB_NO_DELAY;
+		s->base_since_us = now_us;
+		s->trial_base_us = EBB_EBB_NO_DELAY;
+	}
+	s->base_us[0] = (u32)ebb_min(s->base_us[0], delay_us);
+	s->least_rtt_us[0] = (u32)ebb_min(s->least_rtt_us[0], rtt_us);
+	rtt_us = (u32)ebb_min(s->least_rtt_us[0], s->least_rtt_us[1]);
+	s->rtt_us = rtt_us == EBB_EBB_NO_DELAY ? 0 : rtt_us;
+}
+
+/* A queue below a segment's time, or a tick, cannot be told from none: thresholds scale. */
+EBB_INLINE u32 ebb_ebb_grain_us(const struct ebb_ebb_state *s)
+{
+	u32 tick_us = s->clock.tick.tick_us > EBB_TICK_USUAL_US ? s->clock.tick.tick_us : 0;
+
+	return (u32)ebb_max(s->segment_us, tick_us);
+}
+
+EBB_INLINE u32 ebb_ebb_low_us(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
+{
+	return (u32)ebb_max(p->low_us, ebb_ebb_grain_us(s));
+}
+
+EBB_INLINE u32 ebb_ebb_target_us(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
+{
+	return (u32)ebb_max(p->target_us, ebb_ebb_grain_us(s) * 3 / 2);
+}
+
+EBB_INLINE u32 ebb_ebb_high_us(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
+{
+	return (u32)ebb_max(p->high_us, ebb_ebb_grain_us(s) * 4);
+}
+
+/* The window that fills the link with a queue of the target; no limit before C is known. */
+EBB_INLINE u64 ebb_ebb_cap_bytes(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
+{
+	u64 cap_bytes = ebb_ebb_bytes_in(s, (u64)s->rtt_us + ebb_ebb_target_us(s, p));
+
+	return s->capacity_bytes_per_s ? ebb_max(cap_bytes, ebb_ebb_segments(s, 4))
+				       : EBB_EBB_MAX_WINDOW_BYTES;
+}
+
+/* ---- helpers: what a segment tells ---- */
+
+/* Bytes per second from the arrival so many arrivals ago to a later one; the last is 1. */
+EBB_INLINE u64 ebb_ebb_train_bytes_per_s(const struct ebb_ebb_state *s, u32 from_ago, u32 to_ago)
+{
+	const struct ebb_ebb_arrival *from, *to;
+
+	from = &s->arrivals[(s->arrival_count - from_ago) & (EBB_EBB_ARRIVALS - 1)];
+	to = &s->arrivals[(s->arrival_count - to_ago) & (EBB_EBB_ARRIVALS - 1)];
+	return ebb_div((u64)(to->received_bytes - from->received_bytes) * 1000000,
+		       to->at_us - from->at_us, 0);
+}
+
+/*
+ * One train tells nothing: it may have begun with segments that were held up on their way. Nor
+ * do trains with a silence in them, as between two flights, unless there are no others.
+ */
+EBB_INLINE void ebb_ebb_take_capacity(struct ebb_ebb_state *s)
+{
+	u64 rate_bytes_per_s, before_bytes_per_s;
+
+	if (s->run_arrivals >= 2 * EBB_EBB_TRAIN - 1)
+		s->is_steady = 1;
+	else if (s->is_steady || s->arrival_count < EBB_EBB_UNSTEADY_ARRIVALS)
+		return;
+	rate_bytes_per_s = ebb_ebb_train_bytes_per_s(s, EBB_EBB_TRAIN, 1);
+	before_bytes_per_s = ebb_ebb_train_bytes_per_s(s, 2 * EBB_EBB_TRAIN - 1, EBB_EBB_TRAIN);
+	rate_bytes_per_s = ebb_min(rate_bytes_per_s, before_bytes_per_s);
+	s->capacity_bytes_per_s = ebb_min(ebb_max(s->capacity_bytes_per_s, rate_bytes_per_s),
+					  EBB_EBB_MAX_CAPACITY_BYTES_PER_S);
+	s->segment_us = (u32)ebb_min(ebb_ebb_time_of(s, s->mss_bytes), 1000000);
+}
+
+/* A run of arrivals at about the same pace goes on, or another begins. */
+EBB_INLINE void ebb_ebb_take_pace(struct ebb_ebb_state *s, u32 gap_us)
+{
+	u8 is_steady = s->run_arrivals > 1;
+
+	if (!s->run_arrivals || (is_steady && gap_us / EBB_EBB_PACES > s->run_gap_us)) {
+		s->run_arrivals = 1;
+		return;
+	}
+	if (is_steady && gap_us < s->run_gap_us / EBB_EBB_PACES) {
+		s->run_arrivals = 1;
+		is_steady = 0;
+	}
+	s->run_gap_us = is_steady ? (u32)(((u64)s->run_gap_us * 7 + gap_us) / 8) : gap_us;
+	s->run_arrivals = (u32)ebb_min(s->run_arrivals + 1, 2 * EBB_EBB_TRAIN);
+}
+
+/* Arrivals in quick succession are one, whose time and bytes are those of its last segment. */
+EBB_INLINE void ebb_ebb_take_arrival(struct ebb_ebb_state *s, u64 now_us, u32 bytes)
+{
+	struct ebb_ebb_arrival *arrival;
+	u32 at_us = (u32)now_us;
+	u8 is_new = !s->arrival_count || at_us - s->arrival_since_us >= EBB_EBB_ARRIVAL_GAP_US;
+
+	s->received_bytes += bytes;
+	s->arrival_count += is_new;
+	arrival = &s->arrivals[(s->arrival_count - 1) & (EBB_EBB_ARRIVALS - 1)];
+	arrival->at_us = at_us;
+	arrival->received_bytes = s->received_bytes;
+	if (!is_new)
+		return;
+	ebb_ebb_take_pace(s, at_us - s->arrival_since_us);
+	s->arrival_since_us = at_us;
+	ebb_ebb_take_capacity(s);
+	if (s->arrival_count >= EBB_EBB_LONG_TRAIN)
+		s->round_rate_bytes_per_s =
+			ebb_max(s->round_rate_bytes_per_s,
+				ebb_ebb_train_bytes_per_s(s, EBB_EBB_LONG_TRAIN, 1));
+}
+
+/* Own segments that would wait if nobody else sent; returns the wait in us. */
+EBB_INLINE u64 ebb_ebb_own_wait_us(struct ebb_ebb_state *s, u64 sender_us, u32 bytes)
+{
+	u64 step_us = 0, drained_bytes, wait_us;
+
+	if ((s64)(sender_us - s->virtual_queue_at_us) > 0) {
+		step_us = sender_us - s->virtual_queue_at_us;
+		s->virtual_queue_at_us = sender_us;
+	}
+	drained_bytes = ebb_ebb_bytes_in(s, step_us);
+	s->virtual_queue_bytes = ebb_sub_floor(s->virtual_queue_bytes, drained_bytes);
+	s->virtual_queue_bytes = ebb_min(s->virtual_queue_bytes + bytes, 1ull << 31);
+	wait_us = ebb_ebb_time_of(s, s->virtual_queue_bytes);
+	return wait_us;
+}
+
+/* Queueing delay from timestamps, and the part that is not ours. */
+EBB_INLINE void ebb_ebb_take_delay(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+				   const struct ebb_ebb_params *p)
+{
+	u64 rtt_us = 0;
+	u32 delay_us, base_us, echo_age = segment->local_ts - segment->tsecr;
+
+	if (segment->tsecr && echo_age < 0x7fffffff)
+		rtt_us = ebb_clamp((u64)echo_age * segment->local_tick_us +
+					   ebb_mod(segment->now_us, segment->local_tick_us),
+				   1, EBB_EBB_MAX_RTT_US);
+	if (ebb_clock_on_segment(&s->clock, segment->now_us, segment->tsval, rtt_us))
+		ebb_ebb_forget_delays(s, segment->now_us);
+	rtt_us = rtt_us ? ebb_max(rtt_us, segment->local_tick_us) : EBB_EBB_NO_DELAY;
+	s->round_rtt_us = (u32)ebb_min(s->round_rtt_us, rtt_us);
+	delay_us = ebb_clock_delay_us(&s->clock, segment->now_us);
+	if (!delay_us)
+		return;
+	ebb_ebb_update_base(s, p, segment->now_us, delay_us, (u32)rtt_us);
+	base_us = ebb_ebb_base_us(s);
+	s->queue_us = delay_us - base_us;
+	s->excess_us = (u32)ebb_sub_floor(
+		s->queue_us, ebb_ebb_own_wait_us(s, s->clock.sender_us, segment->payload_bytes));
+	if (s->queue_us < EBB_EBB_EMPTY_US)
+		s->last_empty_us = segment->now_us;
+	s->longest_queue_us = (u32)ebb_max(s->longest_queue_us, s->queue_us);
+	s->round_queue_us = (u32)ebb_min(s->round_queue_us, s->queue_us);
+	s->round_excess_us = (u32)ebb_max(s->round_excess_us, s->excess_us);
+	s->look_excess_us = (u32)ebb_min(s->look_excess_us, s->excess_us);
+}
+
+#endif /* EBB_EBB_PATH_H */

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The ebb law's parameters, constants and state for one connection. See ebb.h.
+ */
+#ifndef EBB_EBB_STATE_H
+#define EBB_EBB_STATE_H
+
+#include "receiver_contract.h"
+#include "math.h"
+#include "timestamps.h"
+
+#define EBB_EBB_PARAMS(P)                                                                \
+	P(low_us, 3000, 500, 1000000, "us", "[EBB §thresholds]",                         \
+	  "queueing delay below which the window grows freely")                          \
+	P(target_us, 5000, 1000, 1000000, "us", "[EBB §thresholds]",                     \
+	  "queueing delay above which the window shrinks")                               \
+	P(high_us, 10000, 1000, 1000000, "us", "[EBB §thresholds]",                      \
+	  "delay not explained by our own bursts above which others want the link")      \
+	P(span_us, 20000, 1000, 1000000, "us", "[EBB §yield]",                           \
+	  "excess over the target at which a graded cut would empty the window")         \
+	P(start_segments, 10, 1, 64, "segments", "[RFC6928 §2]", "first window")         \
+	P(hold_max_us, 1000000, 0, 10000000, "us", "[EBB §yield]",                       \
+	  "longest wait before probing again after yields in quick succession")          \
+	P(probe_segments, 2, 1, 64, "segments", "[EBB §yield]",                          \
+	  "window while yielding, for the first 0.3 s; half of it to 4 s, then 1")       \
+	P(empty_within_us, 10000000, 1000000, 600000000, "us", "[EBB §base]",            \
+	  "drain once if the queue was not seen empty for so long")                      \
+	P(shrink_divisor, 16, 2, 1000, "1", "[EBB §fairness]",                           \
+	  "least part of the window that a queue above the target takes")                \
+	P(plateau_rounds, 2, 1, 1000, "round trips", "[EBB §thresholds]",                \
+	  "for how long a segment of growth is stretched below saturation")              \
+	P(base_window_us, 30000000, 1000000, 3600000000u, "us", "[EBB §base]",           \
+	  "the least delay is forgotten after one to two of these (ten times in YIELD)") \
+	P(calm_us, 20000000, 1000000, 3600000000u, "us", "[EBB §route]",                 \
+	  "a delay that stays the same for so long in YIELD is a longer route")
+
+struct ebb_ebb_params {
+	EBB_EBB_PARAMS(EBB_PARAM_FIELD)
+};
+
+/* [EBB §detection] A look at the queue takes so many segments and a quarter RTT. */
+#define EBB_EBB_LOOK_SEGMENTS 8u
+/* [EBB §capacity] Arrivals in each of two trains for the capacity (nine in all, which the
+ * first flight of ten has), and in one for "the link is ours". */
+#define EBB_EBB_TRAIN 5u
+/* [EBB §capacity] A gap longer or shorter than the mean by this factor is another pace. */
+#define EBB_EBB_PACES 8u
+/* [EBB §capacity] So many arrivals without a steady run: there will be none. */
+#define EBB_EBB_UNSTEADY_ARRIVALS 64u
+#define EBB_EBB_LONG_TRAIN 12u
+#define EBB_EBB_ARRIVALS 16u
+/* [EBB §capacity] Arrivals closer than this count as one (GRO, interrupt batches). */
+#define EBB_EBB_ARRIVAL_GAP_US 250u
+/* [EBB §yield] While yielding the window falls to a half and to one segment then. */
+#define EBB_EBB_PROBE_HALF_AFTER_US 300000u
+#define EBB_EBB_PROBE_ONE_AFTER_US 4000000u
+/* [EBB §fairness] Our flows grow by the same share of the path, so that they converge ... */
+#define EBB_EBB_GROWTH_DIVISOR 32u
+/* [EBB §fairness] ... which remembered saturation must not undo: near is below W / 8. */
+#define EBB_EBB_FAR_DIVISOR 8u
+/* [EBB §yield] They grow faster after YIELD, until the first queue. */
+#define EBB_EBB_RECLAIM_DIVISOR 8u
+/* [EBB §base] Queueing delays below this count as an empty queue. */
+#define EBB_EBB_EMPTY_US 1000u
+/* [EBB §base] A window below this part of the BDP is drained to a segment. */
+#define EBB_EBB_SMALL_DIVISOR 2u
+/* [EBB §route] Delays are the same within so many segments' time ... */
+#define EBB_EBB_CALM_SEGMENTS 8u
+/* [EBB §route] ... and within this beyond a tick, over so many round trips at least. */
+#define EBB_EBB_CALM_LEAST_US 500u
+#define EBB_EBB_CALM_ROUNDS 16u
+/* [EBB §route] A round trip that takes twice the usual time and this lost a segment. */
+#define EBB_EBB_CALM_LATE_US 100000u
+/* [EBB §domain] Bounds that keep products within 64 bits. */
+#define EBB_EBB_MAX_RTT_US 60000000u
+#define EBB_EBB_MAX_CAPACITY_BYTES_PER_S 62500000000ull
+#define EBB_EBB_MAX_WINDOW_BYTES 0x3fffffffu
+/* [EBB §domain] Stands for a delay that was not seen. */
+#define EBB_EBB_NO_DELAY 0xffffffffu
+/* [RFC7323 §2.2] The window of a handshake's segments is not scaled: at most this. */
+#define EBB_EBB_UNSCALED_WINDOW_BYTES 65535u
+
+struct ebb_ebb_arrival {
+	u32 at_us;          /* arrival time, low 32 bits */
+	u32 received_bytes; /* everything received up to and with it, low 32 bits */
+};
+
+struct ebb_ebb_state {
+	u32 rwnd_bytes; /* the answer: W */
+	u32 mss_bytes;
+	struct ebb_clock clock;
+
+	/* What the path looks like. */
+	u64 capacity_bytes_per_s; /* C: fastest train */
+	u64 base_since_us;        /* start of the current base window */
+	u32 base_us[2];           /* least delay in the current and the last base window */
+	u32 least_rtt_us[2];      /* least round-trip time, likewise */
+	u32 rtt_us;               /* the lesser of these; 0: none yet */
+	u32 segment_us;           /* time that a segment takes at C */
+	u32 queue_us;             /* q: the last segment's queueing delay */
+	u32 excess_us;            /* e: the part of it that our bursts do not explain */
+	u32 longest_queue_us;     /* ever seen: about the bottleneck's buffer */
+	u64 virtual_queue_bytes;  /* own segments queued if we were alone */
+	u64 virtual_queue_at_us;  /* sender's clock when that was brought up to date */
+	u64 last_empty_us;        /* when the queue was last seen empty */
+
+	/* The last arrivals, for trains. */
+	struct ebb_ebb_arrival arrivals[EBB_EBB_ARRIVALS];
+	u32 arrival_count;
+	u32 arrival_since_us; /* when the last one began, low 32 bits */
+	u32 run_arrivals;     /* that came at about the same pace, the last among them */
+	u32 run_gap_us;       /* mean time from one of these to the next */
+	u32 received_bytes;
+
+	/* The round trip under way. */
+	u64 round_since_us;
+	u32 round_local_ts; /* ends with a segment that echoes a later one */
+	u32 round_edge_seq; /* without timestamps: with one beyond this */
+	u32 round_bytes;
+	u32 round_queue_us;         /* least q */
+	u32 round_excess_us;        /* greatest e */
+	u32 round_rtt_us;           /* least round-trip time */
+	u64 round_rate_bytes_per_s; /* fastest long train */
+	u32 round_rwnd_bytes;       /* W at its start */
+	u32 last_round_bytes;
+	u32 last_rwnd_bytes; /* W1: W one round trip earlier */
+	u32 growth_bytes;    /* g: what W shall grow by in this round trip */
+	u32 growth_left_bytes;
+
+	/* The look at the queue under way. */
+	u64 look_since_us;
+	u32 look_segments;
+	u32 look_excess_us; /* least e */
+
+	/* After a cut, until its effect is seen. */
+	u64 blind_until_us;
+	u32 blind_edge_seq;
+
+	u64 yield_since_us;
+	u64 hold_until_us;
+	u32 hold_us;
+	u32 saturation_bytes; /* W at which the link was full last; 0: not known */
+	u32 clear_rounds;     /* round trips without a queue in a row */
+	u64 loss_until_us;    /* losses up to then belong to the last one */
+	u64 hole_since_us;    /* when the hole at hole_seq was seen first; 0: none */
+	u32 hole_seq;
+	u32 hole_queue_us; /* queue then */
+	u32 restore_bytes; /* W before draining */
+
+	/* Whether the delay in YIELD has been the same, and what it was taken for before. */
+	u64 calm_since_us;
+	u32 calm_least_us; /* shortest and longest round trip since then */
+	u32 calm_most_us;
+	u32 calm_rounds;   /* round trips since then; 0: none */
+	u32 trial_base_us; /* base before a longer route was tried; EBB_EBB_NO_DELAY: none is */
+	u32 trial_rtt_us;
+
+	u8 is_round_open;
+	u8 is_blind;
+	u8 is_draining;
+	u8 is_yielding;
+	u8 has_yielded;   /* ever: yield_since_us is valid */
+	u8 is_starting;   /* doubling from the first window */
+	u8 is_reclaiming; /* just out of YIELD: the link may be ours */
+	u8 is_begun;      /* a segment has arrived */
+	u8 is_steady;     /* a steady run of arrivals was seen */
+	u8 is_awaiting;   /* blind until a window older than the law is used up */
+};
+
+#endif /* EBB_EBB_STATE_H */

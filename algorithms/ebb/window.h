@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The ebb law's moves: yield, retreat, shrink, drain, grow. See ebb.h.
+ */
+#ifndef EBB_EBB_WINDOW_H
+#define EBB_EBB_WINDOW_H
+
+#include "ebb/path.h"
+
+/* ---- helpers: rounds ---- */
+
+EBB_INLINE void ebb_ebb_begin_look(struct ebb_ebb_state *s, u64 now_us)
+{
+	s->look_since_us = now_us;
+	s->look_segments = 0;
+	s->look_excess_us = EBB_EBB_NO_DELAY;
+}
+
+EBB_INLINE void ebb_ebb_begin_round(struct ebb_ebb_state *s, const struct ebb_segment *segment)
+{
+	s->round_since_us = segment->now_us;
+	s->round_local_ts = segment->local_ts;
+	s->round_edge_seq = segment->right_edge_seq;
+	s->round_bytes = 0;
+	s->round_queue_us = EBB_EBB_NO_DELAY;
+	s->round_excess_us = 0;
+	s->round_rtt_us = EBB_EBB_NO_DELAY;
+	s->round_rate_bytes_per_s = 0;
+	s->round_rwnd_bytes = s->rwnd_bytes;
+	s->is_round_open = 1;
+	ebb_ebb_begin_look(s, segment->now_us);
+}
+
+/* Nothing is judged until a segment arrives that the new window allowed. */
+EBB_INLINE void ebb_ebb_go_blind(struct ebb_ebb_state *s, const struct ebb_segment *segment)
+{
+	s->is_blind = 1;
+	s->blind_edge_seq = segment->right_edge_seq;
+	s->blind_until_us = segment->now_us + 4ull * s->rtt_us + 20000;
+	s->last_rwnd_bytes = s->rwnd_bytes;
+	s->growth_bytes = 0;
+	s->growth_left_bytes = 0;
+	s->is_round_open = 0;
+}
+
+/* After a cut: whatever was growing has found its end, and the cut has to act first. */
+EBB_INLINE void ebb_ebb_stop_growing(struct ebb_ebb_state *s, const struct ebb_segment *segment)
+{
+	s->is_starting = 0;
+	s->is_reclaiming = 0;
+	s->clear_rounds = 0;
+	ebb_ebb_go_blind(s, segment);
+}
+
+EBB_INLINE u8 ebb_ebb_is_round_over(const struct ebb_ebb_state *s,
+				    const struct ebb_segment *segment)
+{
+	u32 end_seq = segment->seq + segment->payload_bytes;
+
+	if (segment->has_timestamps)
+		return ebb_before32(s->round_local_ts, segment->tsecr);
+	return ebb_before32(s->round_edge_seq, end_seq);
+}
+
+/* ---- helpers: the answers ---- */
+
+EBB_INLINE void ebb_ebb_remember_saturation(struct ebb_ebb_state *s, u64 bytes)
+{
+	s->saturation_bytes = (u32)ebb_max(bytes, (u64)s->saturation_bytes * 4 / 5);
+}
+
+EBB_INLINE u32 ebb_ebb_probe_bytes(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p,
+				   u64 now_us)
+{
+	u64 since_us = s->is_yielding ? now_us - s->yield_since_us : 0;
+
+	if (since_us >= EBB_EBB_PROBE_ONE_AFTER_US)
+		return ebb_ebb_segments(s, 1);
+	if (since_us >= EBB_EBB_PROBE_HALF_AFTER_US)
+		return ebb_ebb_segments(s, ebb_max(p->probe_segments / 2, 1));
+	return ebb_ebb_segments(s, p->probe_segments);
+}
+
+EBB_INLINE void ebb_ebb_enter_yield(struct ebb_ebb_state *s, const struct ebb_ebb_params *p,
+				    u64 now_us)
+{
+	u64 since_last_us = now_us - s->yield_since_us;
+	u32 short_us = 3 * s->rtt_us;
+
+	if (s->has_yielded && since_last_us < 8ull * s->rtt_us + s->hold_us)
+		s->hold_us = (u32)ebb_min(2ull * s->hold_us + 300000, p->hold_max_us);
+	else
+		s->hold_us = short_us;
+	s->is_yielding = 1;
+	s->calm_rounds = 0;
+	s->has_yielded = 1;
+	s->yield_since_us = now_us;
+	s->hold_until_us = now_us + s->hold_us;
+}
+
+/* Others want the link: give it all if we had it, else a share of the excess. */
+EBB_INLINE void ebb_ebb_yield(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+			      const struct ebb_ebb_params *p, u32 excess_us, u32 own_us)
+{
+	u64 window_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
+	u64 least_bytes = ebb_ebb_segments(s, p->probe_segments);
+	u64 over_us = ebb_sub_floor(ebb_sub_floor(excess_us, own_us), ebb_ebb_target_us(s, p));
+	u8 had_link = (u64)s->last_round_bytes * 10 > ebb_ebb_bdp_bytes(s) * 7;
+	u8 is_recent = s->has_yielded && segment->now_us - s->yield_since_us < 6ull * s->rtt_us;
+
+	if (is_recent)
+		s->saturation_bytes = (u32)ebb_max(s->saturation_bytes, window_bytes);
+	else
+		ebb_ebb_remember_saturation(s, window_bytes);
+	over_us = ebb_min(over_us, p->span_us);
+	window_bytes -= ebb_div(window_bytes * over_us, p->span_us, window_bytes);
+	if (had_link || window_bytes < least_bytes)
+		window_bytes = least_bytes;
+	ebb_ebb_set_window(s, window_bytes);
+	if (window_bytes == least_bytes)
+		ebb_ebb_enter_yield(s, p, segment->now_us);
+	ebb_ebb_stop_growing(s, segment);
+}
+
+/* We overshot ourselves: back to what the link and the target hold. */
+EBB_INLINE void ebb_ebb_retreat(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+				const struct ebb_ebb_params *p, u32 excess_us)
+{
+	u64 longer_us = (u64)s->rtt_us + ebb_sub_floor(excess_us, ebb_ebb_target_us(s, p)) + 2000;
+	u64 window_bytes = ebb_div((u64)s->rwnd_bytes * s->rtt_us, longer_us, s->rwnd_bytes);
+
+	ebb_ebb_set_window(s, ebb_min(s->last_rwnd_bytes, window_bytes));
+	s->saturation_bytes = s->rwnd_bytes;
+	ebb_ebb_stop_growing(s, segment);
+}
+
+/* Judges a look at the queue; returns 1 if it led to a cut. */
+EBB_INLINE u8 ebb_ebb_judge(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+			    const struct ebb_ebb_params *p, u32 excess_us)
+{
+	u64 grown_bytes = ebb_sub_floor(s->rwnd_bytes, s->last_rwnd_bytes);
+	u32 own_us = (u32)ebb_min(ebb_ebb_time_of(s, grown_bytes), EBB_EBB_MAX_RTT_US);
+
+	if (excess_us == EBB_EBB_NO_DELAY || excess_us <= ebb_ebb_high_us(s, p) || s->is_yielding)
+		return 0;
+	if (excess_us > ebb_ebb_high_us(s, p) + own_us)
+		ebb_ebb_yield(s, segment, p, excess_us, own_us);
+	else
+		ebb_ebb_retreat(s, segment, p, excess_us);
+	return 1;
+}
+
+/*
+ * Below saturation: half-way there while it is far, then a plateau of small steps, equal
+ * for all, because what filled the link last will do so again. Beyond it, probing starts
+ * from one segment. Just out of YIELD there is no plateau: others were on the link then.
+ */
+EBB_INLINE u64 ebb_ebb_recall_bytes(struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
+{
+	u64 missing_bytes = s->saturation_bytes - s->rwnd_bytes;
+	u64 half_bytes = ebb_min(2ull * s->rwnd_bytes, missing_bytes / 2);
+
+	if (s->is_reclaiming)
+		return ebb_max(half_bytes, s->mss_bytes);
+	s->clear_rounds = 0;
+	if (missing_bytes > s->rwnd_bytes / EBB_EBB_FAR_DIVISOR)
+		return half_bytes;
+	return ebb_div(s->mss_bytes, p->plateau_rounds, s->mss_bytes) + 1;
+}
+
+/* How much the window may grow in the next round trip, with no queue to speak of. */
+EBB_INLINE u64 ebb_ebb_growth_bytes(struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
+{
+	u64 window_bytes = s->rwnd_bytes;
+	u64 bdp_bytes = s->capacity_bytes_per_s ? ebb_ebb_bdp_bytes(s) : 2 * window_bytes;
+	u64 cap_bytes = ebb_ebb_cap_bytes(s, p), growth_bytes, most_bytes, steps;
+	u64 divisor = s->is_reclaiming ? EBB_EBB_RECLAIM_DIVISOR : EBB_EBB_GROWTH_DIVISOR;
+	u8 is_fast = s->round_rate_bytes_per_s * 100 > s->capacity_bytes_per_s * 85;
+	u8 is_alone = s->round_excess_us < ebb_ebb_target_us(s, p) + 3000;
+
+	if ((u64)s->round_bytes * 3 / 2 + ebb_ebb_segments(s, 4) < s->round_rwnd_bytes)
+		return 0;
+	if (s->is_starting)
+		return ebb_min(window_bytes, ebb_sub_floor(cap_bytes, window_bytes));
+	if (s->is_reclaiming && is_fast && is_alone && window_bytes * 10 < bdp_bytes * 9)
+		return ebb_min(2 * window_bytes, bdp_bytes - window_bytes);
+	if (window_bytes < s->saturation_bytes)
+		return ebb_ebb_recall_bytes(s, p);
+	if (window_bytes >= bdp_bytes)
+		return ebb_min(s->mss_bytes, ebb_sub_floor(cap_bytes, window_bytes));
+	steps = ebb_min(s->clear_rounds, 16);
+	growth_bytes = (u64)s->mss_bytes << (steps / 2);
+	if (steps & 1)
+		growth_bytes = growth_bytes * 181 / 128;
+	most_bytes = bdp_bytes / divisor;
+	growth_bytes = ebb_min(growth_bytes, ebb_max(most_bytes, s->mss_bytes));
+	return ebb_min(growth_bytes, ebb_sub_floor(cap_bytes, window_bytes));
+}
+
+/* The queue is above the target: take back what makes it. */
+EBB_INLINE void ebb_ebb_shrink(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+			       const struct ebb_ebb_params *p)
+{
+	u64 window_bytes = ebb_min(s->rwnd_bytes, (u64)s->round_bytes + ebb_ebb_segments(s, 2));
+	u64 over_us = s->round_queue_us - ebb_ebb_target_us(s, p);
+	u64 step_bytes = ebb_div(window_bytes * ebb_min(over_us, 1 << 20) * 3 / 2, s->rtt_us, 0);
+
+	step_bytes = ebb_max(step_bytes, ebb_div(window_bytes, p->shrink_divisor, 0));
+	ebb_ebb_remember_saturation(s, s->rwnd_bytes);
+	ebb_ebb_set_window(s, ebb_sub_floor(window_bytes, step_bytes));
+	ebb_ebb_stop_growing(s, segment);
+}
+
+/*
+ * No empty queue for long: let it drain, so that the least delay is measured anew. A small
+ * window goes to one segment: others keep the queue then, and what we leave of ours in it
+ * would become part of the base, with the target on top, again and again.
+ */
+EBB_INLINE u8 ebb_ebb_drain(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+			    const struct ebb_ebb_params *p)
+{
+	u8 is_small = s->rwnd_bytes < ebb_ebb_bdp_bytes(s) / EBB_EBB_SMALL_DIVISOR;
+
+	if (segment->now_us - s->last_empty_us < p->empty_within_us)
+		return 0;
+	s->restore_bytes = s->rwnd_bytes;
+	s->last_empty_us = segment->now_us;
+	ebb_ebb_set_window(s, is_small ? s->mss_bytes : (u64)s->rwnd_bytes * 3 / 4);
+	s->is_draining = 1;
+	ebb_ebb_go_blind(s, segment);
+	return 1;
+}
+
+#endif /* EBB_EBB_WINDOW_H */

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * sampled: Ebb's law for a host that sees no packets, only now and then the numbers that
+ * the kernel keeps of a connection (TCP_INFO): its estimate of the round-trip time at the
+ * receiver, bytes, segments, holes, the right edge. For the user backend.
+ *
+ * Sources: [SAMPLED] docs/user-backend.md; the moves are those of [EBB] docs/ebb-law.md.
+ *
+ * Differences from ebb:
+ * 1. The queue is the receiver's RTT estimate less the least of it, so that a queue on the
+ *    way back counts, too. Linux lets the estimate fall at once and rise by 1/8 with every
+ *    echo of a timestamp: the rise is undone as far as the segments that came allow.
+ * 2. Own bursts cannot be told apart: what the window has grown by in one round trip stands
+ *    for them.
+ * 3. Capacity is the fastest of seven looks in a row, the slower part of them, not of a train
+ *    of segments. Up to the fastest of four the window may grow.
+ * 4. After YIELD the window doubles until a queue shows.
+ * 5. Without timestamps Linux's estimate never rises: the time until a new right edge is
+ *    used serves, as precise as looks are frequent.
+ * 6. A queue while all that the link carries is ours is not others': the link stood still
+ *    for a moment, and our segments come in a bunch until a round trip judges them.
+ * 7. Called for each segment (kernel backend, simulator), it looks every look_us only.
+ *
+ * Domain: as ebb; looks at least four times in a round trip, or it yields later.
+ */
+#ifndef EBB_SAMPLED_H
+#define EBB_SAMPLED_H
+
+#include "sampled/state.h"
+
+/* ---- helpers: rounds ---- */
+
+EBB_INLINE void ebb_sampled_begin_round(struct ebb_sampled_state *s,
+					const struct ebb_segment *segment)
+{
+	s->round_since_us = segment->now_us;
+	s->round_edge_seq = segment->right_edge_seq;
+	s->round_bytes = 0;
+	s->round_queue_us = EBB_SAMPLED_NO_DELAY;
+	s->round_rwnd_bytes = s->rwnd_bytes;
+	s->is_round_open = 1;
+}
+
+/* Nothing is judged until a segment arrives that the new window allowed. */
+EBB_INLINE void ebb_sampled_go_blind(struct ebb_sampled_state *s, const struct ebb_segment *segment)
+{
+	s->is_blind = 1;
+	s->blind_edge_seq = segment->right_edge_seq;
+	s->blind_until_us = segment->now_us + 2ull * s->rtt_us + 20000;
+	s->last_rwnd_bytes = s->rwnd_bytes;
+	s->growth_bytes = 0;
+	s->growth_left_bytes = 0;
+	s->is_round_open = 0;
+	s->is_draining = 0;
+	s->is_starting = 0;
+	s->is_reclaiming = 0;
+	s->clear_rounds = 0;
+}
+
+/* By a segment beyond the right edge of its start, or by time where nobody gets there. */
+EBB_INLINE u8 ebb_sampled_is_round_over(const struct ebb_sampled_state *s,
+					const struct ebb_segment *segment, u32 end_seq)
+{
+	u64 elapsed_us = segment->now_us - s->round_since_us;
+	u64 rtt_us = ebb_max(s->rtt_us, 1000);
+
+	if (ebb_before32(s->round_edge_seq, end_seq))
+		return 1;
+	return elapsed_us > rtt_us + rtt_us / 2;
+}
+
+/* ---- helpers: the answers ---- */
+
+EBB_INLINE u32 ebb_sampled_probe_bytes(const struct ebb_sampled_state *s,
+				       const struct ebb_sampled_params *p, u64 now_us)
+{
+	u8 is_long =
+		s->is_yielding && now_us - s->yield_since_us >= EBB_SAMPLED_PROBE_HALF_AFTER_US;
+
+	return ebb_sampled_segments(s, is_long ? ebb_max(p->probe_segments / 2, 1)
+					       : p->probe_segments);
+}
+
+EBB_INLINE void ebb_sampled_enter_yield(struct ebb_sampled_state *s,
+					const struct ebb_sampled_params *p, u64 now_us)
+{
+	u64 since_last_us = now_us - s->yield_since_us;
+	u32 base_us = (u32)ebb_min(ebb_sampled_base_us(s), EBB_SAMPLED_MAX_RTT_US);
+
+	if (s->has_yielded && since_last_us < 8ull * base_us + s->hold_us)
+		s->hold_us = (u32)ebb_min(2ull * s->hold_us + 300000, p->hold_max_us);
+	else
+		s->hold_us = (u32)ebb_min(2ull * base_us, p->hold_max_us);
+	s->is_yielding = 1;
+	s->has_yielded = 1;
+	s->yield_since_us = now_us;
+	s->hold_until_us = now_us + s->hold_us;
+}
+
+/* Others want the link: give it all if we had it, else a share of the excess. */
+EBB_INLINE void ebb_sampled_yield(struct ebb_sampled_state *s, const struct ebb_segment *segment,
+				  const struct ebb_sampled_params *p, u64 foreign_us)
+{
+	u64 window_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
+	u64 least_bytes = ebb_sampled_segments(s, p->probe_segments);
+	u64 over_us = ebb_sub_floor(foreign_us, ebb_sampled_target_us(s, p));
+	u8 had_link = (u64)s->last_round_bytes * 10 > ebb_sampled_bdp_bytes(s) * 8;
+
+	s->saturation_bytes = (u32)ebb_max(window_bytes, (u64)s->saturation_bytes * 4 / 5);
+	over_us = ebb_min(over_us, p->span_us);
+	window_bytes -= ebb_div(window_bytes * over_us, p->span_us, window_bytes);
+	if (had_link || window_bytes < least_bytes)
+		window_bytes = least_bytes;
+	ebb_sampled_set_window(s, window_bytes);
+	if (window_bytes == least_bytes)
+		ebb_sampled_enter_yield(s, p, segment->now_us);
+	ebb_sampled_go_blind(s, segment);
+}
+
+/*
+ * We overshot ourselves: back to what the link and the target hold. Who is paced goes on
+ * adding to the queue until it has sent less than the link carries for a round trip.
+ */
+EBB_INLINE void ebb_sampled_retreat(struct ebb_sampled_state *s, const struct ebb_segment *segment,
+				    const struct ebb_sampled_params *p, u32 queue_us)
+{
+	u32 base_us = ebb_sampled_base_us(s);
+	u64 longer_us = base_us + ebb_sub_floor(queue_us, ebb_sampled_target_us(s, p)) + 2000;
+	u64 window_bytes = ebb_div((u64)s->rwnd_bytes * base_us, longer_us, s->rwnd_bytes);
+	u64 full_bytes = ebb_min(s->rwnd_bytes, ebb_sampled_bdp_bytes(s) / 32 * 31);
+
+	if (s->is_mean)
+		window_bytes = ebb_sub_floor(full_bytes, ebb_sampled_bytes_in(s, queue_us));
+	ebb_sampled_set_window(s, ebb_max(ebb_min(s->rwnd_bytes, window_bytes),
+					  ebb_sampled_segments(s, p->probe_segments)));
+	s->saturation_bytes = s->is_mean ? (u32)full_bytes : s->rwnd_bytes;
+	s->restore_bytes = (u32)full_bytes;
+	if (s->is_mean && segment->now_us >= s->own_until_us)
+		s->own_until_us = segment->now_us + 4ull * base_us;
+	ebb_sampled_go_blind(s, segment);
+	s->is_draining = s->is_mean;
+}
+
+/*
+ * The queue that counts. Where our own window has filled the path for a round trip, what
+ * waits is a standing queue: the latest two looks count. Below that our segments come in flights that
+ * queue behind one another: what the least of a round trip shows is not ours.
+ */
+EBB_INLINE u32 ebb_sampled_foreign_us(const struct ebb_sampled_state *s, u8 is_over)
+{
+	u64 least_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
+	u64 bdp_bytes = ebb_sampled_bdp_bytes(s);
+
+	if (s->is_mean)
+		return s->queue_us;
+	if (bdp_bytes && least_bytes * 16 >= bdp_bytes * 15)
+		return (u32)ebb_min(s->queue_us, s->last_queue_us);
+	return is_over && s->round_queue_us != EBB_SAMPLED_NO_DELAY ? s->round_queue_us : 0;
+}
+
+/* What came of late is all that the link carries: nobody else's segments were among ours. */
+EBB_INLINE u8 ebb_sampled_has_link(const struct ebb_sampled_state *s)
+{
+	u64 rate_bytes_per_s = ebb_sampled_rate_between(s, 0, EBB_SAMPLED_OWN_LOOKS);
+
+	return !s->is_mean && !s->is_starting && s->capacity_bytes_per_s &&
+	       rate_bytes_per_s * 16 >= s->capacity_bytes_per_s * 15;
+}
+
+/* Judges a look; answers 1 if it led to a cut. */
+EBB_INLINE u8 ebb_sampled_judge(struct ebb_sampled_state *s, const struct ebb_segment *segment,
+				const struct ebb_sampled_params *p, u8 is_over)
+{
+	u64 grown_bytes = ebb_sub_floor(s->rwnd_bytes, s->last_rwnd_bytes);
+	u64 grown_us = ebb_sampled_time_of(s, s->is_mean ? 3 * grown_bytes : grown_bytes);
+	u32 own_us = (u32)ebb_min(grown_us, EBB_SAMPLED_MAX_RTT_US);
+	u32 queue_us = ebb_sampled_foreign_us(s, is_over);
+
+	if (s->is_yielding || queue_us <= ebb_sampled_high_us(s, p) || ebb_sampled_has_link(s))
+		return 0;
+	if (queue_us > ebb_sampled_high_us(s, p) + own_us && segment->now_us >= s->own_until_us)
+		ebb_sampled_yield(s, segment, p, ebb_sub_floor(queue_us, own_us));
+	else
+		ebb_sampled_retreat(s, segment, p, queue_us);
+	return 1;
+}
+
+/* How much the window may grow in the next round trip, with no queue to speak of. */
+EBB_INLINE u64 ebb_sampled_growth_bytes(struct ebb_sampled_state *s,
+					const struct ebb_sampled_params *p)
+{
+	u64 window_bytes = s->rwnd_bytes, bdp_bytes = ebb_sampled_bdp_bytes(s);
+	u64 cap_us = (u64)ebb_sampled_base_us(s) + ebb_sampled_target_us(s, p);
+	u64 cap_bytes = s->fastest_bytes_per_s * ebb_min(cap_us, EBB_SAMPLED_MAX_RTT_US) / 1000000;
+	u64 room_bytes, growth_bytes, missing_bytes, most_bytes;
+
+	/* Who is paced never hears of more than its pace: only a queue tells the capacity. */
+	if (s->is_mean)
+		bdp_bytes = 0;
+	cap_bytes = bdp_bytes ? ebb_max(cap_bytes, ebb_sampled_segments(s, 4))
+			      : EBB_SAMPLED_MAX_WINDOW_BYTES;
+	room_bytes = ebb_sub_floor(cap_bytes, window_bytes);
+	/* Never grant what the sender does not use: it cannot be taken back. */
+	if ((u64)s->round_bytes * 3 / 2 + ebb_sampled_segments(s, 4) < s->round_rwnd_bytes)
+		return 0;
+	if (s->is_starting)
+		return ebb_min(s->is_mean ? window_bytes / 2 : window_bytes, room_bytes);
+	if (window_bytes < s->saturation_bytes) {
+		missing_bytes = s->saturation_bytes - window_bytes;
+		growth_bytes = s->is_reclaiming ? ebb_min(window_bytes, missing_bytes * 3 / 4)
+						: ebb_min(window_bytes, missing_bytes / 2);
+		return ebb_max(growth_bytes, s->mss_bytes);
+	}
+	if (bdp_bytes && window_bytes >= bdp_bytes)
+		return ebb_min(s->mss_bytes, room_bytes);
+	growth_bytes = (u64)s->mss_bytes << (ebb_min(s->clear_rounds, 16) / 2);
+	most_bytes = bdp_bytes ? bdp_bytes / EBB_SAMPLED_GROWTH_DIVISOR
+			       : window_bytes / (s->saturation_bytes ? EBB_SAMPLED_GROWTH_DIVISOR
+								     : EBB_SAMPLED_PACED_DIVISOR);
+	growth_bytes = ebb_min(growth_bytes, ebb_max(most_bytes, s->mss_bytes));
+	return ebb_min(growth_bytes, room_bytes);
+}
+
+/* The queue is above the target: take back what makes it. */
+EBB_INLINE void ebb_sampled_shrink(struct ebb_sampled_state *s, const struct ebb_segment *segment,
+				   const struct ebb_sampled_params *p)
+{
+	u64 used_bytes = (u64)s->round_bytes + ebb_sampled_segments(s, 2);
+	u64 window_bytes = ebb_min(s->rwnd_bytes, used_bytes);
+	u64 over_us = s->round_queue_us - ebb_sampled_target_us(s, p);
+	u64 step_bytes = ebb_div(window_bytes * ebb_min(over_us, 1 << 20) * 3 / 2,
+				 ebb_sampled_base_us(s), 0);
+
+	step_bytes = ebb_max(step_bytes, window_bytes / 16);
+	s->saturation_bytes = (u32)ebb_max(s->rwnd_bytes, (u64)s->saturation_bytes * 4 / 5);
+	ebb_sampled_set_window(s, ebb_sub_floor(window_bytes, step_bytes));
+	ebb_sampled_go_blind(s, segment);
+}
+
+/* No empty queue for long: let it drain, so that the least RTT is measured anew. */
+EBB_INLINE u8 ebb_sampled_drain(struct ebb_sampled_state *s, const struct ebb_segment *segment,
+				const struct ebb_sampled_params *p)
+{
+	if (segment->now_us - s->last_empty_us < p->empty_within_us)
+		return 0;
+	s->restore_bytes = s->rwnd_bytes;
+	s->last_empty_us = segment->now_us;
+	ebb_sampled_set_window(s, (u64)s->rwnd_bytes * 3 / 4);
+	ebb_sampled_go_blind(s, segment);
+	s->is_draining = 1;
+	return 1;
+}
+
+/* ---- helpers: one look's steps ---- */
+
+EBB_INLINE void ebb_sampled_end_yielding_round(struct ebb_sampled_state *s,
+					       const struct ebb_segment *segment,
+					       const struct ebb_sampled_params *p)
+{
+	if (s->round_queue_us < ebb_sampled_target_us(s, p) &&
+	    segment->now_us >= s->hold_until_us) {
+		s->is_yielding = 0;
+		s->is_reclaiming = 1;
+		s->clear_rounds = 0;
+		s->growth_bytes = s->rwnd_bytes;
+		return;
+	}
+	ebb_sampled_set_window(s, ebb_sampled_probe_bytes(s, p, segment->now_us));
+}
+
+EBB_INLINE void ebb_sampled_end_round(struct ebb_sampled_state *s,
+				      const struct ebb_segment *segment,
+				      const struct ebb_sampled_params *p)
+{
+	u64 used_bytes = 2ull * s->round_bytes + ebb_sampled_segments(s, 4);
+
+	s->last_round_bytes = s->round_bytes;
+	s->last_rwnd_bytes = s->round_rwnd_bytes;
+	s->growth_bytes = 0;
+	if (s->is_yielding) {
+		ebb_sampled_end_yielding_round(s, segment, p);
+	} else {
+		ebb_sampled_set_window(s, ebb_min(s->rwnd_bytes, used_bytes));
+		if (ebb_sampled_drain(s, segment, p))
+			return;
+		if (s->round_queue_us < ebb_sampled_low_us(s, p)) {
+			s->clear_rounds++;
+			s->growth_bytes = (u32)ebb_sampled_growth_bytes(s, p);
+		} else if (s->round_queue_us < ebb_sampled_target_us(s, p)) {
+			s->is_starting = 0;
+			s->is_reclaiming = 0;
+			used_bytes = (u64)s->round_bytes + ebb_sampled_segments(s, 2);
+			ebb_sampled_set_window(s, ebb_min(s->rwnd_bytes, used_bytes));
+			s->growth_bytes = s->is_mean ? 0 : s->mss_bytes;
+		} else if (s->round_queue_us != EBB_SAMPLED_NO_DELAY) {
+			ebb_sampled_shrink(s, segment, p);
+			return;
+		}
+	}
+	s->growth_left_bytes = s->growth_bytes;
+	ebb_sampled_begin_round(s, segment);
+}
+
+/* Growth is spread over the round trip. */
+EBB_INLINE void ebb_sampled_grow(struct ebb_sampled_state *s, u32 payload_bytes)
+{
+	u64 share_bytes;
+
+	if (!s->growth_left_bytes)
+		return;
+	share_bytes = ebb_div((u64)s->growth_bytes * payload_bytes, s->round_rwnd_bytes, 0);
+	share_bytes = ebb_min(share_bytes, s->growth_left_bytes);
+	s->growth_left_bytes -= (u32)share_bytes;
+	ebb_sampled_set_window(s, s->rwnd_bytes + share_bytes);
+}
+
+/* A hole means congestion if segments were queueing, or if delays tell nothing. */
+EBB_INLINE u8 ebb_sampled_take_loss(struct ebb_sampled_state *s, const struct ebb_segment *segment,
+				    const struct ebb_sampled_params *p)
+{
+	u32 usual_us = (u32)ebb_min(ebb_sampled_target_us(s, p), s->longest_queue_us / 4 * 3);
+	u8 is_queue = !segment->has_timestamps || s->queue_us > usual_us;
+
+	if (s->is_yielding || segment->now_us < s->loss_until_us ||
+	    !(segment->is_ce || (s->has_hole && is_queue)))
+		return 0;
+	s->loss_until_us = segment->now_us + s->rtt_us;
+	s->saturation_bytes = s->rwnd_bytes;
+	ebb_sampled_set_window(s, ebb_max(s->rwnd_bytes / 2, ebb_sampled_segments(s, 2)));
+	ebb_sampled_go_blind(s, segment);
+	return 1;
+}
+
+/* While observing, the window only follows what arrives. */
+EBB_INLINE void ebb_sampled_observe(struct ebb_sampled_state *s, const struct ebb_segment *segment,
+				    const struct ebb_sampled_params *p)
+{
+	u32 least_bytes = ebb_sampled_segments(s, p->start_segments);
+
+	s->last_round_bytes = s->round_bytes;
+	ebb_sampled_set_window(s, ebb_max(s->round_bytes, least_bytes));
+	s->last_rwnd_bytes = s->rwnd_bytes;
+	s->growth_left_bytes = 0;
+	ebb_sampled_begin_round(s, segment);
+}
+
+/* The time until a new window is used, where timestamps do not tell. */
+EBB_INLINE void ebb_sampled_take_feedback_time(struct ebb_sampled_state *s,
+					       const struct ebb_segment *segment,
+					       const struct ebb_sampled_params *p)
+{
+	u64 feedback_us = ebb_min(segment->now_us - s->round_since_us, EBB_SAMPLED_MAX_RTT_US);
+	u64 precise_us = ebb_sub_floor(feedback_us, 2ull * p->look_us);
+
+	s->look_segments = EBB_SAMPLED_SETTLED_ECHOES;
+	ebb_sampled_take_rtt(s, segment->now_us, (u32)ebb_max(precise_us, 1), p);
+}
+
+EBB_INLINE void ebb_sampled_look(struct ebb_sampled_state *s, const struct ebb_segment *segment,
+				 const struct ebb_sampled_params *p)
+{
+	u32 end_seq = segment->seq + segment->payload_bytes, look_bytes = s->look_bytes;
+	u8 is_over;
+
+	ebb_sampled_take_rate(s, segment->now_us);
+	if (segment->has_timestamps && segment->kernel_rtt_us)
+		ebb_sampled_take_rtt(s, segment->now_us, segment->kernel_rtt_us, p);
+	s->look_at_us = segment->now_us;
+	s->look_bytes = 0;
+	s->look_segments = 0;
+	if (s->is_blind) {
+		if (!ebb_before32(s->blind_edge_seq, end_seq) &&
+		    segment->now_us < s->blind_until_us)
+			return;
+		s->is_blind = 0;
+	}
+	if (!s->is_round_open) {
+		if (s->is_draining && s->is_mean) {
+			/* Not growth: a queue that stands after it is others'. */
+			ebb_sampled_set_window(s, s->restore_bytes);
+			s->last_rwnd_bytes = s->rwnd_bytes;
+		}
+		ebb_sampled_begin_round(s, segment);
+		if (s->is_draining)
+			s->growth_bytes = (u32)ebb_sub_floor(s->restore_bytes, s->rwnd_bytes);
+		s->growth_left_bytes = s->growth_bytes;
+		s->is_draining = 0;
+		return;
+	}
+	is_over = ebb_sampled_is_round_over(s, segment, end_seq);
+	if (segment->is_observing) {
+		if (is_over)
+			ebb_sampled_observe(s, segment, p);
+		return;
+	}
+	if (ebb_sampled_take_loss(s, segment, p) || ebb_sampled_judge(s, segment, p, is_over))
+		return;
+	ebb_sampled_grow(s, look_bytes);
+	if (!is_over)
+		return;
+	if (!segment->has_timestamps)
+		ebb_sampled_take_feedback_time(s, segment, p);
+	ebb_sampled_end_round(s, segment, p);
+}
+
+/* ---- the hooks ---- */
+
+EBB_INLINE void ebb_sampled_init(struct ebb_sampled_state *s, const struct ebb_start *start,
+				 const struct ebb_sampled_params *p)
+{
+	s->mss_bytes = (u32)ebb_clamp(start->mss_bytes, 64, 65535);
+	s->base_us[0] = EBB_SAMPLED_NO_DELAY;
+	s->base_us[1] = EBB_SAMPLED_NO_DELAY;
+	s->base_since_us = start->now_us;
+	s->last_empty_us = start->now_us;
+	s->look_at_us = start->now_us;
+	s->round_queue_us = EBB_SAMPLED_NO_DELAY;
+	s->is_starting = 1;
+	ebb_sampled_set_window(s, ebb_sampled_segments(s, p->start_segments));
+	s->last_rwnd_bytes = s->rwnd_bytes;
+}
+
+EBB_INLINE void ebb_sampled_on_segment(struct ebb_sampled_state *s,
+				       const struct ebb_segment *segment,
+				       const struct ebb_sampled_params *p)
+{
+	u32 payload_bytes = (u32)ebb_min(segment->payload_bytes, EBB_SAMPLED_MAX_WINDOW_BYTES);
+
+	if (segment->mss_bytes)
+		s->mss_bytes = (u32)ebb_clamp(segment->mss_bytes, 64, 65535);
+	s->look_bytes =
+		(u32)ebb_min((u64)s->look_bytes + payload_bytes, EBB_SAMPLED_MAX_WINDOW_BYTES);
+	s->look_segments = (u32)ebb_min((u64)s->look_segments + segment->segments, 1u << 30);
+	s->received_bytes += payload_bytes;
+	s->round_bytes =
+		(u32)ebb_min((u64)s->round_bytes + payload_bytes, EBB_SAMPLED_MAX_WINDOW_BYTES);
+	s->has_hole |= ebb_before32(segment->rcv_nxt, segment->seq);
+	if (s->has_looked && segment->now_us - s->look_at_us < p->look_us)
+		return;
+	s->has_looked = 1;
+	ebb_sampled_look(s, segment, p);
+	s->has_hole = 0;
+}
+
+/* The window is decided at looks; an outgoing segment only carries it. */
+EBB_INLINE void ebb_sampled_on_ack(struct ebb_sampled_state *s, const struct ebb_ack *ack,
+				   const struct ebb_sampled_params *p)
+{
+	(void)s;
+	(void)ack;
+	(void)p;
+}
+
+#endif /* EBB_SAMPLED_H */

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One connection under a receiver law, run natively.
+
+use crate::native::{NativeLaw, ebb_native_vulture_estimate_bytes, native_ack_delay_us};
+use crate::policy::Policy;
+use crate::receiver_contract::{Ack, Segment, Start};
+use crate::registry::{Native, Side};
+
+/// The law that pairs packets and estimates the sender's window.
+pub(crate) const VULTURE: &str = "vulture";
+
+/// The state of a law for one connection.
+///
+/// Call [`Self::on_segment`] for each arriving data segment and [`Self::on_ack`] before
+/// each outgoing one; the window advertised may then be [`Self::window_bytes`] at most.
+#[derive(Debug, Clone)]
+pub struct ReceiverFlow {
+    policy: Policy,
+    native: &'static NativeLaw,
+    /// As 64-bit words, so that the C struct is aligned.
+    state: Vec<u64>,
+}
+
+impl ReceiverFlow {
+    /// Puts a connection under a policy.
+    ///
+    /// # Panics
+    /// If the policy's law is not one of the receiving end ([`Policy::for_side`] tells).
+    pub fn new(policy: Policy, start: &Start) -> Self {
+        let Native::Receiver(native) = policy.law().native else {
+            panic!("{policy}: not a law of the {} end", Side::Receiver);
+        };
+        let words = policy.law().state_bytes.div_ceil(8);
+        let mut flow = Self {
+            policy,
+            native,
+            state: vec![0; words],
+        };
+        // SAFETY: the state is zeroed, aligned to 8 and as large as the law's struct; the
+        // values are as many as the law has parameters.
+        unsafe {
+            (flow.native.init)(
+                flow.state.as_mut_ptr().cast(),
+                start,
+                flow.policy.values().as_ptr().cast(),
+            );
+        }
+        flow
+    }
+
+    /// Takes an arriving data segment.
+    pub fn on_segment(&mut self, segment: &Segment) {
+        // SAFETY: as in `new`.
+        unsafe {
+            (self.native.on_segment)(
+                self.state.as_mut_ptr().cast(),
+                segment,
+                self.policy.values().as_ptr().cast(),
+            );
+        }
+    }
+
+    /// Takes an outgoing segment, about to carry a window.
+    pub fn on_ack(&mut self, ack: &Ack) {
+        // SAFETY: as in `new`.
+        unsafe {
+            (self.native.on_ack)(
+                self.state.as_mut_ptr().cast(),
+                ack,
+                self.policy.values().as_ptr().cast(),
+            );
+        }
+    }
+
+    /// The largest window that may be advertised, in bytes.
+    pub fn window_bytes(&self) -> u32 {
+        // SAFETY: as in `new`.
+        unsafe { (self.native.rwnd_bytes)(self.state.as_ptr().cast()) }
+    }
+
+    /// How long each acknowledgement should be held back, in us, by a host that can do
+    /// that and says so in [`Segment::can_delay_acks`]; 0 for most laws.
+    pub fn ack_delay_us(&self) -> u32 {
+        // SAFETY: the state is of the law of this number.
+        unsafe { native_ack_delay_us(self.native.number, self.state.as_ptr().cast()) }
+    }
+
+    /// What `vulture` takes the sender's congestion window for, in bytes; none for other laws.
+    pub fn estimate_bytes(&self) -> Option<u32> {
+        // SAFETY: the state is of this law.
+        (self.policy.law().name == VULTURE)
+            .then(|| unsafe { ebb_native_vulture_estimate_bytes(self.state.as_ptr().cast()) })
+    }
+
+    /// The law's state, byte by byte, for comparison with other hosts.
+    pub fn state_bytes(&self) -> &[u8] {
+        // SAFETY: the words are initialised and at least as long as the law's state.
+        unsafe {
+            std::slice::from_raw_parts(self.state.as_ptr().cast(), self.policy.law().state_bytes)
+        }
+    }
+
+    /// Changes the policy's parameters between two calls.
+    ///
+    /// # Panics
+    /// If the law is another one: its state would mean nothing.
+    pub fn set_policy(&mut self, policy: Policy) {
+        assert_eq!(policy.law().number, self.policy.law().number, "another law");
+        self.policy = policy;
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+}

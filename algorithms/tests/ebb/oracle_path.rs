@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the `ebb` law makes of arriving segments (docs/ebb-law.md, §base, §capacity,
+//! §detection), in real numbers.
+
+use crate::receiver_oracle::MSS;
+use ebb_algorithms::Segment;
+
+/// A least delay and a least round-trip time.
+#[derive(Clone, Copy)]
+struct Least {
+    delay_us: f64,
+    rtt_us: f64,
+}
+
+const NONE: Least = Least {
+    delay_us: f64::INFINITY,
+    rtt_us: f64::INFINITY,
+};
+
+pub struct Path {
+    /// When segments arrived, and what had come by then.
+    arrivals: Vec<(f64, f64)>,
+    /// Arrivals at about the same pace, and the mean gap between them.
+    run: (usize, f64),
+    has_run_steadily: bool,
+    /// C in bytes per second; 0: not known.
+    capacity: f64,
+    pub segment_us: f64,
+    /// The fastest twelve arrivals of this round trip.
+    round_rate: f64,
+    base_since_us: f64,
+    base: [Least; 2],
+    /// What the base was before a longer route was tried.
+    trial: Option<Least>,
+    pub queue_us: f64,
+    pub longest_queue_us: f64,
+    pub last_rtt_us: f64,
+    pub empty_at_us: f64,
+    /// Own segments that would wait if we were alone, and the sender's clock then.
+    own_bytes: f64,
+    own_at_ms: Option<u32>,
+}
+
+impl Path {
+    pub fn new(now_us: f64) -> Self {
+        Self {
+            arrivals: Vec::new(),
+            run: (0, 0.0),
+            has_run_steadily: false,
+            capacity: 0.0,
+            segment_us: 0.0,
+            round_rate: 0.0,
+            base_since_us: now_us,
+            base: [NONE; 2],
+            trial: None,
+            queue_us: 0.0,
+            longest_queue_us: 0.0,
+            last_rtt_us: 0.0,
+            empty_at_us: now_us,
+            own_bytes: 0.0,
+            own_at_ms: None,
+        }
+    }
+
+    /// §route: what the delay is now becomes the base, on trial.
+    pub fn try_route(&mut self, now_us: f64) {
+        let [now, last] = self.base;
+        self.trial = Some(Least {
+            delay_us: now.delay_us.min(last.delay_us),
+            rtt_us: self.rtt_us(),
+        });
+        self.forget(now_us);
+    }
+
+    pub fn is_on_trial(&self) -> bool {
+        self.trial.is_some()
+    }
+
+    /// It was a queue after all.
+    pub fn leave_route(&mut self, now_us: f64) {
+        if let Some(before) = self.trial.take() {
+            self.forget(now_us);
+            self.base[0] = before;
+        }
+    }
+
+    fn forget(&mut self, now_us: f64) {
+        self.base = [NONE; 2];
+        self.base_since_us = now_us;
+        self.empty_at_us = now_us;
+        self.own_bytes = 0.0;
+    }
+
+    pub fn begin_round(&mut self) {
+        self.round_rate = 0.0;
+    }
+
+    pub fn rtt_us(&self) -> f64 {
+        self.base[0].rtt_us.min(self.base[1].rtt_us)
+    }
+
+    pub fn bdp(&self) -> f64 {
+        (self.capacity * self.rtt_us() / 1e6).floor()
+    }
+
+    pub fn bdp_or(&self, unknown: f64) -> f64 {
+        if self.capacity > 0.0 {
+            self.bdp()
+        } else {
+            unknown
+        }
+    }
+
+    /// The window that fills the link with a queue of the target.
+    pub fn cap(&self, target_us: f64) -> f64 {
+        if self.capacity > 0.0 {
+            let bytes = (self.capacity * (self.rtt_us() + target_us) / 1e6).floor();
+            bytes.max(4.0 * f64::from(MSS))
+        } else {
+            f64::from(0x3fff_ffff)
+        }
+    }
+
+    pub fn time_of(&self, bytes: f64) -> f64 {
+        if self.capacity > 0.0 {
+            (bytes * 1e6 / self.capacity).floor()
+        } else {
+            0.0
+        }
+    }
+
+    /// Did the segments of this round trip come back to back at C?
+    pub fn is_fast(&self) -> bool {
+        self.round_rate * 100.0 > self.capacity * 85.0
+    }
+
+    /// Bytes per second from one arrival to another, counted from the last.
+    fn train(&self, from_ago: usize, to_ago: usize) -> f64 {
+        let arrival = |ago: usize| self.arrivals[self.arrivals.len() - ago];
+        let ((from_us, before), (to_us, after)) = (arrival(from_ago), arrival(to_ago));
+        ((after - before) * 1e6 / (to_us - from_us)).floor()
+    }
+
+    /// §capacity: two trains of five, within a run of nine at about the same pace.
+    pub fn arrive(&mut self, now_us: f64, bytes: f64) {
+        let (last_us, so_far) = self.arrivals.last().copied().unwrap_or((0.0, 0.0));
+        self.arrivals.push((now_us, so_far + bytes));
+        self.take_pace(now_us - last_us);
+        let count = self.arrivals.len();
+        self.has_run_steadily |= self.run.0 >= 9;
+        if self.run.0 >= 9 || (!self.has_run_steadily && count >= 64) {
+            let rate = self.train(5, 1).min(self.train(9, 5));
+            self.capacity = self.capacity.max(rate);
+            self.segment_us = self.time_of(f64::from(MSS)).min(1e6);
+        }
+        if count >= 12 {
+            self.round_rate = self.round_rate.max(self.train(12, 1));
+        }
+    }
+
+    fn take_pace(&mut self, gap_us: f64) {
+        let (count, mean_us) = self.run;
+        let is_known = count > 1;
+        self.run = if count == 0 || (is_known && (gap_us / 8.0).floor() > mean_us) {
+            (1, 0.0)
+        } else if is_known && gap_us < (mean_us / 8.0).floor() {
+            (2, gap_us)
+        } else if is_known {
+            (count + 1, ((7.0 * mean_us + gap_us) / 8.0).floor())
+        } else {
+            (2, gap_us)
+        };
+    }
+
+    /// §base and §detection: q, and the part of it that our own bursts do not explain.
+    pub fn take_delay(&mut self, segment: &Segment, is_yielding: bool) -> f64 {
+        let now_us = segment.now_us as f64;
+        // Up to a constant: the clocks' zero.
+        let delay_us = f64::from(segment.local_ts.wrapping_sub(segment.tsval)) * 1000.0
+            + (segment.now_us % 1000) as f64;
+        let rtt_us = f64::from(segment.local_ts.wrapping_sub(segment.tsecr)) * 1000.0
+            + (segment.now_us % 1000) as f64;
+        let window_us = if is_yielding { 3e8 } else { 3e7 };
+        if now_us - self.base_since_us > window_us {
+            self.base = [NONE, self.base[0]];
+            self.base_since_us = now_us;
+            self.trial = None;
+        }
+        let least = &mut self.base[0];
+        least.delay_us = least.delay_us.min(delay_us);
+        self.last_rtt_us = rtt_us.max(1000.0);
+        least.rtt_us = least.rtt_us.min(self.last_rtt_us);
+        self.queue_us = delay_us - self.base[0].delay_us.min(self.base[1].delay_us);
+        if self.queue_us < 1000.0 {
+            self.empty_at_us = now_us;
+        }
+        self.longest_queue_us = self.longest_queue_us.max(self.queue_us);
+        let own_us = self.own_wait_us(segment);
+        (self.queue_us - own_us).max(0.0)
+    }
+
+    fn own_wait_us(&mut self, segment: &Segment) -> f64 {
+        let step_ms = segment.tsval.wrapping_sub(
+            self.own_at_ms
+                .replace(segment.tsval)
+                .unwrap_or(segment.tsval),
+        );
+        let drained = (self.capacity * f64::from(step_ms) / 1000.0).floor();
+        self.own_bytes = (self.own_bytes - drained).max(0.0) + f64::from(segment.payload_bytes);
+        self.time_of(self.own_bytes)
+    }
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The law `ledbat`: by hand, and in closed loop beside `ledbat++`.
+
+mod closed_loop;
+#[path = "../support/delay_laws.rs"]
+mod delay_laws;
+mod examples;
+#[path = "../support/sender_path/mod.rs"]
+mod sender_path;

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The law `rate`: by hand, in closed loop, and its arithmetic.
+
+mod arithmetic;
+mod closed_loop;
+mod examples;
+#[path = "../support/path/mod.rs"]
+mod path;

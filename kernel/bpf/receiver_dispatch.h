@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One call for all receiver laws, made from their list. The law's number must be a constant
+ * of the loaded program (.rodata), so that the verifier drops all laws but one.
+ */
+#ifndef EBB_RECEIVER_DISPATCH_H
+#define EBB_RECEIVER_DISPATCH_H
+
+#include "receiver_contract.h"
+#include "receiver_laws.h"
+
+union ebb_law_state {
+	u32 rwnd_bytes; /* every law's first field, see below */
+#define EBB_STATE_MEMBER(number, name, ...) struct ebb_##name##_state name;
+	EBB_RECEIVER_LAWS(EBB_STATE_MEMBER)
+#undef EBB_STATE_MEMBER
+};
+
+#define EBB_RWND_IS_FIRST(number, name, ...)                                             \
+	EBB_BUILD_ASSERT(__builtin_offsetof(struct ebb_##name##_state, rwnd_bytes) == 0, \
+			 "rwnd_bytes comes first in a law's state");
+EBB_RECEIVER_LAWS(EBB_RWND_IS_FIRST)
+#undef EBB_RWND_IS_FIRST
+
+EBB_INLINE void ebb_law_init(u32 law_number, union ebb_law_state *state,
+			     const struct ebb_start *start, const u32 *params)
+{
+	switch (law_number) {
+#define EBB_CASE(number, name, ...)                                            \
+	case number:                                                           \
+		ebb_##name##_init(&state->name, start,                         \
+				  (const struct ebb_##name##_params *)params); \
+		break;
+		EBB_RECEIVER_LAWS(EBB_CASE)
+#undef EBB_CASE
+	}
+}
+
+EBB_INLINE void ebb_law_on_segment(u32 law_number, union ebb_law_state *state,
+				   const struct ebb_segment *segment, const u32 *params)
+{
+	switch (law_number) {
+#define EBB_CASE(number, name, ...)                                                  \
+	case number:                                                                 \
+		ebb_##name##_on_segment(&state->name, segment,                       \
+					(const struct ebb_##name##_params *)params); \
+		break;
+		EBB_RECEIVER_LAWS(EBB_CASE)
+#undef EBB_CASE
+	}
+}
+
+EBB_INLINE void ebb_law_on_ack(u32 law_number, union ebb_law_state *state,
+			       const struct ebb_ack *ack, const u32 *params)
+{
+	switch (law_number) {
+#define EBB_CASE(number, name, ...)                                              \
+	case number:                                                             \
+		ebb_##name##_on_ack(&state->name, ack,                           \
+				    (const struct ebb_##name##_params *)params); \
+		break;
+		EBB_RECEIVER_LAWS(EBB_CASE)
+#undef EBB_CASE
+	}
+}
+
+#endif /* EBB_RECEIVER_DISPATCH_H */
