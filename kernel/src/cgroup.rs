@@ -6,6 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::sys;
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -94,6 +95,46 @@ impl Cgroup {
             source,
         })?;
         Self::open(Arc::clone(&self.hierarchy), path)
+    }
+
+    /// Makes a group below this one that the calling process will use and remove: `prefix` and
+    /// the process's number, then `-` and `number` where a process makes several. First removes
+    /// what processes that were killed have left of that prefix.
+    ///
+    /// *Errors*: [`Error::Cgroup`], also if an earlier process of the same number left one in
+    /// which processes live.
+    pub fn create_own_child(&self, prefix: &str, number: Option<u32>) -> Result<Self> {
+        self.remove_left_over(prefix);
+        let own = format!("{prefix}{}", std::process::id());
+        let name = number.map_or_else(|| own.clone(), |number| format!("{own}-{number}"));
+        // Of an earlier process of our number. Fails, as it should, while processes live there.
+        if let Ok(earlier) = Self::open(Arc::clone(&self.hierarchy), self.path.join(&name)) {
+            earlier.remove_if_empty();
+        }
+        self.create_child(&name)
+    }
+
+    /// Removes the groups that [`Self::create_own_child`] made for processes which have ended,
+    /// unless other processes live there.
+    fn remove_left_over(&self, prefix: &str) {
+        let entries = fs::read_dir(self.directory_path()).into_iter().flatten();
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let is_left_over = owner_in_name(&name, prefix)
+                .is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
+            let path = self.path.join(&name);
+            if is_left_over && let Ok(group) = Self::open(Arc::clone(&self.hierarchy), path) {
+                group.remove_if_empty();
+            }
+        }
+    }
+
+    fn remove_if_empty(&self) {
+        let is_empty = self.processes().is_ok_and(|processes| processes.is_empty());
+        // Somebody may move in just now: then it is theirs.
+        if is_empty && let Err(error) = remove_tree(&self.directory_path()) {
+            tracing::debug!("cgroup {}: left over: {error}", self.path.display());
+        }
     }
 
     /// Moves a process, with all its threads, into this group.
@@ -274,6 +315,14 @@ fn private_mount() -> io::Result<Hierarchy> {
     })
 }
 
+/// The process that a group was made for, by its name: `prefix`, PID, and maybe `-NUMBER`.
+fn owner_in_name(name: &OsStr, prefix: &str) -> Option<u32> {
+    let rest = name.to_str()?.strip_prefix(prefix)?;
+    let (pid, number) = rest.split_once('-').unwrap_or((rest, "0"));
+    number.parse::<u32>().ok()?;
+    pid.parse().ok()
+}
+
 fn below(mount: &Path, path: &Path) -> PathBuf {
     match path.strip_prefix("/") {
         Ok(relative) => mount.join(relative),
@@ -324,6 +373,22 @@ mod tests {
             mounted_cgroup2(mounts),
             Some("/sys/fs/cgroup/unified".into())
         );
+    }
+
+    #[test]
+    fn the_owner_of_a_group_is_in_its_name() {
+        let owner = |name: &str| owner_in_name(OsStr::new(name), "ebb-run-");
+        assert_eq!(owner("ebb-run-42"), Some(42));
+        assert_eq!(owner("ebb-run-42-7"), Some(42));
+        for other in [
+            "ebb-run-",
+            "ebb-run-x",
+            "ebb-run-42.scope",
+            "ebb-run-42-x",
+            "ebb-lab-42",
+        ] {
+            assert_eq!(owner(other), None, "{other}");
+        }
     }
 
     #[test]

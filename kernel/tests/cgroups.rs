@@ -18,6 +18,51 @@ fn a_group_is_made_filled_emptied_and_removed() {
 }
 
 #[test]
+fn what_killed_processes_left_is_removed_and_nothing_else() {
+    if !requires_root("what_killed_processes_left_is_removed_and_nothing_else") {
+        return;
+    }
+    let home = Cgroup::root()
+        .unwrap()
+        .create_child(&unique("home"))
+        .unwrap();
+    let mut ended = Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    let mut living = Command::new("sleep").arg("60").spawn().unwrap();
+    let make = |name: String| home.create_child(&name).unwrap();
+    let left = [
+        make(format!("a-{}", ended.id())),
+        make(format!("a-{}-3", ended.id())),
+    ];
+    left[0].create_child("below").unwrap();
+    let others = [
+        make(format!("a-{}", living.id())),
+        make(format!("b-{}", ended.id())),
+        make(format!("a-{}.scope", ended.id())),
+    ];
+    let inhabited = make(format!("a-{}-4", ended.id()));
+    inhabited
+        .create_child("in")
+        .unwrap()
+        .add_process(living.id())
+        .unwrap();
+    let empty_beside = inhabited.create_child("beside").unwrap();
+    // An earlier process of our own number left this one.
+    let earlier = make(format!("a-{}", std::process::id()));
+
+    let own = home.create_own_child("a-", None).unwrap();
+    let second = home.create_own_child("a-", Some(2)).unwrap();
+
+    assert!(left.iter().all(|group| !group.exists()));
+    assert!(others.iter().all(Cgroup::exists));
+    assert!(inhabited.exists() && empty_beside.exists());
+    assert!(!earlier.exists() && own.exists() && second.exists());
+    living.kill().unwrap();
+    living.wait().unwrap();
+    home.remove().unwrap();
+}
+
+#[test]
 fn without_a_mount_groups_work_through_a_private_one() {
     if !requires_root("without_a_mount_groups_work_through_a_private_one") {
         return;

@@ -56,7 +56,7 @@ impl Member {
     /// *Errors:* there is no such process, cgroup, command; another Ebb holds it.
     pub(super) fn prepare(
         program: &Program,
-        number: usize,
+        number: u32,
         base: &Policy,
         signals: &Signals,
     ) -> Result<Self> {
@@ -260,7 +260,7 @@ fn remove(cgroup: &Cgroup, is_own: bool) {
     }
 }
 
-fn place(who: &Who, number: usize) -> Result<(Cgroup, Selection)> {
+fn place(who: &Who, number: u32) -> Result<(Cgroup, Selection)> {
     Ok(match who {
         Who::Command { .. } => (make_cgroup(number)?, Selection::WholeCgroup),
         Who::Process(pid) => {
@@ -274,26 +274,9 @@ fn place(who: &Who, number: usize) -> Result<(Cgroup, Selection)> {
 }
 
 /// Below our own cgroup, or where that cannot be, below the root.
-fn make_cgroup(number: usize) -> Result<Cgroup> {
-    let name = format!("{PREFIX}{}-{number}", std::process::id());
+fn make_cgroup(number: u32) -> Result<Cgroup> {
+    let number = Some(number);
     let own = Cgroup::of_process(std::process::id())?;
-    remove_left_over(&own);
-    Ok(own
-        .create_child(&name)
-        .or_else(|_| Cgroup::root()?.create_child(&name))?)
-}
-
-/// Removes the empty cgroups of those who were killed.
-fn remove_left_over(parent: &Cgroup) {
-    let entries = std::fs::read_dir(parent.directory_path());
-    for entry in entries.into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let rest = name.strip_prefix(PREFIX);
-        let owner = rest.and_then(|rest| rest.split('-').next());
-        let is_left_over = owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists());
-        if is_left_over {
-            // Fails, as it should, while processes live there.
-            let _ = std::fs::remove_dir(entry.path());
-        }
-    }
+    let below_own = own.create_own_child(PREFIX, number);
+    Ok(below_own.or_else(|_| Cgroup::root()?.create_own_child(PREFIX, number))?)
 }

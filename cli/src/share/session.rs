@@ -44,7 +44,7 @@ impl Session {
     pub fn begin(path: PathBuf, file: SharingFile, is_watched: bool) -> Result<Self> {
         let signals = Signals::receive()?;
         let mut members = Vec::with_capacity(file.programs.len());
-        for (number, program) in file.programs.iter().enumerate() {
+        for (number, program) in (0..).zip(&file.programs) {
             match Member::prepare(program, number, &file.policy, &signals) {
                 Ok(member) => members.push(Some(member)),
                 Err(error) => {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ebb_algorithms::{Policy, Side};
@@ -54,11 +52,10 @@ impl Group {
         };
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{PREFIX}{}-{number}", std::process::id());
         let home = Cgroup::of_process(std::process::id()).map_err(failed)?;
-        static SWEEP: Once = Once::new();
-        SWEEP.call_once(|| sweep(&home));
-        let cgroup = home.create_child(&name).map_err(failed)?;
+        let cgroup = home
+            .create_own_child(PREFIX, Some(number))
+            .map_err(failed)?;
         let mut group = Self {
             policy: policy.to_string(),
             side: policy.law().side(),
@@ -134,25 +131,6 @@ impl Drop for Group {
     fn drop(&mut self) {
         self.attachment = None;
         if let Err(error) = self.cgroup.remove() {
-            tracing::warn!("{error}");
-        }
-    }
-}
-
-/// Removes what labs that were killed have left.
-fn sweep(home: &Cgroup) {
-    for entry in fs::read_dir(home.directory_path())
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
-        let path = entry.path();
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let owner = name
-            .strip_prefix(PREFIX)
-            .and_then(|rest| rest.split('-').next());
-        let is_abandoned = owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists());
-        if is_abandoned && let Err(error) = Cgroup::at(&path).and_then(|it| it.remove()) {
             tracing::warn!("{error}");
         }
     }
