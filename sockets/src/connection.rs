@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use ebb_algorithms::{Policy, ReceiverFlow, Segment, Start};
+use ebb_host::TcpInfo;
 
 use crate::claim::Claim;
 use crate::hold::Own;
-use crate::info::TcpInfo;
 use crate::socket::{CopiedSocket, NO_CLAMP_BYTES};
 use crate::timing::until_next_look;
 use crate::upload::Upload;
@@ -406,7 +406,7 @@ mod tests {
 
     fn info(bytes_received: u64, data_segs_in: u32) -> TcpInfo {
         TcpInfo {
-            state: crate::info::ESTABLISHED,
+            state: ebb_host::tcp_info::ESTABLISHED,
             options: 1,
             rcv_mss: 1_448,
             advmss: 1_448,

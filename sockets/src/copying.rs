@@ -3,42 +3,13 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use ebb_host::{ProcessHandle, real_user_of};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, User, fork};
 
 use crate::error::{Error, Result};
-
-/// A descriptor for a process, which stays that process's even if its number is used again.
-pub(crate) fn open_process(pid: u32) -> io::Result<OwnedFd> {
-    // SAFETY: takes plain numbers; the descriptor that it answers is ours alone.
-    unsafe { owned(libc::syscall(libc::SYS_pidfd_open, pid, 0)) }
-}
-
-/// A copy of a descriptor of another process; it is closed on exec.
-pub(crate) fn copy(process: BorrowedFd<'_>, descriptor: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: as above.
-    unsafe {
-        owned(libc::syscall(
-            libc::SYS_pidfd_getfd,
-            process.as_raw_fd(),
-            descriptor,
-            0,
-        ))
-    }
-}
-
-/// # Safety
-/// The number is the answer of a system call that makes descriptors.
-unsafe fn owned(answer: libc::c_long) -> io::Result<OwnedFd> {
-    match RawFd::try_from(answer) {
-        // SAFETY: the caller's.
-        Ok(number) if number >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(number) }),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
 
 /// Tries whether a child's descriptors can be copied. Call it while there is a single thread.
 ///
@@ -81,11 +52,7 @@ pub fn probe() -> Result<()> {
 /// *Errors:* [`Error::NoProcess`]; [`Error::OtherUsers`]; [`Error::CopyingRefused`] with what
 /// refuses and what to do.
 pub fn probe_process(pid: u32) -> Result<()> {
-    let no_process = |source| Error::NoProcess { pid, source };
-    let process = open_process(pid).map_err(no_process)?;
-    let owner = fs::metadata(format!("/proc/{pid}")).map_err(no_process)?;
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).map_err(no_process)?;
-    let uid = uid_in(&status).unwrap_or(owner.uid());
+    let uid = real_user_of(pid)?;
     let own = nix::unistd::geteuid();
     if uid != own.as_raw() && !own.is_root() {
         let user = User::from_uid(uid.into()).ok().flatten();
@@ -96,17 +63,11 @@ pub fn probe_process(pid: u32) -> Result<()> {
         });
     }
     // Whether there is a descriptor of that number is asked after permission.
-    match copy(process.as_fd(), 0) {
+    match ProcessHandle::open(pid).and_then(|process| process.copy_descriptor(0)) {
         Ok(_) => Ok(()),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EBADF | libc::ESRCH)) => Ok(()),
         Err(source) => Err(refusal_of_process(source, ptrace_scope())),
     }
-}
-
-/// The real user of a process, from /proc/PID/status.
-fn uid_in(status: &str) -> Option<u32> {
-    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    line.split_ascii_whitespace().next()?.parse().ok()
 }
 
 /// As [`refusal`], for a process that is no child of ours.
@@ -138,8 +99,7 @@ fn refusal_of_process(source: io::Error, ptrace_scope: Option<u8>) -> Error {
 }
 
 fn copy_from(child: Pid, descriptor: RawFd) -> io::Result<OwnedFd> {
-    let process = open_process(child.as_raw().cast_unsigned())?;
-    copy(process.as_fd(), descriptor)
+    ProcessHandle::open(child.as_raw().cast_unsigned())?.copy_descriptor(descriptor)
 }
 
 /// Yama's setting; `None` where there is no Yama.
@@ -210,7 +170,6 @@ mod tests {
         assert!(!told(Some(2), libc::EPERM).contains("command"));
         assert!(told(None, libc::EPERM).contains("PR_SET_DUMPABLE"));
         assert!(told(Some(0), libc::ENOSYS).contains("older than 5.6"));
-        assert_eq!(uid_in("Name:\tx\nUid:\t7\t8\t9\t10\n"), Some(7));
         let error = probe_process(4_194_305).unwrap_err().to_string();
         assert!(error.starts_with("process 4194305"), "{error}");
         let mut child = std::process::Command::new("sleep")

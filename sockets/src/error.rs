@@ -21,13 +21,8 @@ pub enum Error {
         source: io::Error,
     },
     /// The process that is to be followed is not there.
-    #[error("process {pid}: {source}; see 'ps' for the processes that run")]
-    NoProcess {
-        /// Its number.
-        pid: u32,
-        /// What the kernel said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    NoProcess(#[from] ebb_host::Error),
     /// The cgroup that is to be followed is not there.
     #[error("{}: {source}; name the directory of a cgroup (version 2)", directory.display())]
     NoCgroup {

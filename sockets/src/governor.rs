@@ -7,13 +7,13 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use ebb_algorithms::Policy;
+use ebb_host::tcp_info::LISTEN;
 
 use crate::claim::{Claim, is_of_kernel_backend};
 use crate::connection::{Connection, Met};
 use crate::counters::{Counters, MAX_PEERS};
 use crate::error::Result;
 use crate::hold::{Hold, Note, Own};
-use crate::info::LISTEN;
 use crate::process::{Process, update};
 use crate::root::{Followed, Root};
 use crate::socket::{CopiedSocket, Kind};

@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 
-use crate::process::{descendants_of, sockets_of};
+use ebb_host::descendants_of;
+
+use crate::process::sockets_of;
 use crate::socket::{CopiedSocket, Kind, NO_CLAMP_BYTES, NO_PACE};
 
 /// Lifts the limits of every TCP connection that descendants of this process have; answers

@@ -6,10 +6,9 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
 
+use ebb_host::{ProcessHandle, sockets_in};
 use serde::{Deserialize, Serialize};
 
-use crate::copying::open_process;
-use crate::process::sockets_in;
 use crate::socket::{CopiedSocket, NO_CLAMP_BYTES};
 
 /// What the program had set itself.
@@ -88,7 +87,7 @@ impl Hold {
 
     /// The copy of the descriptor that was told, or of another one of that process.
     fn socket(&self) -> io::Result<CopiedSocket> {
-        let process = open_process(self.pid)?;
+        let process = ProcessHandle::open(self.pid)?;
         let is_it = |socket: &CopiedSocket| socket.cookie().is_ok_and(|it| it == self.cookie);
         let known = CopiedSocket::from_process(process.as_fd(), self.descriptor);
         if let Ok(socket) = known
@@ -133,7 +132,7 @@ mod tests {
     use std::os::fd::{AsRawFd, BorrowedFd};
 
     fn copy(stream: BorrowedFd<'_>) -> CopiedSocket {
-        let own = open_process(std::process::id()).unwrap();
+        let own = ProcessHandle::open(std::process::id()).unwrap();
         CopiedSocket::from_process(own.as_fd(), stream.as_raw_fd()).unwrap()
     }
 

@@ -4,8 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ebb_host::Family;
+
 use crate::error::{Error, Result};
-use crate::family::Family;
 use crate::port::PortUsers;
 
 /// Whose connections are governed.

@@ -6,8 +6,7 @@ use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-use crate::copying::copy;
-use crate::info::TcpInfo;
+use ebb_host::{TcpInfo, copy_descriptor};
 
 /// The largest window that TCP knows: a clamp that limits nothing.
 pub(crate) const NO_CLAMP_BYTES: u32 = 1 << 30;
@@ -42,7 +41,7 @@ impl CopiedSocket {
     ///
     /// *Errors:* the process or the descriptor has gone, or it is not to be had.
     pub fn from_process(process: BorrowedFd<'_>, descriptor: RawFd) -> io::Result<Self> {
-        copy(process, descriptor).map(Self)
+        copy_descriptor(process, descriptor).map(Self)
     }
 
     /// What kind it is.
@@ -234,6 +233,12 @@ impl CopiedSocket {
         } else {
             Err(io::Error::last_os_error())
         }
+    }
+}
+
+impl From<OwnedFd> for CopiedSocket {
+    fn from(copy: OwnedFd) -> Self {
+        Self(copy)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use nix::time::{ClockId, clock_gettime};
+use ebb_host::clock::thread_processor_time;
 
 /// Looks in one round trip, while they are few in all.
 const LOOKS_PER_RTT: u32 = 16;
@@ -35,20 +35,15 @@ impl Search {
     /// Begins one, in this thread.
     pub fn begin() -> Self {
         Self {
-            began: processor_time(),
+            began: thread_processor_time(),
         }
     }
 
     /// When the next is due, now that this one is over.
     pub fn due_again(self) -> Instant {
-        let cost = processor_time().saturating_sub(self.began);
+        let cost = thread_processor_time().saturating_sub(self.began);
         Instant::now() + until_next_search(cost)
     }
-}
-
-fn processor_time() -> Duration {
-    // Never refused on Linux; without it there is no share to keep to.
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
 fn until_next_search(cost: Duration) -> Duration {
@@ -105,7 +100,7 @@ mod tests {
         // A hundred milliseconds 250 times would be 25 s.
         assert!(next < over + SEARCH_LONGEST, "{:?}", next - over);
         let search = Search::begin();
-        while processor_time() - search.began < Duration::from_millis(5) {}
+        while thread_processor_time() - search.began < Duration::from_millis(5) {}
         let over = Instant::now();
         assert!(search.due_again() >= over + SEARCH_LONGEST);
     }

@@ -4,9 +4,9 @@
 use std::io;
 
 use ebb_algorithms::{Phase, Policy, SenderAck, SenderEvent, SenderFlow, SenderStart};
+use ebb_host::TcpInfo;
 
 use crate::hold::Own;
-use crate::info::TcpInfo;
 use crate::socket::{CopiedSocket, NO_PACE};
 
 /// What is sent at first is not limited: requests, and short answers.

@@ -2,19 +2,24 @@
 //! What the kernel tells of a TCP connection (`struct tcp_info` of linux/tcp.h).
 
 use std::io;
+use std::mem::offset_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// The connection is established: data goes both ways.
-pub(crate) const ESTABLISHED: u8 = 1;
+pub const ESTABLISHED: u8 = 1;
 /// The peer has closed its direction; ours still sends.
-pub(crate) const CLOSE_WAIT: u8 = 8;
+pub const CLOSE_WAIT: u8 = 8;
 /// Our direction is closed, the peer's not yet.
-pub(crate) const FIN_WAIT_1: u8 = 4;
-pub(crate) const FIN_WAIT_2: u8 = 5;
+pub const FIN_WAIT_1: u8 = 4;
+/// Our direction is closed and acknowledged, the peer's not yet.
+pub const FIN_WAIT_2: u8 = 5;
 /// Waits for connections.
-pub(crate) const LISTEN: u8 = 10;
+pub const LISTEN: u8 = 10;
 
 /// `TCP_INFO`, as far as the kernel in use has it; fields that it lacks are 0.
+///
+/// libc's struct ends before the fields of newer kernels that are read here. The fields have the
+/// kernel's names; the linux manual, tcp(7), and <linux/tcp.h> say what they are.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(missing_docs)]
@@ -75,9 +80,22 @@ pub struct TcpInfo {
     pub snd_wnd: u32,
     pub rcv_wnd: u32,
     pub rehash: u32,
+    pub total_rto: u16,
+    pub total_rto_recoveries: u16,
+    pub total_rto_time_ms: u32,
 }
 
-const _: () = assert!(size_of::<TcpInfo>() == 240);
+// From <linux/tcp.h>, which only ever adds fields at the end.
+const _: () = assert!(size_of::<TcpInfo>() == 248);
+const _: () = assert!(offset_of!(TcpInfo, snd_mss) == 16);
+const _: () = assert!(offset_of!(TcpInfo, rtt_us) == 68);
+const _: () = assert!(offset_of!(TcpInfo, pacing_rate) == 104);
+const _: () = assert!(offset_of!(TcpInfo, bytes_received) == 128);
+const _: () = assert!(offset_of!(TcpInfo, data_segs_in) == 152);
+const _: () = assert!(offset_of!(TcpInfo, delivered) == 192);
+const _: () = assert!(offset_of!(TcpInfo, bytes_sent) == 200);
+const _: () = assert!(offset_of!(TcpInfo, snd_wnd) == 228);
+const _: () = assert!(offset_of!(TcpInfo, total_rto) == 240);
 
 impl TcpInfo {
     /// Asks the kernel.
@@ -116,5 +134,30 @@ impl TcpInfo {
     /// Data may be sent.
     pub fn sends(&self) -> bool {
         matches!(self.state, ESTABLISHED | CLOSE_WAIT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_connection_tells_its_state_and_what_it_sent() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let info = TcpInfo::read(listener.as_fd()).unwrap();
+        assert_eq!(info.state, LISTEN);
+        assert!(!info.receives() && !info.sends());
+
+        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        std::io::Write::write_all(&mut stream, &[0; 1000]).unwrap();
+        let info = TcpInfo::read(stream.as_fd()).unwrap();
+        assert_eq!((info.state, info.bytes_sent), (ESTABLISHED, 1000));
+        assert!(info.receives() && info.sends());
+        assert!(info.snd_cwnd > 0 && info.snd_mss > 500 && info.data_segs_out == 1);
+
+        let file = std::fs::File::open("/proc/self/stat").unwrap();
+        assert!(TcpInfo::read(file.as_fd()).is_err());
     }
 }

@@ -2,10 +2,10 @@
 //! A process and its descendants, followed while any of them lives.
 
 use std::collections::BTreeMap;
-use std::fs;
 
-use crate::error::{Error, Result};
-use crate::process::children_of;
+use crate::error::Result;
+use crate::process::{require_started_ticks, started_ticks};
+use crate::tree::children_of;
 
 /// The living members, each with the time at which it started: numbers are used again. One
 /// whose parent has ended stays a member, whoever its parent is by then.
@@ -21,7 +21,7 @@ impl Family {
     ///
     /// *Errors:* there is no such process.
     pub fn of(pid: u32) -> Result<Self> {
-        let started = started(pid)?;
+        let started = require_started_ticks(pid)?;
         Ok(Self {
             above: None,
             members: BTreeMap::from([(pid, started)]),
@@ -32,7 +32,7 @@ impl Family {
     ///
     /// *Errors:* there is no such process.
     pub fn below(pid: u32) -> Result<Self> {
-        started(pid)?;
+        require_started_ticks(pid)?;
         Ok(Self {
             above: Some(pid),
             members: BTreeMap::new(),
@@ -43,11 +43,11 @@ impl Family {
     /// that ends before is not found.
     pub fn update(&mut self) {
         self.members
-            .retain(|pid, started| read_stat(*pid).is_some_and(|now| now == *started));
+            .retain(|pid, started| started_ticks(*pid).is_some_and(|now| now == *started));
         let mut parents: Vec<u32> = self.members.keys().copied().chain(self.above).collect();
         while let Some(parent) = parents.pop() {
             for child in children_of(parent) {
-                if let Some(started) = read_stat(child)
+                if let Some(started) = started_ticks(child)
                     && self.members.insert(child, started).is_none()
                 {
                     parents.push(child);
@@ -68,38 +68,10 @@ impl Family {
     }
 }
 
-fn started(pid: u32) -> Result<u64> {
-    read_stat(pid).ok_or_else(|| Error::NoProcess {
-        pid,
-        source: std::io::Error::from_raw_os_error(libc::ESRCH),
-    })
-}
-
-/// Start time of a process that has not ended.
-fn read_stat(pid: u32) -> Option<u64> {
-    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-}
-
-/// From proc_pid_stat(5): the name, in parentheses, may contain anything.
-fn parse_stat(text: &str) -> Option<u64> {
-    let (_, behind_name) = text.rsplit_once(") ")?;
-    let mut fields = behind_name.split(' ');
-    let has_ended = matches!(fields.next()?, "Z" | "X");
-    let started = fields.nth(18)?.parse().ok()?;
-    (!has_ended).then_some(started)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::process::Command;
-
-    #[test]
-    fn a_name_with_spaces_and_parentheses_is_skipped() {
-        let rest = "S 41 1 1 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 987654 1 1";
-        assert_eq!(parse_stat(&format!("42 (a) b (c)) {rest}")), Some(987_654));
-        assert_eq!(parse_stat("42 (a) Z 41 1"), None);
-    }
 
     #[test]
     fn a_family_lives_as_long_as_a_grandchild_does() {
@@ -120,8 +92,8 @@ mod tests {
         shell.wait().unwrap();
         assert!(family.is_alive(), "the sleep is left");
         assert_eq!(family.pids(), [sleep]);
-        let pid = nix::unistd::Pid::from_raw(sleep.cast_signed());
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+        // SAFETY: plain numbers; it is the shell's child, which nobody has waited for.
+        unsafe { libc::kill(sleep.cast_signed(), libc::SIGKILL) };
         for _ in 0..100 {
             if !family.is_alive() {
                 return;

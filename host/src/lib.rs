@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What this machine tells of processes and sockets, for every layer above: once, so that both
+//! backends, the keeper and the lab see the same.
+//!
+//! Who descends from whom ([`descendants_of`], [`Family`]), whether a process lives and since
+//! when ([`started_ticks`]), its sockets and copies of them ([`copies_of_sockets`]), its network
+//! namespaces ([`network_namespaces_of`]), what TCP knows of a connection ([`TcpInfo`]), and the
+//! clocks that all of them share. Nothing here changes anything, and nothing needs a privilege
+//! for processes of one's own.
+//!
+//! ```
+//! use ebb_host::{TcpInfo, copies_of_sockets};
+//! use std::net::{TcpListener, TcpStream};
+//! use std::os::fd::AsFd;
+//!
+//! # fn main() -> std::io::Result<()> {
+//! let listener = TcpListener::bind("127.0.0.1:0")?;
+//! let _stream = TcpStream::connect(listener.local_addr()?)?;
+//! let copies = copies_of_sockets(std::process::id())?;
+//! let known = copies.filter_map(|socket| TcpInfo::read(socket.as_fd()).ok());
+//! assert!(known.into_iter().any(|info| info.sends() && info.snd_mss > 0));
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod clock;
+pub mod tcp_info;
+
+mod error;
+mod family;
+mod handle;
+mod mounts;
+mod namespace;
+mod process;
+mod socket;
+mod tree;
+
+pub use error::{Error, Result};
+pub use family::Family;
+pub use handle::{ProcessHandle, copy_descriptor};
+pub use mounts::{Mount, mounts};
+pub use namespace::{NetworkNamespace, network_namespaces_of};
+pub use process::{
+    cgroup_of, effective_capabilities, is_first_pid_namespace, name_of, real_user_of, require,
+    started_ticks,
+};
+pub use socket::{copies_of_sockets, sockets_in, sockets_of_port};
+pub use tcp_info::TcpInfo;
+pub use tree::{all_processes, children_of, descendants_of, threads_of, with_descendants};

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Network namespaces of processes.
+
+use crate::tree::threads_of;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+/// A network namespace that a thread is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkNamespace {
+    /// Its number, which no other has while anybody is in it or holds it open.
+    pub inode: u64,
+    path: PathBuf,
+}
+
+impl NetworkNamespace {
+    /// Holds it open: it lives as long as the file, whoever leaves it.
+    ///
+    /// *Errors*: the thread has ended; there is no descriptor left.
+    pub fn open(&self) -> io::Result<File> {
+        File::open(&self.path)
+    }
+}
+
+/// The network namespaces of a process's threads, one for each thread; threads that end
+/// meanwhile are passed over.
+pub fn network_namespaces_of(pid: u32) -> impl Iterator<Item = NetworkNamespace> {
+    threads_of(pid).into_iter().filter_map(move |thread| {
+        let path = PathBuf::from(format!("/proc/{pid}/task/{thread}/ns/net"));
+        let inode = fs::metadata(&path).ok()?.ino();
+        Some(NetworkNamespace { inode, path })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_one_process_share_a_namespace_that_can_be_held() {
+        let found: Vec<_> = network_namespaces_of(std::process::id()).collect();
+        let first = found.first().expect("this thread's");
+        assert!(found.iter().all(|namespace| namespace.inode == first.inode));
+        let held = first.open().unwrap();
+        assert_eq!(held.metadata().unwrap().ino(), first.inode);
+        assert_eq!(network_namespaces_of(4_194_305).count(), 0);
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One process, as /proc tells of it.
+
+use crate::error::{Error, Result, io_error};
+use procfs::ProcResult;
+use procfs::process::{Process, Stat};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+/// Refuses the number of a process that is not there. One that has ended is there until its
+/// parent has asked for its status.
+///
+/// *Errors*: [`Error::NoProcess`].
+pub fn require(pid: u32) -> Result<()> {
+    open(pid)
+        .map(drop)
+        .map_err(|error| no_process(pid, io_error(error)))
+}
+
+/// When a process started, in ticks since the machine did; none if it has ended. Numbers of
+/// processes are used again: number and start together are one process's for ever.
+pub fn started_ticks(pid: u32) -> Option<u64> {
+    let stat = stat(pid).ok()?;
+    let has_ended = matches!(stat.state, 'Z' | 'X');
+    (!has_ended).then_some(stat.starttime)
+}
+
+/// As [`started_ticks`], of a process that must be there.
+///
+/// *Errors*: [`Error::NoProcess`].
+pub(crate) fn require_started_ticks(pid: u32) -> Result<u64> {
+    let gone = || io::Error::from_raw_os_error(libc::ESRCH);
+    started_ticks(pid).ok_or_else(|| no_process(pid, gone()))
+}
+
+/// The process that a process is a child of.
+pub(crate) fn parent_of(pid: u32) -> Option<u32> {
+    stat(pid).ok()?.ppid.try_into().ok()
+}
+
+/// What a process is called, at most 15 letters.
+///
+/// *Errors*: it is not there.
+pub fn name_of(pid: u32) -> io::Result<String> {
+    stat(pid).map(|stat| stat.comm).map_err(io_error)
+}
+
+/// The real user of a process.
+///
+/// *Errors*: [`Error::NoProcess`].
+pub fn real_user_of(pid: u32) -> Result<u32> {
+    let user = open(pid).and_then(|process| Ok(process.status()?.ruid));
+    user.map_err(|error| no_process(pid, io_error(error)))
+}
+
+/// The cgroup (version 2) of a process, from the root of the hierarchy; none where there are
+/// none.
+///
+/// *Errors*: [`Error::NoProcess`].
+pub fn cgroup_of(pid: u32) -> Result<Option<PathBuf>> {
+    let groups = open(pid).and_then(|process| process.cgroups());
+    let groups = groups.map_err(|error| no_process(pid, io_error(error)))?;
+    let second = groups.0.into_iter().find(|group| group.hierarchy == 0);
+    Ok(second.map(|group| PathBuf::from(group.pathname)))
+}
+
+/// The effective capabilities of this process, one bit each.
+pub fn effective_capabilities() -> u64 {
+    let status = Process::myself().and_then(|process| process.status());
+    status.map_or(0, |status| status.capeff)
+}
+
+/// Whether numbers of processes here are those that the kernel's programs see.
+pub fn is_first_pid_namespace() -> bool {
+    /// PROC_PID_INIT_INO of the kernel: fixed.
+    const FIRST: u64 = 0xefff_fffc;
+    fs::metadata("/proc/self/ns/pid").is_ok_and(|found| found.ino() == FIRST)
+}
+
+pub(crate) fn open(pid: u32) -> ProcResult<Process> {
+    // Numbers that no process can have.
+    let pid = i32::try_from(pid).map_err(|_| procfs::ProcError::NotFound(None))?;
+    Process::new(pid)
+}
+
+fn stat(pid: u32) -> ProcResult<Stat> {
+    open(pid)?.stat()
+}
+
+fn no_process(pid: u32, source: io::Error) -> Error {
+    Error::NoProcess { pid, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_known() {
+        let own = std::process::id();
+        require(own).unwrap();
+        assert!(started_ticks(own).is_some());
+        assert_eq!(parent_of(own), Some(std::os::unix::process::parent_id()));
+        // SAFETY: takes nothing, cannot fail.
+        assert_eq!(real_user_of(own).unwrap(), unsafe { libc::getuid() });
+        assert!(name_of(own).is_ok_and(|name| !name.is_empty() && name.len() < 16));
+    }
+
+    #[test]
+    fn a_process_that_does_not_exist_is_named() {
+        for pid in [4_194_305, u32::MAX] {
+            let told = format!("process {pid}: No such process");
+            for error in [
+                require(pid).unwrap_err(),
+                require_started_ticks(pid).unwrap_err(),
+                real_user_of(pid).unwrap_err(),
+                cgroup_of(pid).unwrap_err(),
+            ] {
+                assert!(error.to_string().starts_with(&told), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_that_has_ended_has_no_start() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while started_ticks(child.id()).is_some() {
+            assert!(std::time::Instant::now() < deadline);
+        }
+        // Nobody has asked for its status yet.
+        assert!(require(child.id()).is_ok());
+        child.wait().unwrap();
+        assert!(require(child.id()).is_err());
+    }
+}
