@@ -33,6 +33,7 @@ mod mounts;
 mod namespace;
 mod process;
 mod socket;
+mod sysctl;
 mod tree;
 
 pub use error::{Error, Result};
@@ -41,9 +42,10 @@ pub use handle::{ProcessHandle, copy_descriptor};
 pub use mounts::{Mount, mounts};
 pub use namespace::{NetworkNamespace, network_namespaces_of};
 pub use process::{
-    cgroup_of, effective_capabilities, is_first_pid_namespace, name_of, real_user_of, require,
+    cgroup_of, effective_capabilities, exists, is_first_pid_namespace, name_of, real_user_of,
     started_ticks,
 };
 pub use socket::{copies_of_sockets, sockets_in, sockets_of_port};
+pub use sysctl::sysctl;
 pub use tcp_info::TcpInfo;
 pub use tree::{all_processes, children_of, descendants_of, threads_of, with_descendants};

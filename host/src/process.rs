@@ -9,14 +9,21 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// Refuses the number of a process that is not there. One that has ended is there until its
-/// parent has asked for its status.
+/// Whether there is a process of this number. One that has ended is there until its parent has
+/// asked for its status.
+pub fn exists(pid: u32) -> bool {
+    // Takes no descriptor: to have none left is not to be without processes.
+    fs::metadata(format!("/proc/{pid}")).is_ok()
+}
+
+/// Refuses the number of a process that does not [exist](exists).
 ///
 /// *Errors*: [`Error::NoProcess`].
-pub fn require(pid: u32) -> Result<()> {
-    open(pid)
-        .map(drop)
-        .map_err(|error| no_process(pid, io_error(error)))
+pub(crate) fn require(pid: u32) -> Result<()> {
+    match exists(pid) {
+        true => Ok(()),
+        false => Err(no_process(pid, io::Error::from_raw_os_error(libc::ESRCH))),
+    }
 }
 
 /// When a process started, in ticks since the machine did; none if it has ended. Numbers of
@@ -62,8 +69,10 @@ pub fn real_user_of(pid: u32) -> Result<u32> {
 pub fn cgroup_of(pid: u32) -> Result<Option<PathBuf>> {
     let groups = open(pid).and_then(|process| process.cgroups());
     let groups = groups.map_err(|error| no_process(pid, io_error(error)))?;
-    let second = groups.0.into_iter().find(|group| group.hierarchy == 0);
-    Ok(second.map(|group| PathBuf::from(group.pathname)))
+    let group = groups.0.into_iter().find(|group| group.hierarchy == 0);
+    // A group that was removed while the process lives on is marked so.
+    let is_marked = |path: &str| path.strip_suffix(" (deleted)").map(PathBuf::from);
+    Ok(group.map(|group| is_marked(&group.pathname).unwrap_or(group.pathname.into())))
 }
 
 /// The effective capabilities of this process, one bit each.
@@ -100,7 +109,7 @@ mod tests {
     #[test]
     fn this_process_is_known() {
         let own = std::process::id();
-        require(own).unwrap();
+        assert!(exists(own));
         assert!(started_ticks(own).is_some());
         assert_eq!(parent_of(own), Some(std::os::unix::process::parent_id()));
         // SAFETY: takes nothing, cannot fail.
@@ -131,8 +140,8 @@ mod tests {
             assert!(std::time::Instant::now() < deadline);
         }
         // Nobody has asked for its status yet.
-        assert!(require(child.id()).is_ok());
+        assert!(exists(child.id()));
         child.wait().unwrap();
-        assert!(require(child.id()).is_err());
+        assert!(!exists(child.id()));
     }
 }

@@ -7,13 +7,13 @@ use crate::error::{Error, Result};
 use crate::flows::{Flow, ip_address, parse_flows};
 use crate::layout::{Config, Counters};
 use crate::lease;
-use crate::processes;
 use crate::programs::{EVERY_COOKIE, LoadOptions, Programs, Purpose, Wish};
 use crate::recorder::Recorder;
 use crate::run_times::RunTime;
 use crate::shared::{Shared, State};
 use crate::sweep;
 use ebb_algorithms::Policy;
+use ebb_host::is_first_pid_namespace;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
@@ -98,7 +98,7 @@ impl Attachment {
         }
         crate::features::require()?;
         let is_marked_only = matches!(options.selection, Selection::Processes(_));
-        if is_marked_only && !processes::is_first_pid_namespace() {
+        if is_marked_only && !is_first_pid_namespace() {
             return Err(Error::InnerPidNamespace);
         }
         sweep::sweep(cgroup)?;

@@ -6,6 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::sys;
+use ebb_host::{Mount, mounts};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -72,17 +73,10 @@ impl Cgroup {
     ///
     /// *Errors*: [`Error::NoProcess`].
     pub fn of_process(pid: u32) -> Result<Self> {
-        let text = fs::read_to_string(format!("/proc/{pid}/cgroup"))
-            .map_err(|source| Error::NoProcess { pid, source })?;
-        let path = text
-            .lines()
-            .find_map(|line| line.strip_prefix("0::"))
-            .ok_or_else(|| Error::NoCgroup2 {
-                source: io::Error::new(io::ErrorKind::NotFound, "no line 0:: in /proc/PID/cgroup"),
-            })?;
-        // A group that was removed while the process lives on is marked so.
-        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
-        Self::open(hierarchy()?, PathBuf::from(path))
+        let path = ebb_host::cgroup_of(pid)?.ok_or_else(|| Error::NoCgroup2 {
+            source: io::Error::new(io::ErrorKind::NotFound, "no line 0:: in /proc/PID/cgroup"),
+        })?;
+        Self::open(hierarchy()?, path)
     }
 
     /// Makes a group below this one.
@@ -120,8 +114,8 @@ impl Cgroup {
         let entries = fs::read_dir(self.directory_path()).into_iter().flatten();
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let is_left_over = owner_in_name(&name, prefix)
-                .is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
+            let is_left_over =
+                owner_in_name(&name, prefix).is_some_and(|pid| !ebb_host::exists(pid));
             let path = self.path.join(&name);
             if is_left_over && let Ok(group) = Self::open(Arc::clone(&self.hierarchy), path) {
                 group.remove_if_empty();
@@ -258,8 +252,7 @@ impl AsFd for Cgroup {
 
 /// Where the hierarchy is mounted, if it is: what `ebb doctor` tells.
 pub fn mount_point() -> Option<PathBuf> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    mounted_cgroup2(&mounts).filter(|mount| mount.join("cgroup.procs").exists())
+    mounted_cgroup2(mounts()).filter(|mount| mount.join("cgroup.procs").exists())
 }
 
 fn hierarchy() -> Result<Arc<Hierarchy>> {
@@ -277,15 +270,11 @@ fn hierarchy() -> Result<Arc<Hierarchy>> {
     Ok(Arc::clone(HIERARCHY.get_or_init(|| Arc::new(found))))
 }
 
-/// The first mount of type cgroup2 of which we see the whole, from mountinfo(5).
-fn mounted_cgroup2(mounts: &str) -> Option<PathBuf> {
-    mounts.lines().find_map(|line| {
-        let (before, after) = line.split_once(" - ")?;
-        let mut fields = before.split(' ').skip(3);
-        let (root, mount) = (fields.next()?, fields.next()?);
-        (after.split(' ').next()? == "cgroup2" && root == "/")
-            .then(|| PathBuf::from(mount.replace("\\040", " ")))
-    })
+/// The first mount of type cgroup2 of which we see the whole.
+fn mounted_cgroup2(mounts: impl IntoIterator<Item = Mount>) -> Option<PathBuf> {
+    let is_it = |mount: &Mount| mount.kind == "cgroup2" && mount.root == "/";
+    let found = mounts.into_iter().find(is_it)?;
+    Some(found.directory)
 }
 
 /// Mounts the hierarchy nowhere: only this process can reach it, through a descriptor.
@@ -358,6 +347,10 @@ fn remove_tree(directory: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn mounted_cgroup2(mounts: &str) -> Option<PathBuf> {
+        super::mounted_cgroup2(mounts.lines().filter_map(Mount::parse))
+    }
 
     #[test]
     fn the_mount_is_found_on_a_unified_hierarchy() {

@@ -5,10 +5,10 @@ use crate::attachment::Selection;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
 use crate::layout::Control;
-use crate::processes::with_descendants;
 use crate::sweep::{Found, find};
 use crate::sys;
 use ebb_algorithms::{LawInfo, Side};
+use ebb_host::with_descendants;
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd};
 

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::object::load_error;
 use crate::programs::Purpose;
 use ebb_algorithms::LawInfo;
+use ebb_host::sysctl;
 use libbpf_rs::{MapCore, Object, OpenObject};
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -111,7 +112,7 @@ pub(crate) fn programs_of(law: &LawInfo) -> &'static [&'static str] {
 
 /// All congestion controls of this kernel.
 fn names_in_use() -> Vec<String> {
-    std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    sysctl("net.ipv4.tcp_available_congestion_control")
         .unwrap_or_default()
         .split_whitespace()
         .map(str::to_owned)

@@ -3,8 +3,8 @@
 
 use crate::error::{Error, Result};
 use crate::layout::{CONTROL_VERSION, Control};
-use crate::sys;
 use ebb_algorithms::Policy;
+use ebb_host::clock::monotonic_ns;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
@@ -81,7 +81,7 @@ impl ControlMapping {
     }
 
     pub(crate) fn is_lease_valid(&self) -> bool {
-        self.lease().load(Ordering::Relaxed) > sys::monotonic_ns()
+        self.lease().load(Ordering::Relaxed) > monotonic_ns()
     }
 
     pub(crate) fn set_released(&self) {

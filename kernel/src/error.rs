@@ -55,13 +55,8 @@ pub enum Error {
         mount: PathBuf,
     },
     /// No process has this number, or it ended.
-    #[error("process {pid}: {source}; see 'ps' for the processes that run")]
-    NoProcess {
-        /// The number.
-        pid: u32,
-        /// What the kernel said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    NoProcess(#[from] ebb_host::Error),
     /// Processes are chosen by numbers of another PID namespace than the kernel's.
     #[error(
         "processes cannot be chosen from inside a PID namespace (a container); \

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What this kernel and this machine offer, with a remedy for each thing missing.
 
+use crate::cgroup;
 use crate::error::{Error, Result};
-use crate::{cgroup, sys};
+use ebb_host::{effective_capabilities, mounts, sysctl};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{Enum, Func};
 use libbpf_rs::{MapType, ProgramType};
@@ -75,7 +76,7 @@ pub fn probe() -> Features {
 
 /// Refuses a kernel that lacks something, by the name of the first thing missing.
 pub(crate) fn require() -> Result<()> {
-    let release = sys::kernel_release();
+    let release = kernel_release();
     if parse_release(&release).is_some_and(|release| release >= SUFFICIENT_RELEASE) {
         return Ok(());
     }
@@ -134,15 +135,14 @@ impl Facts {
     fn gather() -> Self {
         let cgroup_mount = cgroup::mount_point().map(|mount| mount.display().to_string());
         Self {
-            kernel_release: sys::kernel_release(),
+            kernel_release: kernel_release(),
             capabilities: effective_capabilities(),
             has_btf: Path::new("/sys/kernel/btf/vmlinux").exists(),
             names: kernel_names().unwrap_or_default(),
             programs: usable_programs(),
             is_private_cgroup_possible: cgroup_mount.is_none() && cgroup::Cgroup::root().is_ok(),
             cgroup_mount,
-            has_bpffs: std::fs::read_to_string("/proc/self/mountinfo")
-                .is_ok_and(|mounts| mounts.contains(" - bpf ")),
+            has_bpffs: mounts().iter().any(|mount| mount.kind == "bpf"),
         }
     }
 }
@@ -351,16 +351,9 @@ fn kernel_names() -> Option<BTreeSet<&'static str>> {
     Some(found)
 }
 
-fn effective_capabilities() -> u64 {
-    std::fs::read_to_string("/proc/self/status")
-        .ok()
-        .and_then(|status| {
-            let line = status
-                .lines()
-                .find_map(|line| line.strip_prefix("CapEff:"))?;
-            u64::from_str_radix(line.trim(), 16).ok()
-        })
-        .unwrap_or(0)
+/// The kernel's release, such as `6.18.2`.
+fn kernel_release() -> String {
+    sysctl("kernel.osrelease").unwrap_or_else(|| "unknown".to_owned())
 }
 
 fn parse_release(release: &str) -> Option<(u32, u32)> {

@@ -3,7 +3,7 @@
 
 use crate::attachment::Ending;
 use crate::shared::{Shared, State};
-use crate::sys;
+use ebb_host::clock::monotonic_ns;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -14,7 +14,7 @@ const RENEW_EVERY: Duration = Duration::from_millis(500);
 
 /// The end of a lease given now.
 pub(crate) fn next_end_ns() -> u64 {
-    sys::monotonic_ns() + LENGTH.as_nanos() as u64
+    monotonic_ns() + LENGTH.as_nanos() as u64
 }
 
 /// Renews the lease until the attachment ends, and ends it if it is not whole any more.

@@ -6,9 +6,10 @@ use crate::cgroup::Cgroup;
 use crate::error::Result;
 use crate::layout::Config;
 use crate::lease;
-use crate::processes::{self, Namespaces};
+use crate::namespaces::Namespaces;
 use crate::programs::{LoadOptions, Programs, Purpose, Wish};
 use ebb_algorithms::Policy;
+use ebb_host::{copies_of_sockets, with_descendants};
 use std::fmt;
 use std::os::fd::AsFd;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -153,9 +154,10 @@ fn mark_sockets(state: &mut State, selection: &Selection) -> Result<()> {
     let Selection::Processes(pids) = selection else {
         return Ok(());
     };
-    let pids = processes::with_descendants(pids)?;
+    let pids = with_descendants(pids)?;
     for pid in &pids {
-        for socket in processes::sockets_of(*pid) {
+        // One that ended meanwhile has no sockets.
+        for socket in copies_of_sockets(*pid).into_iter().flatten() {
             state.programs.mark_socket(socket.as_fd());
         }
     }

@@ -6,11 +6,12 @@ use crate::conflict;
 use crate::control::{CONTROL_MAP, ControlMapping};
 use crate::error::{Error, Result};
 use crate::layout::{Config, Control};
+use crate::namespaces::Namespaces;
 use crate::object::{PROCESSES_MAP, side_of_flows};
-use crate::processes::Namespaces;
 use crate::programs::{LoadOptions, PROGRAM_PREFIX, Programs, Purpose};
 use crate::sys::{self, Hook};
 use ebb_algorithms::Side;
+use ebb_host::clock::monotonic_ns;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -31,7 +32,7 @@ impl Found {
     /// Its owner renews the lease.
     pub(crate) fn is_alive(&self) -> bool {
         self.control.as_ref().is_some_and(|(control, _)| {
-            control.is_released == 0 && control.lease_until_ns > sys::monotonic_ns()
+            control.is_released == 0 && control.lease_until_ns > monotonic_ns()
         })
     }
 }

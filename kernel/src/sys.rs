@@ -220,23 +220,6 @@ pub(crate) fn enable_run_statistics() -> io::Result<OwnedFd> {
     own(unsafe { raw::bpf_enable_stats(raw::BPF_STATS_RUN_TIME) })
 }
 
-/// The clock of leases: that of `bpf_ktime_get_ns`.
-pub(crate) fn monotonic_ns() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `now` is a timespec; CLOCK_MONOTONIC always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
-/// The kernel's release, such as `6.18.2`.
-pub(crate) fn kernel_release() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/osrelease")
-        .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
-}
-
 /// The error of a call that answers negative numbers or sets errno.
 pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result >= 0 {

@@ -2,7 +2,7 @@
 //! Walks over the TCP sockets of network namespaces, by an iterator program.
 
 use crate::error::{Error, Result};
-use crate::processes::Namespaces;
+use crate::namespaces::Namespaces;
 use crate::sys;
 use std::fs::File;
 use std::io::{self, Read};

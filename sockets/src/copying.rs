@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Copies of other processes' descriptors, and whether they are to be had.
 
-use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use ebb_host::{ProcessHandle, real_user_of};
+use ebb_host::{ProcessHandle, real_user_of, sysctl};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, User, fork};
 
@@ -104,8 +103,7 @@ fn copy_from(child: Pid, descriptor: RawFd) -> io::Result<OwnedFd> {
 
 /// Yama's setting; `None` where there is no Yama.
 fn ptrace_scope() -> Option<u8> {
-    let text = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?;
-    text.trim().parse().ok()
+    sysctl("kernel.yama.ptrace_scope")?.parse().ok()
 }
 
 /// Puts what the kernel said into words.
