@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The lab's one clock.
-use ebb_link::Nanos;
-use nix::time::{ClockId, clock_gettime};
+//! The lab's one clock: CLOCK_MONOTONIC, the same for all processes of a run.
+pub use ebb_host::clock::monotonic_ns;
 
-/// The time of CLOCK_MONOTONIC, in which all times of the lab are given.
+use ebb_host::clock::thread_processor_time;
+use ebb_link::Nanos;
+
+/// The time in which all times of the emulator are given.
 pub fn monotonic_now() -> Nanos {
-    now(ClockId::CLOCK_MONOTONIC)
+    Nanos(monotonic_ns())
 }
 
 /// The processor time that the calling thread has used.
 pub fn thread_cpu_time() -> Nanos {
-    now(ClockId::CLOCK_THREAD_CPUTIME_ID)
+    let used = thread_processor_time();
+    Nanos(used.as_secs() * 1_000_000_000 + u64::from(used.subsec_nanos()))
 }
 
-fn now(clock: ClockId) -> Nanos {
-    let time = clock_gettime(clock).expect("Linux has these clocks");
-    Nanos(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
+/// Seconds from `epoch_ns` to `now_ns`, negative before it.
+pub(crate) fn seconds_since(epoch_ns: u64, now_ns: u64) -> f64 {
+    now_ns.wrapping_sub(epoch_ns).cast_signed() as f64 / 1e9
+}
+
+/// The time `seconds` after `epoch_ns`. *Units:* ns.
+pub(crate) fn after(epoch_ns: u64, seconds: f64) -> u64 {
+    epoch_ns + (seconds * 1e9).round() as u64
 }

@@ -6,7 +6,6 @@
 //! and to the cgroup of the process that created it: the worker enters both for each
 //! socket, in turn, before the experiment starts. [`crate::endpoint`] starts it.
 
-mod clock;
 mod error;
 mod flow;
 mod plan;
@@ -17,7 +16,6 @@ mod tcp;
 mod udp;
 mod worker;
 
-pub use clock::monotonic_ns;
 pub use error::TrafficError;
 pub use flow::{Burst, Direction, FlowKind, FlowResult, FlowSpec, Role, TcpSample, UdpResult};
 pub(crate) use plan::{GO_PREFIX, READY};

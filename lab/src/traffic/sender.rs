@@ -2,9 +2,9 @@
 use std::io;
 use std::os::fd::RawFd;
 
-use super::clock::after;
 use super::socket::{send, unsent_bytes};
 use super::{FlowKind, FlowSpec};
+use crate::clock::after;
 
 /// What one call of write is given at most.
 static PATTERN: [u8; 1 << 16] = [0x5a; 1 << 16];

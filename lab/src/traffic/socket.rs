@@ -233,54 +233,6 @@ fn none_if_would_block<T>() -> io::Result<Option<T>> {
     }
 }
 
-/// The part of the kernel's `struct tcp_info` up to what is used here, which is more
-/// than libc knows.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(super) struct TcpInfo {
-    state_and_options: [u8; 8],
-    rto_ato: [u32; 2],
-    /// Payload of a full segment.
-    pub(super) snd_mss: u32,
-    rcv_mss_to_rcv_ssthresh: [u32; 12],
-    /// Smoothed round-trip time. *Units:* µs.
-    pub(super) rtt: u32,
-    rttvar_and_ssthresh: [u32; 2],
-    /// Congestion window. *Units:* segments.
-    pub(super) snd_cwnd: u32,
-    advmss_to_rcv_space: [u32; 4],
-    /// Segments sent again.
-    pub(super) total_retrans: u32,
-    pacing_rate_to_bytes_received: [u64; 4],
-    segs_out_to_data_segs_in: [u32; 5],
-    /// Segments with data that were sent, retransmissions included.
-    pub(super) data_segs_out: u32,
-    delivery_rate_to_sndbuf_limited: [u64; 4],
-    delivered: [u32; 2],
-    /// Data that was sent, retransmissions included.
-    pub(super) bytes_sent: u64,
-    /// Data that was sent again.
-    pub(super) bytes_retrans: u64,
-    dsack_dups_to_rcv_ooopack: [u32; 3],
-    /// The window that the peer advertised last. *Units:* bytes.
-    pub(super) snd_wnd: u32,
-    rcv_wnd_and_rehash: [u32; 2],
-    /// Times that the retransmission timer went off (Linux 6.7 and newer).
-    pub(super) total_rto: u16,
-    total_rto_recoveries: u16,
-    total_rto_time: u32,
-}
-
-// From <linux/tcp.h>, which never moves a field.
-const _: () = assert!(std::mem::offset_of!(TcpInfo, snd_mss) == 16);
-const _: () = assert!(std::mem::offset_of!(TcpInfo, rtt) == 68);
-const _: () = assert!(std::mem::offset_of!(TcpInfo, snd_cwnd) == 80);
-const _: () = assert!(std::mem::offset_of!(TcpInfo, total_retrans) == 100);
-const _: () = assert!(std::mem::offset_of!(TcpInfo, data_segs_out) == 156);
-const _: () = assert!(std::mem::offset_of!(TcpInfo, bytes_sent) == 200);
-const _: () = assert!(std::mem::offset_of!(TcpInfo, snd_wnd) == 228);
-const _: () = assert!(std::mem::offset_of!(TcpInfo, total_rto) == 240);
-
 /// The kernel's number for a socket, never used twice.
 pub(super) fn cookie(fd: BorrowedFd) -> io::Result<u64> {
     let mut cookie = 0_u64;
@@ -297,28 +249,6 @@ pub(super) fn cookie(fd: BorrowedFd) -> io::Result<u64> {
     };
     if result == 0 {
         Ok(cookie)
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-/// The sender's `TCP_INFO`.
-pub(super) fn tcp_info(fd: BorrowedFd) -> io::Result<TcpInfo> {
-    // SAFETY: TcpInfo consists of integers, for which zero is a value.
-    let mut info: TcpInfo = unsafe { std::mem::zeroed() };
-    let mut length = size_of::<TcpInfo>() as libc::socklen_t;
-    // SAFETY: the pointers describe `info` and `length`, which outlive the call.
-    let result = unsafe {
-        libc::getsockopt(
-            fd.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            (&raw mut info).cast(),
-            &raw mut length,
-        )
-    };
-    if result == 0 {
-        Ok(info)
     } else {
         Err(io::Error::last_os_error())
     }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use super::clock::{after, seconds_since};
+use ebb_host::TcpInfo;
+
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::socket::{self, SocketMaker};
 use super::{Direction, FlowResult, PlannedFlow, TcpSample, TrafficError};
+use crate::clock::{after, seconds_since};
 
 /// Both ends of one TCP connection.
 pub(super) struct TcpFlow {
@@ -160,13 +162,13 @@ impl TcpFlow {
     pub(super) fn sample(&mut self, epoch_ns: u64, now_ns: u64) -> Option<u64> {
         let every_ms = self.plan.spec.sample_every_ms?;
         let now_s = seconds_since(epoch_ns, now_ns);
-        if let Some(info) = self.sending_end().and_then(|fd| socket::tcp_info(fd).ok()) {
+        if let Some(info) = self.sending_end().and_then(|fd| TcpInfo::read(fd).ok()) {
             self.result.samples.push(TcpSample {
                 time_s: now_s,
                 cwnd_segments: info.snd_cwnd,
                 mss_bytes: info.snd_mss,
                 peer_window_bytes: info.snd_wnd,
-                rtt_us: info.rtt,
+                rtt_us: info.rtt_us,
                 retransmitted_segments: info.total_retrans,
                 retransmitted_bytes: info.bytes_retrans,
                 sent_segments: info.data_segs_out,
@@ -180,7 +182,7 @@ impl TcpFlow {
     pub(super) fn finish(mut self) -> FlowResult {
         let receiver = self.receiving_end();
         self.result.receiver_cookie = receiver.and_then(|fd| socket::cookie(fd).ok());
-        if let Some(info) = self.sending_end().and_then(|fd| socket::tcp_info(fd).ok()) {
+        if let Some(info) = self.sending_end().and_then(|fd| TcpInfo::read(fd).ok()) {
             self.result.retransmitted_segments = info.total_retrans;
         }
         self.result

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use nix::sys::socket::SockType;
 
-use super::clock::{after, monotonic_ns, seconds_since};
 use super::receiver::Receiver;
 use super::socket::{self, SocketMaker};
 use super::{Direction, FlowKind, FlowResult, PlannedFlow, TrafficError, UdpResult};
+use crate::clock::{after, monotonic_ns, seconds_since};
 
 /// A packet begins with its number and the time when it was sent, 8 bytes each.
 const HEADER_BYTES: usize = 16;

@@ -9,11 +9,11 @@ use std::os::fd::BorrowedFd;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-use super::clock::{after, monotonic_ns, seconds_since};
 use super::socket::SocketMaker;
 use super::tcp::TcpFlow;
 use super::udp::UdpFlow;
 use super::{FlowKind, GO_PREFIX, Plan, READY, TrafficError, WorkerResult};
+use crate::clock::{after, monotonic_ns, seconds_since};
 
 /// Does the work of the process that [`crate::endpoint`] starts.
 pub(crate) fn work() -> Result<(), TrafficError> {
