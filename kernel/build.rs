@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Compiles the eBPF programs.
+//! Compiles the eBPF programs and writes a skeleton of each object: Rust code that knows its
+//! programs, maps and structs by name and type.
 
 use libbpf_cargo::SkeletonBuilder;
 use std::env;
@@ -11,7 +12,7 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     rerun_on_change_of_headers(&kernel.join("bpf"));
     rerun_on_change_of_headers(&algorithms);
-    for name in ["receiver", "sender", "replay", "replay_sender"] {
+    for name in ["receiver", "sender", "layouts", "replay", "replay_sender"] {
         compile(&kernel, &algorithms, &out, name);
     }
 }
@@ -32,7 +33,7 @@ fn compile(kernel: &Path, algorithms: &Path, out: &Path, name: &str) {
             // Debian and Ubuntu keep <asm/types.h> there.
             &format!("-I/usr/include/{target}-linux-gnu"),
         ])
-        .build()
+        .build_and_generate(out.join(format!("{name}.skel.rs")))
         .unwrap_or_else(|error| {
             panic!(
                 "cannot compile {}: {error:#}\n(needs clang 14 or newer and linux-libc-dev)",

@@ -25,10 +25,6 @@ struct {
 	__type(value, u32);
 } ebb_processes SEC(".maps");
 
-#define EBB_MAX_CHOICES 1024
-/* The key that stands for every connection: no socket has it as its cookie. */
-#define EBB_EVERY_COOKIE 0
-
 /*
  * What connections are to be switched to (EBB_AS_ALL, EBB_FREE, EBB_HELD), by their cookies:
  * the owner writes it before it has ebb_switch walk over them.
@@ -75,7 +71,7 @@ const volatile struct ebb_config config SEC(".rodata.config") = {};
 
 EBB_INLINE const u32 *ebb_params(void)
 {
-	return control.params[control.params_index & 1];
+	return control.params[control.params_index & 1].values;
 }
 
 /* The owner is alive and wants us to act. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the programs and their owner in user space say to each other. src/layout.rs
- * has the same structs in Rust; a test compares their sizes.
+ * What the programs and their owner in user space say to each other. The owner has the same
+ * structs and numbers in Rust, generated from the type information of layouts.bpf.c.
  */
 #ifndef EBB_CONTROL_H
 #define EBB_CONTROL_H
@@ -9,8 +9,18 @@
 #include "receiver_contract.h"
 #include "sender_contract.h"
 
-/* Changes whenever a struct of this file or the flow's storage changes. */
-#define EBB_CONTROL_VERSION 6u
+enum ebb_constant {
+	/* Changes whenever a struct of this file or the flow's storage changes. */
+	EBB_CONTROL_VERSION = 6,
+	EBB_MAX_PEERS = 1024,
+	EBB_MAX_CHOICES = 1024,
+	/* The key that stands for every connection: no socket has it as its cookie. */
+	EBB_EVERY_COOKIE = 0,
+};
+
+struct ebb_param_set {
+	u32 values[EBB_MAX_PARAMS];
+};
 
 /* Live: the owner writes it, through a mapping of the map, while programs run. */
 struct ebb_control {
@@ -23,7 +33,7 @@ struct ebb_control {
 	u32 generation;     /* counts changes of the parameters */
 	u32 params_index;   /* which set of parameters is valid: 0 or 1 */
 	u32 is_marked_only; /* for other owners; the programs act on ebb_config's */
-	u32 params[2][EBB_MAX_PARAMS];
+	struct ebb_param_set params[2];
 };
 
 /* Fixed before loading: the verifier drops what is not used. */
@@ -63,9 +73,11 @@ struct ebb_counters {
 };
 
 /* What a connection was switched to by itself, which `is_observing` does not change. */
-#define EBB_AS_ALL 0u
-#define EBB_FREE 1u
-#define EBB_HELD 2u
+enum ebb_wish {
+	EBB_AS_ALL = 0,
+	EBB_FREE = 1,
+	EBB_HELD = 2,
+};
 
 /* Whom governed connections were with. */
 struct ebb_peer {
@@ -74,9 +86,18 @@ struct ebb_peer {
 };
 
 /* What a law was told. */
-#define EBB_TRACE_START 1u
-#define EBB_TRACE_SEGMENT 2u
-#define EBB_TRACE_ACK 3u
+enum ebb_trace_kind {
+	EBB_TRACE_START = 1,
+	EBB_TRACE_SEGMENT = 2,
+	EBB_TRACE_ACK = 3,
+	/* A sender law. */
+	EBB_TRACE_SENDER_START = 11,
+	EBB_TRACE_SENDER_ACK = 12,
+	EBB_TRACE_LOSS = 13,
+	EBB_TRACE_TIMEOUT = 14,
+	EBB_TRACE_UNDO = 15,
+	EBB_TRACE_IDLE = 16,
+};
 
 union ebb_law_input {
 	struct ebb_start start;
@@ -93,14 +114,6 @@ struct ebb_trace_record {
 	u32 reserved;
 	union ebb_law_input input;
 };
-
-/* What a sender law was told. */
-#define EBB_TRACE_SENDER_START 11u
-#define EBB_TRACE_SENDER_ACK 12u
-#define EBB_TRACE_LOSS 13u
-#define EBB_TRACE_TIMEOUT 14u
-#define EBB_TRACE_UNDO 15u
-#define EBB_TRACE_IDLE 16u
 
 union ebb_sender_input {
 	struct ebb_sender_start start;

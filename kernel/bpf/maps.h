@@ -42,8 +42,6 @@ struct {
 	__type(value, struct ebb_flow);
 } ebb_flows SEC(".maps");
 
-#define EBB_MAX_PEERS 1024
-
 /* For the account at the end: connections may be short. The value means nothing. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

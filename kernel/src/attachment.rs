@@ -3,11 +3,12 @@
 
 use crate::cgroup::Cgroup;
 use crate::conflict;
+use crate::counters::Counters;
 use crate::error::{Error, Result};
 use crate::flows::{Flow, ip_address, parse_flows};
-use crate::layout::{Config, Counters};
+use crate::layout::{Config, Wish};
 use crate::lease;
-use crate::programs::{EVERY_COOKIE, LoadOptions, Programs, Purpose, Wish};
+use crate::programs::{EVERY_COOKIE, LoadOptions, Programs, Purpose};
 use crate::recorder::Recorder;
 use crate::run_times::RunTime;
 use crate::shared::{Shared, State};
@@ -176,7 +177,7 @@ impl Attachment {
         state.is_observing = is_observing;
         state.programs.control.set_observing(is_observing);
         self.shared
-            .switch(&mut state, &[EVERY_COOKIE], Wish::AsAll)
+            .switch(&mut state, &[EVERY_COOKIE], Wish::EBB_AS_ALL)
             .map(drop)
     }
 
@@ -188,7 +189,11 @@ impl Attachment {
     /// over.
     pub fn set_free(&mut self, cookies: &[u64], is_free: bool) -> Result<usize> {
         let mut state = self.living()?;
-        let wish = if is_free { Wish::Free } else { Wish::Held };
+        let wish = if is_free {
+            Wish::EBB_FREE
+        } else {
+            Wish::EBB_HELD
+        };
         self.shared.switch(&mut state, cookies, wish)
     }
 

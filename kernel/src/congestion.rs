@@ -2,43 +2,17 @@
 //! Sender laws as congestion controls of the kernel, by the names that TCP_CONGESTION takes.
 
 use crate::error::{Error, Result};
-use crate::object::load_error;
-use crate::programs::Purpose;
+use crate::object::{Registered, held, load_error};
+use crate::skeleton::sender::{OpenSenderSkel, SenderMaps, SenderProgs};
 use ebb_algorithms::LawInfo;
 use ebb_host::sysctl;
-use libbpf_rs::{MapCore, Object, OpenObject};
+use std::ffi::c_char;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// Bytes of a name, the zero at its end included.
 const NAME_BYTES: usize = 16;
-/// `struct tcp_congestion_ops` as `bpf/kernel_types.h` has it: the name comes first.
-const FLAGS_AT: usize = NAME_BYTES;
 /// Any program may select it (TCP_CONG_NON_RESTRICTED).
 const NON_RESTRICTED: u32 = 1;
-/// The tables of the object, for laws without full control and with it.
-const TABLES: [&str; 2] = ["ebb_ordinary", "ebb_in_control"];
-/// The hooks of each of them.
-const PROGRAMS: [&[&str]; 2] = [
-    &[
-        "ebb_pkts_acked",
-        "ebb_cong_avoid",
-        "ebb_ssthresh",
-        "ebb_set_state",
-        "ebb_cwnd_event",
-        "ebb_undo_cwnd",
-        "ebb_init",
-        "ebb_done",
-    ],
-    &[
-        "ebb_cong_control",
-        "ebb_ssthresh",
-        "ebb_set_state",
-        "ebb_cwnd_event",
-        "ebb_undo_cwnd",
-        "ebb_init",
-        "ebb_done",
-    ],
-];
 /// Policies that can have the same sender law at the same time.
 const LETTERS: &str = "123456789abcdefghijklmnopqrstuvwxyz";
 
@@ -58,28 +32,25 @@ fn in_kernel(law: &LawInfo) -> String {
 pub(crate) struct Registration(#[expect(dead_code, reason = "held open")] OwnedFd);
 
 impl Registration {
-    /// Registers the law of a loaded object.
+    /// Registers a law whose programs are loaded.
     ///
     /// *Errors*: [`Error::NameTaken`]; [`Error::Load`].
-    pub(crate) fn of(object: &mut Object, law: &LawInfo, name: &str) -> Result<Self> {
-        let table = table_of(law);
-        let found = object.maps_mut().find(|map| map.name() == table);
-        let mut table = found.ok_or_else(|| missing(table))?;
+    pub(crate) fn of(maps: &mut SenderMaps<'_>, registered: Registered<'_>) -> Result<Self> {
+        let table = match registered.law.has_full_control() {
+            true => &mut maps.ebb_in_control,
+            false => &mut maps.ebb_ordinary,
+        };
         crate::messages::collect();
         let link = table.attach_struct_ops();
         crate::messages::take();
+        let name = registered.name;
         let link = link.map_err(|error| match error.kind() {
             libbpf_rs::ErrorKind::AlreadyExists => Error::NameTaken {
                 name: name.to_owned(),
             },
             _ => load_error(name, &error),
         })?;
-        let held = link.as_fd().try_clone_to_owned();
-        held.map(Self).map_err(|source| Error::Program {
-            what: name.to_owned(),
-            action: "hold",
-            source,
-        })
+        held(link.as_fd(), name).map(Self)
     }
 }
 
@@ -105,9 +76,34 @@ pub(crate) fn with_free_name<T>(
     })
 }
 
-/// The programs that run a sender law.
-pub(crate) fn programs_of(law: &LawInfo) -> &'static [&'static str] {
-    PROGRAMS[usize::from(law.has_full_control())]
+/// The named programs of a skeleton, with their names.
+macro_rules! hooks {
+    ($programs:ident, [$($program:ident),* $(,)?]) => {
+        vec![$((stringify!($program), held($programs.$program.as_fd(), stringify!($program))?)),*]
+    };
+}
+
+/// The programs that run a sender law, by their names.
+pub(crate) fn hooks_of(
+    law: &LawInfo,
+    programs: &SenderProgs<'_>,
+) -> Result<Vec<(&'static str, OwnedFd)>> {
+    let mut found = hooks!(
+        programs,
+        [
+            ebb_ssthresh,
+            ebb_set_state,
+            ebb_cwnd_event,
+            ebb_undo_cwnd,
+            ebb_init,
+            ebb_done
+        ]
+    );
+    found.extend(match law.has_full_control() {
+        true => hooks!(programs, [ebb_cong_control, ebb_sndbuf_expand]),
+        false => hooks!(programs, [ebb_pkts_acked, ebb_cong_avoid]),
+    });
+    Ok(found)
 }
 
 /// All congestion controls of this kernel.
@@ -119,60 +115,35 @@ fn names_in_use() -> Vec<String> {
         .collect()
 }
 
-pub(crate) fn name_bytes(name: &str) -> [u8; NAME_BYTES] {
+/// A name as the kernel's structs have it, cut to its length.
+pub(crate) fn name_bytes(name: &str) -> [c_char; NAME_BYTES] {
     let mut bytes = [0; NAME_BYTES];
-    let length = name.len().min(NAME_BYTES - 1);
-    bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
+    // The last stays zero.
+    for (byte, letter) in bytes[..NAME_BYTES - 1].iter_mut().zip(name.bytes()) {
+        *byte = letter as c_char;
+    }
     bytes
 }
 
-/// Fills in the table that is to be registered; the others are not made.
+/// Fills in the table that is to be registered; others are not made.
 pub(crate) fn prepare(
-    open: &mut OpenObject,
-    purpose: &Purpose<'_>,
-    name: Option<&str>,
-) -> Result<()> {
-    let wanted = match purpose {
-        Purpose::Law(law) => Some((*law, table_of(law))),
-        Purpose::Release(..) => None,
+    open: &mut OpenSenderSkel<'_>,
+    registered: Option<Registered<'_>>,
+) -> libbpf_rs::Result<()> {
+    let has_full_control = registered.map(|registered| registered.law.has_full_control());
+    let maps = &mut open.maps;
+    (maps.ebb_ordinary).set_autocreate(has_full_control == Some(false))?;
+    (maps.ebb_in_control).set_autocreate(has_full_control == Some(true))?;
+    let Some(Registered { law, name, .. }) = registered else {
+        return Ok(());
     };
-    for mut map in open.maps_mut() {
-        let Some(table) = TABLES.iter().find(|table| map.name() == **table) else {
-            continue;
-        };
-        match (wanted, name) {
-            (Some((law, wanted)), Some(name)) if wanted == *table => {
-                let value = map.initial_value_mut().ok_or_else(|| missing(table))?;
-                fill_in(value, law, name).ok_or_else(|| missing(table))?;
-            }
-            _ => map
-                .set_autocreate(false)
-                .map_err(|error| load_error(table, &error))?,
-        }
-    }
-    Ok(())
-}
-
-fn fill_in(table: &mut [u8], law: &LawInfo, name: &str) -> Option<()> {
+    let table = match law.has_full_control() {
+        true => open.struct_ops.ebb_in_control_mut(),
+        false => open.struct_ops.ebb_ordinary_mut(),
+    };
     let is_for_everybody = name == congestion_name(law);
+    table.name = name_bytes(name);
     // Not TCP_CONG_NEEDS_ECN: it marks the SYN itself, which ordinary peers refuse.
-    let flags = if is_for_everybody { NON_RESTRICTED } else { 0 };
-    table
-        .get_mut(..NAME_BYTES)?
-        .copy_from_slice(&name_bytes(name));
-    table
-        .get_mut(FLAGS_AT..FLAGS_AT + 4)?
-        .copy_from_slice(&flags.to_ne_bytes());
-    Some(())
-}
-
-fn table_of(law: &LawInfo) -> &'static str {
-    TABLES[usize::from(law.has_full_control())]
-}
-
-fn missing(table: &str) -> Error {
-    Error::Load {
-        what: table.to_owned(),
-        reason: "not in the compiled object".to_owned(),
-    }
+    table.flags = if is_for_everybody { NON_RESTRICTED } else { 0 };
+    Ok(())
 }

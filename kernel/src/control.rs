@@ -2,16 +2,14 @@
 //! The live control of running programs, through memory shared with them.
 
 use crate::error::{Error, Result};
-use crate::layout::{CONTROL_VERSION, Control};
+use crate::layout::{Constant, Control};
+use crate::names::CONTROL_MAP;
 use ebb_algorithms::Policy;
 use ebb_host::clock::monotonic_ns;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
-/// Name of the map that holds it.
-pub(crate) const CONTROL_MAP: &str = ".data.control";
 
 /// `struct ebb_control`, shared with the running programs.
 pub(crate) struct ControlMapping {
@@ -53,7 +51,8 @@ impl ControlMapping {
 
     /// Fills in everything but the lease; no program runs yet.
     pub(crate) fn initialise(&self, policy: &Policy, is_observing: bool, is_marked_only: bool) {
-        self.version().store(CONTROL_VERSION, Ordering::Relaxed);
+        self.version()
+            .store(Constant::EBB_CONTROL_VERSION.0, Ordering::Relaxed);
         self.owner_pid()
             .store(std::process::id(), Ordering::Relaxed);
         self.law_number()
@@ -105,7 +104,7 @@ impl ControlMapping {
     fn param(&self, set: usize, place: usize) -> &AtomicU32 {
         assert!(set < 2 && place < ebb_algorithms::MAX_PARAMS);
         // SAFETY: as in `lease`; both indices are within the field.
-        unsafe { AtomicU32::from_ptr(&raw mut (*self.control.as_ptr()).params[set][place]) }
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.control.as_ptr()).params[set].values[place]) }
     }
 }
 

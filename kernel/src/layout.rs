@@ -1,149 +1,131 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Mirrors of the structs in `bpf/control.h`; see there for the meaning of each field.
+//! The structs and numbers of `bpf/control.h`, which says what each of them means; generated
+//! from the compiled programs' type information.
 
-use ebb_algorithms::MAX_PARAMS;
+use crate::skeleton::{layouts, receiver, sender};
+use ebb_algorithms::{Ack, MAX_PARAMS, Segment, SenderAck, SenderEvent, SenderStart, Start};
+use std::mem::offset_of;
 
-/// `EBB_CONTROL_VERSION`.
-pub(crate) const CONTROL_VERSION: u32 = 6;
+pub(crate) use layouts::types::{
+    ebb_config as Config, ebb_constant as Constant, ebb_control as Control, ebb_counters,
+    ebb_flow_record as FlowRecord, ebb_peer as Peer, ebb_sender_trace_record as SenderTraceRecord,
+    ebb_trace_kind as TraceKind, ebb_trace_record as TraceRecord, ebb_wish as Wish,
+};
 
-/// `struct ebb_control`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct Control {
-    pub lease_until_ns: u64,
-    pub version: u32,
-    pub owner_pid: u32,
-    pub law_number: u32,
-    pub is_released: u32,
-    pub is_observing: u32,
-    pub generation: u32,
-    pub params_index: u32,
-    pub is_marked_only: u32,
-    pub params: [[u32; MAX_PARAMS]; 2],
+// Both ends were compiled with these structs, and every law's parameters fit.
+const _: () = assert!(size_of::<Control>() == size_of::<receiver::types::ebb_control>());
+const _: () = assert!(size_of::<Control>() == size_of::<sender::types::ebb_control>());
+const _: () = assert!(size_of::<Config>() == size_of::<receiver::types::ebb_config>());
+const _: () = assert!(size_of::<Config>() == size_of::<sender::types::ebb_config>());
+const _: () = assert!(size_of::<layouts::types::ebb_param_set>() == size_of::<u32>() * MAX_PARAMS);
+
+/// Holds that a struct of `ebb_algorithms` is one of the programs, field by field.
+macro_rules! same {
+    ($ours:ty, $theirs:ident, [$($field:ident),* $(,)?]) => {
+        const _: () = {
+            assert!(size_of::<$ours>() == size_of::<layouts::types::$theirs>());
+            $(assert!(
+                offset_of!($ours, $field) == offset_of!(layouts::types::$theirs, $field)
+            );)*
+        };
+    };
 }
 
-/// `struct ebb_config`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Config {
-    pub cgroup_id: u64,
-    pub law_number: u32,
-    pub is_marked_only: u32,
-    pub is_tracing: u32,
-    pub needs_ecn: u32,
-    pub congestion_name: [u8; 16],
-    pub keeps_code_point: u32,
-    pub reserved: u32,
-}
-
-/// What the programs counted since they were attached.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Data packets seen, as the kernel's GRO made them.
-    pub aggregates: u64,
-    /// Wire segments in them.
-    pub segments: u64,
-    /// Payload in them.
-    pub payload_bytes: u64,
-    /// Times that the law was asked for the window: before each outgoing segment, but not
-    /// within 50 microseconds.
-    pub acks: u64,
-    /// Windows set.
-    pub clamps: u64,
-    /// Connections taken over at their handshake.
-    pub adopted_new: u64,
-    /// Connections taken over that existed before.
-    pub adopted_established: u64,
-    /// Connections let go before their end.
-    pub released: u64,
-    /// Connections left alone because both ends are on this machine.
-    pub skipped_loopback: u64,
-    /// Connections left alone because they are part of a multipath one.
-    pub skipped_mptcp: u64,
-    /// Connections of other processes than the chosen ones.
-    pub skipped_unmarked: u64,
-    /// Connections for which the kernel had no memory.
-    pub skipped_no_memory: u64,
-    /// Packets whose headers could not be read.
-    pub skipped_malformed: u64,
-    /// Trace records lost because the buffer was full.
-    pub trace_lost: u64,
-    /// UDP sockets that sent or received anything, which no law controls; those of QUIC and uTP
-    /// are among them.
-    pub udp_sockets: u64,
-    /// UDP sockets that speak QUIC, by port 443.
-    pub quic_sockets: u64,
-    /// UDP sockets that speak uTP, by the first packet of a connection.
-    pub utp_sockets: u64,
-    /// Payload that arrived over UDP.
-    pub udp_received_bytes: u64,
-    /// Payload that was sent over UDP.
-    pub udp_sent_bytes: u64,
-    /// Payload that the peers of connections under a receiver law have acknowledged.
-    pub sent_bytes: u64,
-}
-
-/// `struct ebb_peer`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Peer {
-    pub family: u32,
-    pub address: [u8; 16],
-}
-
-/// `struct ebb_flow_record`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct FlowRecord {
-    pub cookie: u64,
-    pub adopted_ns: u64,
-    pub payload_bytes: u64,
-    pub segments: u64,
-    pub acks: u64,
-    pub family: u32,
-    pub local_port: u32,
-    pub peer_port: u32,
-    pub rwnd_bytes: u32,
-    pub window_bytes: u32,
-    pub mss_bytes: u32,
-    pub rtt_us: u32,
-    pub law_number: u32,
-    pub state_bytes: u32,
-    pub is_clamped: u32,
-    pub local: [u8; 16],
-    pub peer: [u8; 16],
-}
-
-const _: () = assert!(size_of::<Control>() == 8 + 8 * 4 + 2 * 4 * MAX_PARAMS);
-const _: () = assert!(size_of::<Config>() == 48);
-const _: () = assert!(size_of::<Counters>() == 20 * 8);
-const _: () = assert!(size_of::<Peer>() == 20);
-const _: () = assert!(size_of::<FlowRecord>() == 5 * 8 + 10 * 4 + 32);
-
-impl Counters {
-    /// Adds another CPU's counts.
-    pub(crate) fn add(&mut self, other: &Self) {
-        let sum = |a: &mut u64, b: u64| *a += b;
-        sum(&mut self.aggregates, other.aggregates);
-        sum(&mut self.segments, other.segments);
-        sum(&mut self.payload_bytes, other.payload_bytes);
-        sum(&mut self.acks, other.acks);
-        sum(&mut self.clamps, other.clamps);
-        sum(&mut self.adopted_new, other.adopted_new);
-        sum(&mut self.adopted_established, other.adopted_established);
-        sum(&mut self.released, other.released);
-        sum(&mut self.skipped_loopback, other.skipped_loopback);
-        sum(&mut self.skipped_mptcp, other.skipped_mptcp);
-        sum(&mut self.skipped_unmarked, other.skipped_unmarked);
-        sum(&mut self.skipped_no_memory, other.skipped_no_memory);
-        sum(&mut self.skipped_malformed, other.skipped_malformed);
-        sum(&mut self.trace_lost, other.trace_lost);
-        sum(&mut self.udp_sockets, other.udp_sockets);
-        sum(&mut self.quic_sockets, other.quic_sockets);
-        sum(&mut self.utp_sockets, other.utp_sockets);
-        sum(&mut self.udp_received_bytes, other.udp_received_bytes);
-        sum(&mut self.udp_sent_bytes, other.udp_sent_bytes);
-        sum(&mut self.sent_bytes, other.sent_bytes);
-    }
-}
+same!(
+    Start,
+    ebb_start,
+    [now_us, mss_bytes, rcv_nxt, has_timestamps, tsval]
+);
+same!(
+    Segment,
+    ebb_segment,
+    [
+        now_us,
+        seq,
+        payload_bytes,
+        segments,
+        tsval,
+        tsecr,
+        local_ts,
+        local_tick_us,
+        rcv_nxt,
+        right_edge_seq,
+        mss_bytes,
+        kernel_rtt_us,
+        has_timestamps,
+        is_ce,
+        is_observing,
+        can_delay_acks
+    ]
+);
+same!(
+    Ack,
+    ebb_ack,
+    [
+        now_us,
+        ack_seq,
+        local_ts,
+        local_tick_us,
+        right_edge_seq,
+        mss_bytes,
+        has_timestamps,
+        is_observing
+    ]
+);
+same!(
+    SenderStart,
+    ebb_sender_start,
+    [now_us, mss_bytes, cwnd_pkts, local_tick_us, has_timestamps]
+);
+same!(
+    SenderAck,
+    ebb_sender_ack,
+    [
+        now_us,
+        delivered_pkts,
+        rate_prior_delivered_pkts,
+        rate_delivered_pkts,
+        rate_interval_us,
+        ack_seq,
+        snd_nxt,
+        acked_pkts,
+        acked_bytes,
+        delivered_now_pkts,
+        lost_now_pkts,
+        prior_inflight_pkts,
+        inflight_pkts,
+        cwnd_pkts,
+        ssthresh_pkts,
+        rtt_us,
+        srtt_us,
+        tsval,
+        tsecr,
+        local_ts,
+        local_tick_us,
+        mss_bytes,
+        random,
+        phase,
+        is_cwnd_limited,
+        is_app_limited,
+        is_ece,
+        has_timestamps
+    ]
+);
+same!(
+    SenderEvent,
+    ebb_sender_event,
+    [
+        now_us,
+        ack_seq,
+        snd_nxt,
+        cwnd_pkts,
+        ssthresh_pkts,
+        inflight_pkts,
+        mss_bytes,
+        srtt_us,
+        idle_us,
+        random,
+        is_ecn,
+        phase
+    ]
+);

@@ -1,105 +1,195 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The compiled programs of each end: opened, prepared, loaded.
+//! The compiled programs of each end: opened, prepared, loaded, and held without libbpf.
 
+use crate::congestion::{self, Registration};
+use crate::control::ControlMapping;
 use crate::error::{Error, Result};
 use crate::layout::Config;
-use crate::programs::{LoadOptions, Purpose};
-use ebb_algorithms::Side;
-use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject};
-use std::ffi::OsStr;
+use crate::names;
+use crate::programs::{Hooks, LoadOptions, Maps, Programs, Purpose, Walks};
+use crate::skeleton::receiver::ReceiverSkelBuilder;
+use crate::skeleton::sender::SenderSkelBuilder;
+use ebb_algorithms::{LawInfo, Policy, Side};
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{OpenMapMut, OpenProgramMut};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The compiled programs of the receiving end.
-static RECEIVER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/receiver.bpf.o"));
-/// Those of the sending end.
-static SENDER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sender.bpf.o"));
-
-/// The maps that hold the governed connections: of the receiving end, of the sending end.
-const FLOWS_MAPS: [(&str, Side); 2] =
-    [("ebb_flows", Side::Receiver), ("ebb_origins", Side::Sender)];
 const TRACE_BUFFER_BYTES: u32 = 16 << 20;
 
-/// The processes that an attachment to chosen ones acts on, by their numbers.
-pub(crate) const PROCESSES_MAP: &str = "ebb_processes";
-
-/// The end at which programs act on the connections that a map holds, by its name.
-pub(crate) fn side_of_flows(map: &str) -> Option<Side> {
-    let found = FLOWS_MAPS.iter().find(|(name, _)| *name == map);
-    found.map(|(_, side)| *side)
+/// What a sender law is registered as.
+#[derive(Clone, Copy)]
+pub(crate) struct Registered<'a> {
+    pub law: &'static LawInfo,
+    pub name: &'a str,
+    /// Its parameters, if they are to be in place before anybody can select it.
+    pub policy: Option<&'a Policy>,
 }
 
-/// The name of the map that holds the connections of programs of this end.
-pub(crate) fn flows_map(side: Side) -> &'static str {
-    let found = FLOWS_MAPS.iter().find(|(_, of)| *of == side);
-    found.map_or("", |(name, _)| name)
+/// What the objects of both ends have, open.
+struct Opened<'a, 'object> {
+    config: &'a mut OpenMapMut<'object>,
+    marks: &'a mut OpenMapMut<'object>,
+    processes: &'a mut OpenMapMut<'object>,
+    counters: &'a mut OpenMapMut<'object>,
+    wishes: &'a mut OpenMapMut<'object>,
+    trace: &'a mut OpenMapMut<'object>,
+    sock_create: &'a mut OpenProgramMut<'object>,
 }
 
-/// The compiled programs of this end, open.
-pub(crate) fn open_object(side: Side) -> Result<OpenObject> {
-    let (name, bytes) = match side {
-        Side::Receiver => ("ebb_receiver", RECEIVER),
-        Side::Sender => ("ebb_sender", SENDER),
+/// [`Opened`], of either skeleton.
+macro_rules! opened {
+    ($skeleton:ident) => {
+        Opened {
+            config: &mut $skeleton.maps.rodata_config,
+            marks: &mut $skeleton.maps.ebb_marks,
+            processes: &mut $skeleton.maps.ebb_processes,
+            counters: &mut $skeleton.maps.ebb_counters,
+            wishes: &mut $skeleton.maps.ebb_wishes,
+            trace: &mut $skeleton.maps.ebb_trace,
+            sock_create: &mut $skeleton.progs.ebb_sock_create,
+        }
     };
-    ObjectBuilder::default()
-        .name(name)
-        .and_then(|builder| builder.open_memory(bytes))
-        .map_err(|error| load_error("the compiled programs", &error))
 }
 
-/// Fills in what is fixed before loading.
-pub(crate) fn prepare(
-    open: &mut OpenObject,
+/// [`Programs`], of either skeleton, loaded; what only one end has is given.
+macro_rules! programs {
+    ($skeleton:ident, $config:ident, flows: $flows:ident, peers: $peers:expr,
+     ingress: $ingress:expr, egress: $egress:expr $(,)?) => {
+        Programs {
+            hooks: Hooks {
+                ingress: $ingress,
+                egress: $egress,
+                sockops: held($skeleton.progs.ebb_sockops.as_fd(), stringify!(ebb_sockops))?,
+                sock_create: ($config.is_marked_only != 0)
+                    .then(|| held($skeleton.progs.ebb_sock_create.as_fd(), "ebb_sock_create"))
+                    .transpose()?,
+            },
+            walks: Walks {
+                adopt: held($skeleton.progs.ebb_adopt.as_fd(), stringify!(ebb_adopt))?,
+                switch: held($skeleton.progs.ebb_switch.as_fd(), stringify!(ebb_switch))?,
+                release: held($skeleton.progs.ebb_release.as_fd(), stringify!(ebb_release))?,
+                show: held($skeleton.progs.ebb_show.as_fd(), stringify!(ebb_show))?,
+            },
+            maps: Maps {
+                marks: held($skeleton.maps.ebb_marks.as_fd(), stringify!(ebb_marks))?,
+                processes: held(
+                    $skeleton.maps.ebb_processes.as_fd(),
+                    stringify!(ebb_processes),
+                )?,
+                counters: held(
+                    $skeleton.maps.ebb_counters.as_fd(),
+                    stringify!(ebb_counters),
+                )?,
+                choices: held($skeleton.maps.ebb_choices.as_fd(), stringify!(ebb_choices))?,
+                wishes: held($skeleton.maps.ebb_wishes.as_fd(), stringify!(ebb_wishes))?,
+                trace: held($skeleton.maps.ebb_trace.as_fd(), stringify!(ebb_trace))?,
+                flows: held($skeleton.maps.$flows.as_fd(), stringify!($flows))?,
+                peers: $peers,
+            },
+            law_hooks: Vec::new(),
+            registration: None,
+            control: ControlMapping::of(held(
+                $skeleton.maps.data_control.as_fd(),
+                stringify!(data_control),
+            )?)?,
+        }
+    };
+}
+
+/// Loads the programs of the receiving end.
+pub(crate) fn load_receiver(options: &LoadOptions<'_>, config: &Config) -> Result<Programs> {
+    let mut storage = MaybeUninit::uninit();
+    let opened = ReceiverSkelBuilder::default().open(&mut storage);
+    let mut open = opened.map_err(|error| load_error(COMPILED, &error))?;
+    prepare(opened!(open), options, config).map_err(|error| load_error(COMPILED, &error))?;
+    let maps = &mut open.maps;
+    match (&options.purpose, options.predecessor) {
+        (Purpose::Law(_), None) => Ok(()),
+        (Purpose::Law(_), Some(old)) => reuse(&mut maps.ebb_peers, old.maps.peers.as_ref()),
+        (Purpose::Release(_, flows), _) => maps.ebb_flows.reuse_fd(*flows),
+    }
+    .map_err(|error| load_error(COMPILED, &error))?;
+    let loaded = load(open, Side::Receiver)?;
+    Ok(programs!(
+        loaded,
+        config,
+        flows: ebb_flows,
+        peers: Some(held(loaded.maps.ebb_peers.as_fd(), "ebb_peers")?),
+        ingress: Some(held(loaded.progs.ebb_ingress.as_fd(), names::INGRESS)?),
+        egress: Some(held(loaded.progs.ebb_egress.as_fd(), names::EGRESS)?),
+    ))
+}
+
+/// Loads those of the sending end, and registers the law if it is to be one that connections
+/// can select.
+pub(crate) fn load_sender(
     options: &LoadOptions<'_>,
     config: &Config,
-) -> Result<()> {
-    for mut map in open.maps_mut() {
-        let name = map.name().to_string_lossy().into_owned();
-        let done = match (reused(&name, options), name.as_str()) {
-            (Some(fd), _) => map.reuse_fd(fd),
-            (None, ".rodata.config") => {
-                // SAFETY: plain integers without padding.
-                let bytes = unsafe {
-                    std::slice::from_raw_parts(
-                        std::ptr::from_ref(config).cast(),
-                        size_of::<Config>(),
-                    )
-                };
-                map.set_initial_value(bytes)
-            }
-            (None, "ebb_trace") if config.is_tracing != 0 => {
-                map.set_max_entries(TRACE_BUFFER_BYTES)
-            }
-            _ => Ok(()),
-        };
-        done.map_err(|error| load_error(&format!("map {name}"), &error))?;
+    registered: Option<Registered<'_>>,
+) -> Result<Programs> {
+    let mut storage = MaybeUninit::uninit();
+    let opened = SenderSkelBuilder::default().open(&mut storage);
+    let mut open = opened.map_err(|error| load_error(COMPILED, &error))?;
+    prepare(opened!(open), options, config).map_err(|error| load_error(COMPILED, &error))?;
+    let origins = &mut open.maps.ebb_origins;
+    match (&options.purpose, options.predecessor) {
+        (Purpose::Law(_), None) => Ok(()),
+        // Whose a connection was before is to be remembered through a change of the law.
+        (Purpose::Law(_), Some(old)) => reuse(origins, Some(&old.maps.flows)),
+        (Purpose::Release(_, origins_left), _) => origins.reuse_fd(*origins_left),
+    }
+    .map_err(|error| load_error(COMPILED, &error))?;
+    congestion::prepare(&mut open, registered).map_err(|error| load_error(COMPILED, &error))?;
+    let mut loaded = load(open, Side::Sender)?;
+    let mut programs =
+        programs!(loaded, config, flows: ebb_origins, peers: None, ingress: None, egress: None);
+    if let Some(registered) = registered {
+        if let Some(policy) = registered.policy {
+            programs.control.initialise(policy, false, false);
+        }
+        programs.law_hooks = congestion::hooks_of(registered.law, &loaded.progs)?;
+        programs.registration = Some(Registration::of(&mut loaded.maps, registered)?);
+    }
+    Ok(programs)
+}
+
+/// What cannot be opened or prepared.
+const COMPILED: &str = "the compiled programs";
+
+/// Fills in what is fixed before loading.
+fn prepare(
+    open: Opened<'_, '_>,
+    options: &LoadOptions<'_>,
+    config: &Config,
+) -> libbpf_rs::Result<()> {
+    // SAFETY: plain integers without padding.
+    let bytes = unsafe {
+        std::slice::from_raw_parts(std::ptr::from_ref(config).cast(), size_of::<Config>())
+    };
+    open.config.set_initial_value(bytes)?;
+    if config.is_tracing != 0 {
+        open.trace.set_max_entries(TRACE_BUFFER_BYTES)?;
     }
     if config.is_marked_only == 0 {
-        for mut program in open.progs_mut() {
-            if program.name() == "ebb_sock_create" {
-                program.set_autoload(false);
-            }
-        }
+        open.sock_create.set_autoload(false);
+    }
+    if let (Purpose::Law(_), Some(old)) = (&options.purpose, options.predecessor) {
+        reuse(open.marks, Some(&old.maps.marks))?;
+        reuse(open.processes, Some(&old.maps.processes))?;
+        reuse(open.counters, Some(&old.maps.counters))?;
+        reuse(open.wishes, Some(&old.maps.wishes))?;
     }
     Ok(())
 }
 
-/// The map that takes the place of one of the object's.
-fn reused<'a>(name: &str, options: &'a LoadOptions<'_>) -> Option<BorrowedFd<'a>> {
-    let predecessor = options.predecessor;
-    match (name, &options.purpose) {
-        // Whose a connection was before is to be remembered through a change of the law.
-        (
-            "ebb_marks" | PROCESSES_MAP | "ebb_counters" | "ebb_origins" | "ebb_peers"
-            | "ebb_wishes",
-            Purpose::Law(_),
-        ) => predecessor.and_then(|old| old.kept_map(name)),
-        (name, Purpose::Release(side, flows)) if name == flows_map(*side) => Some(*flows),
-        _ => None,
-    }
+/// Has a map of a predecessor take the place of one of the object's.
+fn reuse(map: &mut OpenMapMut<'_>, old: Option<&OwnedFd>) -> libbpf_rs::Result<()> {
+    old.map_or(Ok(()), |old| map.reuse_fd(old.as_fd()))
 }
 
 /// Has the kernel verify and take the programs.
-pub(crate) fn load_object(open: OpenObject, side: Side) -> Result<Object> {
+fn load<'object, S: OpenSkel<'object>>(open: S, side: Side) -> Result<S::Output> {
     crate::messages::collect();
     let loaded = open.load();
     let said = crate::messages::take();
@@ -112,38 +202,14 @@ pub(crate) fn load_object(open: OpenObject, side: Side) -> Result<Object> {
     })
 }
 
-/// A program of a loaded object.
-pub(crate) fn program(object: &Object, name: &str) -> Result<OwnedFd> {
-    let found = object.progs().find(|program| program.name() == name);
-    let program = found.ok_or_else(|| missing(name))?;
-    program
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(|source| Error::Program {
-            what: name.to_owned(),
-            action: "hold",
-            source,
-        })
-}
-
-/// A map of a loaded object.
-pub(crate) fn map(object: &Object, name: &str) -> Result<OwnedFd> {
-    let found = object.maps().find(|map| map.name() == OsStr::new(name));
-    let map = found.ok_or_else(|| missing(name))?;
-    map.as_fd()
-        .try_clone_to_owned()
-        .map_err(|source| Error::Program {
-            what: name.to_owned(),
-            action: "hold",
-            source,
-        })
-}
-
-fn missing(name: &str) -> Error {
-    Error::Load {
+/// A descriptor of a loaded program or map that outlives libbpf's.
+pub(crate) fn held(object: BorrowedFd<'_>, name: &str) -> Result<OwnedFd> {
+    let held = object.try_clone_to_owned();
+    held.map_err(|source| Error::Program {
         what: name.to_owned(),
-        reason: "not in the compiled object".to_owned(),
-    }
+        action: "hold",
+        source,
+    })
 }
 
 /// An error of libbpf, on what.

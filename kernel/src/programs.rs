@@ -2,41 +2,24 @@
 //! The programs of one end, loaded: their descriptors, their maps, the live control.
 
 use crate::congestion::{self, Registration};
-use crate::control::{CONTROL_MAP, ControlMapping};
+use crate::control::ControlMapping;
+use crate::counters::Counters;
 use crate::error::{Error, Result};
-use crate::layout::{Config, Counters, Peer};
+use crate::layout::{Config, Constant, Peer, Wish, ebb_counters};
 use crate::namespaces::Namespaces;
-use crate::object::{PROCESSES_MAP, flows_map, load_object, map, open_object, prepare, program};
+use crate::object::{Registered, load_receiver, load_sender};
 use crate::run_times::RunTime;
 use crate::sys::{self, Hook};
 use crate::walk::walk;
 use ebb_algorithms::{LawInfo, Policy, Side};
-use libbpf_rs::Object;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// What the names of all our programs begin with.
-pub(crate) const PROGRAM_PREFIX: &str = "ebb_";
+const MAX_PEERS: usize = Constant::EBB_MAX_PEERS.0 as usize;
+const MAX_CHOICES: usize = Constant::EBB_MAX_CHOICES.0 as usize;
 
-/// `EBB_MAX_PEERS`.
-const MAX_PEERS: usize = 1024;
-/// `EBB_MAX_CHOICES`.
-const MAX_CHOICES: usize = 1024;
-
-/// What connections are switched to by themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Wish {
-    /// `EBB_AS_ALL`
-    AsAll = 0,
-    /// `EBB_FREE`
-    Free = 1,
-    /// `EBB_HELD`
-    Held = 2,
-}
-
-/// `EBB_EVERY_COOKIE`: stands for every connection.
-pub(crate) const EVERY_COOKIE: u64 = 0;
+/// Stands for every connection.
+pub(crate) const EVERY_COOKIE: u64 = Constant::EBB_EVERY_COOKIE.0 as u64;
 
 /// What is fixed before loading.
 pub(crate) struct LoadOptions<'a> {
@@ -67,29 +50,44 @@ impl Purpose<'_> {
 
 /// The loaded programs; they vanish with this unless they are attached.
 pub(crate) struct Programs {
-    ingress: Option<OwnedFd>,
-    egress: Option<OwnedFd>,
-    sockops: OwnedFd,
-    sock_create: Option<OwnedFd>,
-    adopt: OwnedFd,
-    switch: OwnedFd,
-    release: OwnedFd,
-    show: OwnedFd,
-    marks: OwnedFd,
-    processes: OwnedFd,
-    counters: OwnedFd,
-    choices: OwnedFd,
-    wishes: OwnedFd,
-    trace: OwnedFd,
-    /// The governed connections.
-    flows: OwnedFd,
-    /// Whom they were with, at the receiving end.
-    peers: Option<OwnedFd>,
-    /// The hooks of a sender law.
-    law_hooks: Vec<(&'static str, OwnedFd)>,
+    pub(crate) hooks: Hooks,
+    pub(crate) walks: Walks,
+    pub(crate) maps: Maps,
+    /// The hooks of a sender law, by their names.
+    pub(crate) law_hooks: Vec<(&'static str, OwnedFd)>,
     /// Keeps a sender law selectable.
-    registration: Option<Registration>,
+    pub(crate) registration: Option<Registration>,
     pub(crate) control: ControlMapping,
+}
+
+/// What is attached to a cgroup: a program for each place that it needs.
+pub(crate) struct Hooks {
+    pub(crate) ingress: Option<OwnedFd>,
+    pub(crate) egress: Option<OwnedFd>,
+    pub(crate) sockops: OwnedFd,
+    pub(crate) sock_create: Option<OwnedFd>,
+}
+
+/// What walks over connections.
+pub(crate) struct Walks {
+    pub(crate) adopt: OwnedFd,
+    pub(crate) switch: OwnedFd,
+    pub(crate) release: OwnedFd,
+    pub(crate) show: OwnedFd,
+}
+
+/// What the programs share with their owner.
+pub(crate) struct Maps {
+    pub(crate) marks: OwnedFd,
+    pub(crate) processes: OwnedFd,
+    pub(crate) counters: OwnedFd,
+    pub(crate) choices: OwnedFd,
+    pub(crate) wishes: OwnedFd,
+    pub(crate) trace: OwnedFd,
+    /// The governed connections.
+    pub(crate) flows: OwnedFd,
+    /// Whom they were with, at the receiving end.
+    pub(crate) peers: Option<OwnedFd>,
 }
 
 impl Programs {
@@ -97,7 +95,10 @@ impl Programs {
     pub(crate) fn load(options: &LoadOptions<'_>) -> Result<Self> {
         match options.purpose {
             Purpose::Law(law) if law.side() == Side::Sender => {
-                congestion::with_free_name(law, |name| Self::load_as(options, Some((name, None))))
+                congestion::with_free_name(law, |name| {
+                    let policy = None;
+                    Self::load_as(options, Some(Registered { law, name, policy }))
+                })
             }
             _ => Self::load_as(options, None),
         }
@@ -109,74 +110,34 @@ impl Programs {
         policy: &Policy,
         name: &str,
     ) -> Result<Self> {
-        Self::load_as(options, Some((name, Some(policy))))
+        let registered = Registered {
+            law: policy.law(),
+            name,
+            policy: Some(policy),
+        };
+        Self::load_as(options, Some(registered))
     }
 
     /// Loads them, a sender law under the name that it is to have as a congestion control;
     /// its parameters are in place before anybody can select it.
-    fn load_as(
-        options: &LoadOptions<'_>,
-        registered: Option<(&str, Option<&Policy>)>,
-    ) -> Result<Self> {
-        let name = registered.map(|(name, _)| name);
-        let side = options.purpose.side();
+    fn load_as(options: &LoadOptions<'_>, registered: Option<Registered<'_>>) -> Result<Self> {
         let mut config = options.config;
         if let Purpose::Law(law) = options.purpose {
             config.law_number = law.number;
             config.needs_ecn = law.needs_ecn().into();
         }
-        config.congestion_name = congestion::name_bytes(name.unwrap_or_default());
-        let mut open = open_object(side)?;
-        prepare(&mut open, options, &config)?;
-        if side == Side::Sender {
-            congestion::prepare(&mut open, &options.purpose, name)?;
+        let name = registered.map_or("", |registered| registered.name);
+        config.congestion_name = congestion::name_bytes(name);
+        match options.purpose.side() {
+            Side::Receiver => load_receiver(options, &config),
+            Side::Sender => load_sender(options, &config, registered),
         }
-        let mut object = load_object(open, side)?;
-        let mut programs = Self::of(&object, side, config.is_marked_only != 0)?;
-        if let (Purpose::Law(law), Some((name, policy))) = (&options.purpose, registered) {
-            if let Some(policy) = policy {
-                programs.control.initialise(policy, false, false);
-            }
-            for hook in congestion::programs_of(law) {
-                programs.law_hooks.push((hook, program(&object, hook)?));
-            }
-            programs.registration = Some(Registration::of(&mut object, law, name)?);
-        }
-        Ok(programs)
-    }
-
-    fn of(object: &Object, side: Side, is_marked_only: bool) -> Result<Self> {
-        let is_receiver = side == Side::Receiver;
-        let of_receiver = |name| is_receiver.then(|| program(object, name)).transpose();
-        Ok(Self {
-            ingress: of_receiver("ebb_ingress")?,
-            egress: of_receiver("ebb_egress")?,
-            peers: is_receiver.then(|| map(object, "ebb_peers")).transpose()?,
-            sockops: program(object, "ebb_sockops")?,
-            sock_create: is_marked_only
-                .then(|| program(object, "ebb_sock_create"))
-                .transpose()?,
-            adopt: program(object, "ebb_adopt")?,
-            switch: program(object, "ebb_switch")?,
-            release: program(object, "ebb_release")?,
-            show: program(object, "ebb_show")?,
-            marks: map(object, "ebb_marks")?,
-            processes: map(object, PROCESSES_MAP)?,
-            counters: map(object, "ebb_counters")?,
-            choices: map(object, "ebb_choices")?,
-            wishes: map(object, "ebb_wishes")?,
-            trace: map(object, "ebb_trace")?,
-            flows: map(object, flows_map(side))?,
-            law_hooks: Vec::new(),
-            registration: None,
-            control: ControlMapping::of(map(object, CONTROL_MAP)?)?,
-        })
     }
 
     /// Attaches to a cgroup, each program instead of the predecessor's if there is one.
     pub(crate) fn attach(&self, cgroup: BorrowedFd<'_>, predecessor: Option<&Self>) -> Result<()> {
         for (hook, program) in self.hooks() {
-            let replaced = predecessor.and_then(|old| old.program_of(hook));
+            let replaced = predecessor.and_then(|old| old.hooks.at(hook));
             if let Err(source) = sys::attach(program, cgroup, hook, replaced) {
                 if predecessor.is_none() {
                     self.detach(cgroup);
@@ -205,12 +166,12 @@ impl Programs {
 
     /// Takes over the connections that exist in the namespaces.
     pub(crate) fn adopt_existing(&self, namespaces: &Namespaces) -> Result<()> {
-        walk(self.adopt.as_fd(), namespaces).map(drop)
+        walk(self.walks.adopt.as_fd(), namespaces).map(drop)
     }
 
     /// Lets every connection in the namespaces go.
     pub(crate) fn release_existing(&self, namespaces: &Namespaces) -> Result<()> {
-        walk(self.release.as_fd(), namespaces).map(drop)
+        walk(self.walks.release.as_fd(), namespaces).map(drop)
     }
 
     /// Switches connections in the namespaces, by their cookies; answers how many there are.
@@ -224,9 +185,9 @@ impl Programs {
         for some in cookies.chunks(MAX_CHOICES) {
             let walked = self
                 .choose(some, wish)
-                .and_then(|()| walk(self.switch.as_fd(), namespaces));
+                .and_then(|()| walk(self.walks.switch.as_fd(), namespaces));
             for cookie in some {
-                let _ = sys::delete(self.choices.as_fd(), &cookie.to_ne_bytes());
+                let _ = sys::delete(self.maps.choices.as_fd(), &cookie.to_ne_bytes());
             }
             switched += walked?.len();
         }
@@ -234,10 +195,10 @@ impl Programs {
     }
 
     fn choose(&self, cookies: &[u64], wish: Wish) -> Result<()> {
-        let value = (wish as u32).to_ne_bytes();
+        let value = wish.0.to_ne_bytes();
         let mut updates = cookies
             .iter()
-            .map(|cookie| sys::update(self.choices.as_fd(), &cookie.to_ne_bytes(), &value));
+            .map(|cookie| sys::update(self.maps.choices.as_fd(), &cookie.to_ne_bytes(), &value));
         updates
             .try_for_each(|updated| updated)
             .map_err(|source| Error::Program {
@@ -249,19 +210,19 @@ impl Programs {
 
     /// One `struct ebb_flow_record` and the law's state per connection.
     pub(crate) fn show(&self, namespaces: &Namespaces) -> Result<Vec<u8>> {
-        walk(self.show.as_fd(), namespaces)
+        walk(self.walks.show.as_fd(), namespaces)
     }
 
     /// Marks a socket, given any descriptor of it; other descriptors are passed over.
     pub(crate) fn mark_socket(&self, socket: BorrowedFd<'_>) {
         let key = socket.as_raw_fd().to_ne_bytes();
-        let _ = sys::update(self.marks.as_fd(), &key, &1u32.to_ne_bytes());
+        let _ = sys::update(self.maps.marks.as_fd(), &key, &1u32.to_ne_bytes());
     }
 
     /// From now on, new sockets of this process and its descendants are marked.
     pub(crate) fn mark_process(&self, pid: u32) -> Result<()> {
         sys::update(
-            self.processes.as_fd(),
+            self.maps.processes.as_fd(),
             &pid.to_ne_bytes(),
             &1u32.to_ne_bytes(),
         )
@@ -281,12 +242,13 @@ impl Programs {
         };
         let cpus =
             libbpf_rs::num_possible_cpus().map_err(|error| failed(io::Error::other(error)))?;
-        let mut values = vec![0u8; size_of::<Counters>() * cpus];
-        sys::lookup(self.counters.as_fd(), &0u32.to_ne_bytes(), &mut values).map_err(failed)?;
+        let mut values = vec![0u8; size_of::<ebb_counters>() * cpus];
+        sys::lookup(self.maps.counters.as_fd(), &0u32.to_ne_bytes(), &mut values)
+            .map_err(failed)?;
         let mut sum = Counters::default();
-        for value in values.chunks_exact(size_of::<Counters>()) {
+        for value in values.chunks_exact(size_of::<ebb_counters>()) {
             // SAFETY: the chunk has the struct's size; any bytes are valid integers.
-            sum.add(&unsafe { value.as_ptr().cast::<Counters>().read_unaligned() });
+            sum.add(&unsafe { value.as_ptr().cast::<ebb_counters>().read_unaligned() });
         }
         Ok(sum)
     }
@@ -294,7 +256,7 @@ impl Programs {
     /// Whom connections were with; at most 1,024.
     pub(crate) fn peers(&self) -> Vec<Peer> {
         let mut peers = Vec::new();
-        let Some(map) = &self.peers else {
+        let Some(map) = &self.maps.peers else {
             return peers;
         };
         let mut key: Option<[u8; size_of::<Peer>()]> = None;
@@ -330,30 +292,20 @@ impl Programs {
             .collect()
     }
 
-    /// A map that a successor goes on with.
-    pub(crate) fn kept_map(&self, name: &str) -> Option<BorrowedFd<'_>> {
-        match name {
-            "ebb_marks" => Some(self.marks.as_fd()),
-            PROCESSES_MAP => Some(self.processes.as_fd()),
-            "ebb_counters" => Some(self.counters.as_fd()),
-            "ebb_wishes" => Some(self.wishes.as_fd()),
-            "ebb_peers" => self.peers.as_ref().map(AsFd::as_fd),
-            "ebb_origins" => Some(self.flows.as_fd()),
-            _ => None,
-        }
-    }
-
     pub(crate) fn trace_map(&self) -> BorrowedFd<'_> {
-        self.trace.as_fd()
+        self.maps.trace.as_fd()
     }
 
     fn hooks(&self) -> impl Iterator<Item = (Hook, BorrowedFd<'_>)> {
-        Hook::ALL
-            .into_iter()
-            .filter_map(|hook| Some((hook, self.program_of(hook)?)))
+        let programs = Hook::ALL.map(|hook| (hook, self.hooks.at(hook)));
+        let present = programs.into_iter();
+        present.filter_map(|(hook, program)| Some((hook, program?)))
     }
+}
 
-    fn program_of(&self, hook: Hook) -> Option<BorrowedFd<'_>> {
+impl Hooks {
+    /// The program for a place on a cgroup, if it needs one there.
+    fn at(&self, hook: Hook) -> Option<BorrowedFd<'_>> {
         match hook {
             Hook::Ingress => self.ingress.as_ref().map(AsFd::as_fd),
             Hook::Egress => self.egress.as_ref().map(AsFd::as_fd),

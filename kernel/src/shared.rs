@@ -4,10 +4,10 @@
 use crate::attachment::{Ending, Selection};
 use crate::cgroup::Cgroup;
 use crate::error::Result;
-use crate::layout::Config;
+use crate::layout::{Config, Wish};
 use crate::lease;
 use crate::namespaces::Namespaces;
-use crate::programs::{LoadOptions, Programs, Purpose, Wish};
+use crate::programs::{LoadOptions, Programs, Purpose};
 use ebb_algorithms::Policy;
 use ebb_host::{copies_of_sockets, with_descendants};
 use std::fmt;

@@ -3,12 +3,12 @@
 
 use crate::cgroup::Cgroup;
 use crate::conflict;
-use crate::control::{CONTROL_MAP, ControlMapping};
+use crate::control::ControlMapping;
 use crate::error::{Error, Result};
 use crate::layout::{Config, Control};
+use crate::names::{CONTROL_MAP, PROCESSES_MAP, PROGRAM_PREFIX, side_of_flows};
 use crate::namespaces::Namespaces;
-use crate::object::{PROCESSES_MAP, side_of_flows};
-use crate::programs::{LoadOptions, PROGRAM_PREFIX, Programs, Purpose};
+use crate::programs::{LoadOptions, Programs, Purpose};
 use crate::sys::{self, Hook};
 use ebb_algorithms::Side;
 use ebb_host::clock::monotonic_ns;

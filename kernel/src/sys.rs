@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The few system calls that libbpf-rs has no safe form of, on plain descriptors.
 
+use crate::names;
 use libbpf_rs::libbpf_sys as raw;
 use std::ffi::CStr;
 use std::io;
@@ -23,10 +24,10 @@ impl Hook {
     /// The name of our program there.
     pub(crate) fn program_name(self) -> &'static str {
         match self {
-            Self::Ingress => "ebb_ingress",
-            Self::Egress => "ebb_egress",
-            Self::SockOps => "ebb_sockops",
-            Self::SockCreate => "ebb_sock_create",
+            Self::Ingress => names::INGRESS,
+            Self::Egress => names::EGRESS,
+            Self::SockOps => names::SOCK_OPS,
+            Self::SockCreate => names::SOCK_CREATE,
         }
     }
 

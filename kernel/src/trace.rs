@@ -12,12 +12,14 @@
 //! or `sender_contract.h` of that kind followed by zeros.
 
 use crate::error::{Error, Result};
+use crate::layout::{SenderTraceRecord, TraceKind, TraceRecord};
 use ebb_algorithms::{
     Ack, LawInfo, MAX_PARAMS, Policy, Segment, SenderAck, SenderEvent, SenderStart, Side, Start,
     laws,
 };
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 
 /// Size of a file's header.
@@ -25,14 +27,25 @@ pub const HEADER_BYTES: usize = 24 + 4 * MAX_PARAMS;
 /// Size of each record of a law of this end.
 pub const fn record_bytes(side: Side) -> usize {
     match side {
-        Side::Receiver => INPUT_AT + size_of::<Segment>(),
-        Side::Sender => INPUT_AT + size_of::<SenderAck>(),
+        Side::Receiver => size_of::<TraceRecord>(),
+        Side::Sender => size_of::<SenderTraceRecord>(),
     }
 }
 
 /// Where a record's input begins.
-const INPUT_AT: usize = 24;
+const INPUT_AT: usize = offset_of!(TraceRecord, input);
 const MAGIC: &[u8; 8] = b"EBBTRACE";
+
+// Files are what the programs report: both ends' records as they are read and written below.
+const _: () = {
+    assert!(INPUT_AT == 24 && INPUT_AT == offset_of!(SenderTraceRecord, input));
+    assert!(offset_of!(TraceRecord, kind) == 8 && offset_of!(SenderTraceRecord, kind) == 8);
+    assert!(offset_of!(TraceRecord, order) == 12 && offset_of!(SenderTraceRecord, order) == 12);
+    assert!(offset_of!(TraceRecord, rwnd_bytes) == 16);
+    assert!(offset_of!(SenderTraceRecord, cwnd_pkts) == 16);
+    assert!(record_bytes(Side::Receiver) == INPUT_AT + size_of::<Segment>());
+    assert!(record_bytes(Side::Sender) == INPUT_AT + size_of::<SenderAck>());
+};
 
 const fn version(side: Side) -> u32 {
     match side {
@@ -185,34 +198,43 @@ impl Input {
     fn parse(kind: u32, bytes: &[u8]) -> Option<Self> {
         let sender = bytes.len() >= size_of::<SenderAck>();
         let event = || SenderEvent::from_bytes(&bytes[..size_of::<SenderEvent>()]);
-        Some(match kind {
-            1 => Self::Start(Start::from_bytes(&bytes[..size_of::<Start>()])),
-            2 => Self::Segment(Segment::from_bytes(&bytes[..size_of::<Segment>()])),
-            3 => Self::Ack(Ack::from_bytes(&bytes[..size_of::<Ack>()])),
+        Some(match TraceKind(kind) {
+            TraceKind::EBB_TRACE_START => {
+                Self::Start(Start::from_bytes(&bytes[..size_of::<Start>()]))
+            }
+            TraceKind::EBB_TRACE_SEGMENT => {
+                Self::Segment(Segment::from_bytes(&bytes[..size_of::<Segment>()]))
+            }
+            TraceKind::EBB_TRACE_ACK => Self::Ack(Ack::from_bytes(&bytes[..size_of::<Ack>()])),
             _ if !sender => return None,
-            11 => Self::SenderStart(SenderStart::from_bytes(&bytes[..size_of::<SenderStart>()])),
-            12 => Self::SenderAck(SenderAck::from_bytes(&bytes[..size_of::<SenderAck>()])),
-            13 => Self::Loss(event()),
-            14 => Self::Timeout(event()),
-            15 => Self::Undo(event()),
-            16 => Self::Idle(event()),
+            TraceKind::EBB_TRACE_SENDER_START => {
+                Self::SenderStart(SenderStart::from_bytes(&bytes[..size_of::<SenderStart>()]))
+            }
+            TraceKind::EBB_TRACE_SENDER_ACK => {
+                Self::SenderAck(SenderAck::from_bytes(&bytes[..size_of::<SenderAck>()]))
+            }
+            TraceKind::EBB_TRACE_LOSS => Self::Loss(event()),
+            TraceKind::EBB_TRACE_TIMEOUT => Self::Timeout(event()),
+            TraceKind::EBB_TRACE_UNDO => Self::Undo(event()),
+            TraceKind::EBB_TRACE_IDLE => Self::Idle(event()),
             _ => return None,
         })
     }
 
     /// The kind's number in files and in the programs.
     pub fn kind(&self) -> u32 {
-        match self {
-            Self::Start(_) => 1,
-            Self::Segment(_) => 2,
-            Self::Ack(_) => 3,
-            Self::SenderStart(_) => 11,
-            Self::SenderAck(_) => 12,
-            Self::Loss(_) => 13,
-            Self::Timeout(_) => 14,
-            Self::Undo(_) => 15,
-            Self::Idle(_) => 16,
-        }
+        let kind = match self {
+            Self::Start(_) => TraceKind::EBB_TRACE_START,
+            Self::Segment(_) => TraceKind::EBB_TRACE_SEGMENT,
+            Self::Ack(_) => TraceKind::EBB_TRACE_ACK,
+            Self::SenderStart(_) => TraceKind::EBB_TRACE_SENDER_START,
+            Self::SenderAck(_) => TraceKind::EBB_TRACE_SENDER_ACK,
+            Self::Loss(_) => TraceKind::EBB_TRACE_LOSS,
+            Self::Timeout(_) => TraceKind::EBB_TRACE_TIMEOUT,
+            Self::Undo(_) => TraceKind::EBB_TRACE_UNDO,
+            Self::Idle(_) => TraceKind::EBB_TRACE_IDLE,
+        };
+        kind.0
     }
 
     /// The end whose laws are told this.

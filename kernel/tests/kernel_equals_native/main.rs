@@ -2,6 +2,7 @@
 //! A law in the kernel is the law compiled natively: the same inputs leave the same
 //! bytes of state after every call. Recorded traces, then inputs that no network gives.
 
+mod in_kernel;
 mod random;
 mod receiver_world;
 mod sender_world;
@@ -9,14 +10,10 @@ mod sender_world;
 use ebb_algorithms::{LawInfo, Policy, ReceiverFlow, SenderFlow, Side, law, laws, laws_of};
 use ebb_kernel::requires_root;
 use ebb_kernel::trace::{Input, Trace};
-use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
+use in_kernel::Kernel;
 use random::Random;
 use std::path::{Path, PathBuf};
 
-static RECEIVER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/replay.bpf.o"));
-static SENDER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/replay_sender.bpf.o"));
-
-const MAX_PARAMS: usize = ebb_algorithms::MAX_PARAMS;
 const ABSURD_CALLS: usize = 20_000;
 const SEEDS: [u64; 4] = [1, 2, 3, 0xebb];
 
@@ -114,70 +111,6 @@ fn absurd_inputs(side: Side, random: &mut Random) -> Vec<Input> {
         }
     }
     inputs
-}
-
-/// The law inside the kernel.
-struct Kernel {
-    object: Object,
-    law: &'static LawInfo,
-}
-
-impl Kernel {
-    fn load(law: &'static LawInfo) -> Self {
-        let object = match law.side() {
-            Side::Receiver => RECEIVER,
-            Side::Sender => SENDER,
-        };
-        let mut open = ObjectBuilder::default().open_memory(object).unwrap();
-        // struct ebb_config: the law's number follows the cgroup's id.
-        let mut config = [0u8; 48];
-        config[8..12].copy_from_slice(&law.number.to_ne_bytes());
-        for mut map in open.maps_mut() {
-            if map.name() == ".rodata.config" {
-                map.set_initial_value(&config).unwrap();
-            }
-        }
-        let object = open.load().unwrap();
-        Self { object, law }
-    }
-
-    /// Makes one call and gives the law's state.
-    fn call(&mut self, policy: &Policy, input: &Input) -> Vec<u8> {
-        // struct ebb_replay_step: kind, input, parameters.
-        let params_at = 8 + match self.law.side() {
-            Side::Receiver => 56,
-            Side::Sender => 112,
-        };
-        let mut step = vec![0u8; params_at + 4 * MAX_PARAMS];
-        step[..4].copy_from_slice(&input.kind().to_ne_bytes());
-        let bytes = input.as_bytes();
-        step[8..8 + bytes.len()].copy_from_slice(bytes);
-        for (place, value) in policy.values().iter().enumerate() {
-            let at = params_at + 4 * place;
-            step[at..at + 4].copy_from_slice(&value.to_ne_bytes());
-        }
-        let state = self
-            .object
-            .maps()
-            .find(|map| map.name() == ".data.state")
-            .unwrap();
-        let key = 0u32.to_ne_bytes();
-        if matches!(input, Input::Start(_) | Input::SenderStart(_)) {
-            let zeros = vec![0; state.value_size() as usize];
-            state.update(&key, &zeros, MapFlags::ANY).unwrap();
-        }
-        let program = self.object.progs_mut().next().unwrap();
-        let output = program
-            .test_run(ProgramInput {
-                context_in: Some(&mut step),
-                ..Default::default()
-            })
-            .unwrap();
-        assert_eq!(output.return_value, 1);
-        let mut state = state.lookup(&key, MapFlags::ANY).unwrap().unwrap();
-        state.truncate(self.law.state_bytes);
-        state
-    }
 }
 
 /// Runs the inputs in both worlds and gives how many there were.
