@@ -93,26 +93,18 @@ impl Attachment {
     /// [`Error::NoProcess`]; [`Error::InnerPidNamespace`]; [`Error::NotPermitted`];
     /// [`Error::MissingFeature`] and [`Error::Load`] if the kernel cannot do it.
     pub fn attach(cgroup: &Cgroup, policy: &Policy, options: AttachOptions) -> Result<Self> {
-        if policy.law().is_for_counters() {
-            let law = policy.law().name;
-            return Err(Error::NotForKernel { law });
-        }
-        crate::features::require()?;
         let is_marked_only = matches!(options.selection, Selection::Processes(_));
-        if is_marked_only && !is_first_pid_namespace() {
-            return Err(Error::InnerPidNamespace);
-        }
+        refuse_impossible(policy, is_marked_only)?;
         sweep::sweep(cgroup)?;
         conflict::refuse(cgroup, policy.law().side(), &options.selection)?;
-        let config = Config {
-            cgroup_id: cgroup.id(),
-            is_marked_only: is_marked_only.into(),
-            is_tracing: options.trace.is_some().into(),
-            keeps_code_point: options.keeps_code_point.into(),
-            ..Config::default()
-        };
         let programs = Programs::load(&LoadOptions {
-            config,
+            config: Config {
+                cgroup_id: cgroup.id(),
+                is_marked_only: is_marked_only.into(),
+                is_tracing: options.trace.is_some().into(),
+                keeps_code_point: options.keeps_code_point.into(),
+                ..Config::default()
+            },
             purpose: Purpose::Law(policy.law()),
             predecessor: None,
         })?;
@@ -275,6 +267,19 @@ impl Attachment {
             }),
         }
     }
+}
+
+/// Refuses what no cgroup of this machine can be attached with.
+fn refuse_impossible(policy: &Policy, is_marked_only: bool) -> Result<()> {
+    if policy.law().is_for_counters() {
+        let law = policy.law().name;
+        return Err(Error::NotForKernel { law });
+    }
+    crate::features::require()?;
+    if is_marked_only && !is_first_pid_namespace() {
+        return Err(Error::InnerPidNamespace);
+    }
+    Ok(())
 }
 
 impl Drop for Attachment {
