@@ -7,15 +7,37 @@
 //! sets the window that may be advertised (`TCP_WINDOW_CLAMP`) and the pace of what is sent
 //! (`SO_MAX_PACING_RATE`). No copy is kept: a connection ends when its own program closes it.
 //! `docs/user-backend.md` has the whole.
+//!
+//! ```no_run
+//! use ebb_sockets::{Governor, Options, Root};
+//! use std::time::Instant;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut child = std::process::Command::new("curl").args(["-O", "URL"]).spawn()?;
+//! let options = Options {
+//!     download: Some("sampled".parse()?),
+//!     ..Options::default()
+//! };
+//! let mut governor = Governor::new(Root::Process(child.id()), options)?;
+//! while child.try_wait()?.is_none() {
+//!     let next = governor.tick();
+//!     std::thread::sleep(next.saturating_duration_since(Instant::now()));
+//! }
+//! println!("{:?}", governor.counters());
+//! # Ok(())
+//! # }
+//! ```
 
 mod claim;
 mod connection;
 mod copying;
 mod counters;
+mod download;
 mod error;
 mod governor;
 mod guardian;
 mod hold;
+mod options;
 mod port;
 mod process;
 mod root;
@@ -28,9 +50,10 @@ pub use copying::{probe, probe_process};
 pub use counters::Counters;
 pub use ebb_host::{Family, TcpInfo, descendants_of};
 pub use error::{Error, Result};
-pub use governor::{Ends, Filter, Governor, Journal, Options};
+pub use governor::Governor;
 pub use guardian::lift_limits_of_descendants;
 pub use hold::{Hold, Holds, Note, Own};
+pub use options::{Ends, Filter, Journal, Options};
 pub use process::{changes_privileges, sockets_of};
 pub use root::Root;
 pub use socket::{CopiedSocket, Kind, own_namespace};
