@@ -7,7 +7,7 @@ use crate::counters::Counters;
 use crate::error::{Error, Result};
 use crate::flows::{Flow, ip_address, parse_flows};
 use crate::layout::{Config, Wish};
-use crate::lease;
+use crate::lease::{self, Lease};
 use crate::programs::{EVERY_COOKIE, LoadOptions, Programs, Purpose};
 use crate::recorder::Recorder;
 use crate::run_times::RunTime;
@@ -116,16 +116,21 @@ impl Attachment {
             cgroup: cgroup.clone(),
             is_marked_only,
             keeps_code_point: options.keeps_code_point,
+            lease: Lease::new(),
             state: Mutex::new(State::new(programs, policy, options.observing)),
             ended: Condvar::new(),
         });
-        shared.begin(&options.selection)?;
-        let heartbeat = lease::start(Arc::clone(&shared));
-        Ok(Self {
+        let mut state = shared.lock();
+        // First, since to take many connections over may take longer than a lease.
+        let heartbeat = lease::start(Arc::clone(&shared))?;
+        let begun = shared.begin(&mut state, &options.selection);
+        drop(state);
+        let attachment = Self {
             shared,
             heartbeat: Some(heartbeat),
             recorder,
-        })
+        };
+        begun.map(|()| attachment)
     }
 
     /// Changes the policy. With the same law it is live for every connection at once;
@@ -287,5 +292,30 @@ impl Drop for Attachment {
         if let Err(error) = self.finish() {
             tracing::warn!("while detaching: {error}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As while the verifier runs, or a walk over very many connections, on a slow machine.
+    #[test]
+    fn the_lease_is_renewed_while_somebody_works_on_the_attachment() {
+        if !crate::requires_root("the_lease_is_renewed_while_somebody_works_on_the_attachment") {
+            return;
+        }
+        let name = format!("ebbk-lease-{}", std::process::id());
+        let cgroup = Cgroup::root().unwrap().create_child(&name).unwrap();
+        let policy = Policy::default();
+        let attachment = Attachment::attach(&cgroup, &policy, AttachOptions::default()).unwrap();
+        let state = attachment.shared.lock();
+        for _ in 0..40 {
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(state.programs.control.is_lease_valid());
+        }
+        drop(state);
+        attachment.detach().unwrap();
+        cgroup.remove().unwrap();
     }
 }

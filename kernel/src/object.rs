@@ -14,6 +14,7 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{OpenMapMut, OpenProgramMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 const TRACE_BUFFER_BYTES: u32 = 16 << 20;
 
@@ -89,10 +90,10 @@ macro_rules! programs {
             },
             law_hooks: Vec::new(),
             registration: None,
-            control: ControlMapping::of(held(
+            control: Arc::new(ControlMapping::of(held(
                 $skeleton.maps.data_control.as_fd(),
-                stringify!(data_control),
-            )?)?,
+                names::CONTROL_MAP,
+            )?)?),
         }
     };
 }

@@ -14,6 +14,7 @@ use crate::walk::walk;
 use ebb_algorithms::{LawInfo, Policy, Side};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 const MAX_PEERS: usize = Constant::EBB_MAX_PEERS.0 as usize;
 const MAX_CHOICES: usize = Constant::EBB_MAX_CHOICES.0 as usize;
@@ -57,7 +58,7 @@ pub(crate) struct Programs {
     pub(crate) law_hooks: Vec<(&'static str, OwnedFd)>,
     /// Keeps a sender law selectable.
     pub(crate) registration: Option<Registration>,
-    pub(crate) control: ControlMapping,
+    pub(crate) control: Arc<ControlMapping>,
 }
 
 /// What is attached to a cgroup: a program for each place that it needs.

@@ -5,7 +5,7 @@ use crate::attachment::{Ending, Selection};
 use crate::cgroup::Cgroup;
 use crate::error::Result;
 use crate::layout::{Config, Wish};
-use crate::lease;
+use crate::lease::Lease;
 use crate::namespaces::Namespaces;
 use crate::programs::{LoadOptions, Programs, Purpose};
 use ebb_algorithms::Policy;
@@ -13,13 +13,13 @@ use ebb_host::{copies_of_sockets, with_descendants};
 use std::fmt;
 use std::os::fd::AsFd;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// What the owner and its heartbeat share.
 pub(crate) struct Shared {
     pub(crate) cgroup: Cgroup,
     pub(crate) is_marked_only: bool,
     pub(crate) keeps_code_point: bool,
+    pub(crate) lease: Lease,
     pub(crate) state: Mutex<State>,
     pub(crate) ended: Condvar,
 }
@@ -51,20 +51,6 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the end, at the most so long; true if it has come.
-    pub(crate) fn wait<'a>(
-        &self,
-        state: MutexGuard<'a, State>,
-        timeout: Duration,
-    ) -> (MutexGuard<'a, State>, bool) {
-        let (state, _) = self
-            .ended
-            .wait_timeout_while(state, timeout, |state| state.ending.is_none())
-            .unwrap_or_else(PoisonError::into_inner);
-        let has_ended = state.ending.is_some();
-        (state, has_ended)
-    }
-
     /// Takes the connections over that exist in the cgroup.
     pub(crate) fn adopt(&self, state: &mut State) -> Result<()> {
         self.note_namespaces(state);
@@ -84,27 +70,32 @@ impl Shared {
         let released = state.programs.release_existing(&state.namespaces);
         state.programs.detach(self.cgroup.as_fd());
         state.ending = Some(ending);
+        self.lease.end();
         self.ended.notify_all();
         released
     }
 
-    pub(crate) fn begin(&self, selection: &Selection) -> Result<()> {
-        let mut state = self.lock();
-        let state = &mut *state;
+    /// Puts the programs on the cgroup, and its connections under them.
+    pub(crate) fn begin(&self, state: &mut State, selection: &Selection) -> Result<()> {
+        let begun = self.try_to_begin(state, selection);
+        if begun.is_err() {
+            let _ = self.end(state, Ending::Detached);
+        }
+        begun
+    }
+
+    fn try_to_begin(&self, state: &mut State, selection: &Selection) -> Result<()> {
         let control = &state.programs.control;
         control.initialise(&state.policy, state.is_observing, self.is_marked_only);
-        control.set_lease_until_ns(lease::next_end_ns());
+        self.lease.begin(control);
         if let Selection::Processes(pids) = selection {
             for pid in pids {
                 state.programs.mark_process(*pid)?;
             }
         }
         state.programs.attach(self.cgroup.as_fd(), None)?;
-        let taken_over = mark_sockets(state, selection).and_then(|()| self.adopt(state));
-        if taken_over.is_err() {
-            let _ = self.end(state, Ending::Detached);
-        }
-        taken_over
+        mark_sockets(state, selection)?;
+        self.adopt(state)
     }
 
     pub(crate) fn change_law(&self, state: &mut State, policy: &Policy) -> Result<()> {
@@ -121,13 +112,14 @@ impl Shared {
         })?;
         let control = &successor.control;
         control.initialise(policy, state.is_observing, self.is_marked_only);
-        control.set_lease_until_ns(lease::next_end_ns());
+        self.lease.begin(control);
         // A failure half-way leaves both acting: end, rather than that.
         if let Err(error) = successor.attach(self.cgroup.as_fd(), Some(&state.programs)) {
             successor.detach(self.cgroup.as_fd());
             let _ = self.end(state, Ending::Unloaded);
             return Err(error);
         }
+        self.lease.keep_only(control);
         state.programs = successor;
         state.policy = policy.clone();
         self.adopt(state)
