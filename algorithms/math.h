@@ -41,6 +41,9 @@ EBB_INLINE u64 ebb_sub_floor(u64 a, u64 b)
 	return a > b ? a - b : 0;
 }
 
+/* [RFC7323 §5.2] Half of the circle of a 32-bit counter: what is further on lies behind. */
+#define EBB_HALF_CIRCLE 0x7fffffffu
+
 /* a comes before b on a 32-bit counter that wraps (sequence numbers, timestamps). */
 EBB_INLINE u8 ebb_before32(u32 a, u32 b)
 {

@@ -22,7 +22,12 @@
 #ifndef EBB_RECEIVER_CONTRACT_H
 #define EBB_RECEIVER_CONTRACT_H
 
+#include "math.h"
 #include "params.h"
+
+/* A segment's payload: less is no segment of a bulk transfer, and an MSS option has 16 bits. */
+#define EBB_LEAST_MSS_BYTES 64u
+#define EBB_MOST_MSS_BYTES 65535u
 
 /* The law's answer when it wants no limit: larger than any TCP window (2^30). */
 #define EBB_NO_LIMIT_BYTES 0x7fffffffu
@@ -66,5 +71,13 @@ struct ebb_ack {
 	u8 is_observing;
 	u8 reserved[2];
 };
+
+/* ---- what most laws share ---- */
+
+/* Whatever the host takes for the segment size. */
+EBB_INLINE u32 ebb_bound_mss_bytes(u32 mss_bytes)
+{
+	return (u32)ebb_clamp(mss_bytes, EBB_LEAST_MSS_BYTES, EBB_MOST_MSS_BYTES);
+}
 
 #endif /* EBB_RECEIVER_CONTRACT_H */

@@ -24,7 +24,7 @@ EBB_INLINE void ebb_ebb_end_yielding_round(struct ebb_ebb_state *s,
 		s->is_reclaiming = 1;
 		s->clear_rounds = 0;
 		/* Nobody queues: growing begins a step further. On trial that is not sure. */
-		if (s->trial_base_us == EBB_EBB_NO_DELAY)
+		if (s->trial_base_us == EBB_MOVES_NO_DELAY)
 			ebb_ebb_set_window(s, ebb_ebb_segments(s, p->probe_segments));
 		s->growth_bytes = (u32)ebb_ebb_growth_bytes(s, p);
 		return;
@@ -46,9 +46,8 @@ EBB_INLINE void ebb_ebb_end_round(struct ebb_ebb_state *s, const struct ebb_segm
 	} else if (ebb_ebb_judge(s, segment, p, s->round_queue_us)) {
 		return;
 	} else {
-		/* Never grant what the sender does not use: it can't be taken back. */
-		ebb_ebb_set_window(
-			s, ebb_min(s->rwnd_bytes, 2ull * s->round_bytes + ebb_ebb_segments(s, 4)));
+		ebb_ebb_set_window(s, ebb_min(s->rwnd_bytes,
+					      ebb_moves_grant_bytes(s->round_bytes, s->mss_bytes)));
 		if (ebb_ebb_drain(s, segment, p))
 			return;
 		if (s->round_queue_us < ebb_ebb_low_us(s, p)) {
@@ -56,11 +55,11 @@ EBB_INLINE void ebb_ebb_end_round(struct ebb_ebb_state *s, const struct ebb_segm
 			s->growth_bytes = (u32)ebb_ebb_growth_bytes(s, p);
 		} else if (s->round_queue_us < ebb_ebb_target_us(s, p)) {
 			s->is_starting = 0;
-			ebb_ebb_set_window(s,
-					   ebb_min(s->rwnd_bytes,
-						   (u64)s->round_bytes + ebb_ebb_segments(s, 2)));
+			ebb_ebb_set_window(
+				s, ebb_min(s->rwnd_bytes,
+					   ebb_moves_near_bytes(s->round_bytes, s->mss_bytes)));
 			s->growth_bytes = s->mss_bytes;
-		} else if (s->round_queue_us != EBB_EBB_NO_DELAY) {
+		} else if (s->round_queue_us != EBB_MOVES_NO_DELAY) {
 			ebb_ebb_shrink(s, segment, p);
 			return;
 		}
@@ -81,7 +80,7 @@ EBB_INLINE u8 ebb_ebb_is_congestive(const struct ebb_ebb_state *s,
 				    const struct ebb_segment *segment,
 				    const struct ebb_ebb_params *p)
 {
-	u32 usual_us = (u32)ebb_min(ebb_ebb_target_us(s, p), s->longest_queue_us / 4 * 3);
+	u32 usual_us = ebb_moves_usual_us(ebb_ebb_target_us(s, p), s->longest_queue_us);
 
 	if (segment->is_ce)
 		return 1;
@@ -107,7 +106,7 @@ EBB_INLINE void ebb_ebb_take_loss(struct ebb_ebb_state *s, const struct ebb_segm
 {
 	if (s->is_yielding || segment->now_us < s->loss_until_us)
 		return;
-	if (s->trial_base_us != EBB_EBB_NO_DELAY && ebb_ebb_is_hole_old(s, segment)) {
+	if (s->trial_base_us != EBB_MOVES_NO_DELAY && ebb_ebb_is_hole_old(s, segment)) {
 		ebb_ebb_leave_route(s, segment, p);
 		return;
 	}
@@ -115,20 +114,19 @@ EBB_INLINE void ebb_ebb_take_loss(struct ebb_ebb_state *s, const struct ebb_segm
 		return;
 	s->loss_until_us = segment->now_us + s->rtt_us + s->queue_us;
 	s->saturation_bytes = s->rwnd_bytes;
-	ebb_ebb_set_window(s, ebb_max(s->rwnd_bytes / 2, ebb_ebb_segments(s, 2)));
+	ebb_ebb_set_window(s, ebb_moves_loss_bytes(s->rwnd_bytes, s->mss_bytes));
 	ebb_ebb_stop_growing(s, segment);
 }
 
 EBB_INLINE void ebb_ebb_grow(struct ebb_ebb_state *s, u32 payload_bytes)
 {
-	u64 share_bytes;
+	u32 share_bytes = ebb_moves_share_bytes(s->growth_bytes, s->growth_left_bytes,
+						payload_bytes, s->round_rwnd_bytes);
 
 	if (!s->growth_left_bytes)
 		return;
-	share_bytes = ebb_div((u64)s->growth_bytes * payload_bytes, s->round_rwnd_bytes, 0);
-	share_bytes = ebb_min(share_bytes, s->growth_left_bytes);
-	s->growth_left_bytes -= (u32)share_bytes;
-	ebb_ebb_set_window(s, s->rwnd_bytes + share_bytes);
+	s->growth_left_bytes -= share_bytes;
+	ebb_ebb_set_window(s, (u64)s->rwnd_bytes + share_bytes);
 }
 
 /* Without timestamps, the time until a new window is used is the round trip. */
@@ -137,7 +135,7 @@ EBB_INLINE void ebb_ebb_take_feedback_time(struct ebb_ebb_state *s,
 					   const struct ebb_ebb_params *p)
 {
 	u32 feedback_us =
-		(u32)ebb_clamp(segment->now_us - s->round_since_us, 1, EBB_EBB_MAX_RTT_US);
+		(u32)ebb_clamp(segment->now_us - s->round_since_us, 1, EBB_MOVES_MAX_RTT_US);
 
 	ebb_ebb_update_base(s, p, segment->now_us, feedback_us, feedback_us);
 	s->queue_us = feedback_us - s->rtt_us;
@@ -199,10 +197,10 @@ EBB_INLINE void ebb_ebb_await_older_window(struct ebb_ebb_state *s,
 EBB_INLINE void ebb_ebb_init(struct ebb_ebb_state *s, const struct ebb_start *start,
 			     const struct ebb_ebb_params *p)
 {
-	s->mss_bytes = (u32)ebb_clamp(start->mss_bytes, 64, 65535);
+	s->mss_bytes = ebb_bound_mss_bytes(start->mss_bytes);
 	ebb_ebb_forget_delays(s, start->now_us);
-	s->round_queue_us = EBB_EBB_NO_DELAY;
-	s->look_excess_us = EBB_EBB_NO_DELAY;
+	s->round_queue_us = EBB_MOVES_NO_DELAY;
+	s->look_excess_us = EBB_MOVES_NO_DELAY;
 	s->is_starting = 1;
 	ebb_ebb_set_window(s, ebb_ebb_segments(s, p->start_segments));
 	s->last_rwnd_bytes = s->rwnd_bytes;
@@ -216,7 +214,7 @@ EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_seg
 	u32 end_seq = segment->seq + segment->payload_bytes;
 
 	if (segment->mss_bytes)
-		s->mss_bytes = (u32)ebb_clamp(segment->mss_bytes, 64, 65535);
+		s->mss_bytes = ebb_bound_mss_bytes(segment->mss_bytes);
 	ebb_ebb_take_arrival(s, segment->now_us, segment->payload_bytes);
 	if (segment->has_timestamps)
 		ebb_ebb_take_delay(s, segment, p);

@@ -17,19 +17,17 @@ EBB_INLINE u32 ebb_ebb_segments(const struct ebb_ebb_state *s, u64 segments)
 
 EBB_INLINE void ebb_ebb_set_window(struct ebb_ebb_state *s, u64 bytes)
 {
-	s->rwnd_bytes = (u32)ebb_clamp(bytes, s->mss_bytes, EBB_EBB_MAX_WINDOW_BYTES);
+	s->rwnd_bytes = ebb_moves_window_bytes(bytes, s->mss_bytes);
 }
 
-/* Bytes that the link carries in a time. Capacity < 2^36 B/s, time < 2^26 us. */
 EBB_INLINE u64 ebb_ebb_bytes_in(const struct ebb_ebb_state *s, u64 time_us)
 {
-	return s->capacity_bytes_per_s * ebb_min(time_us, EBB_EBB_MAX_RTT_US) / 1000000;
+	return ebb_moves_bytes_in(s->capacity_bytes_per_s, time_us);
 }
 
-/* Time that the link needs for so many bytes. */
-EBB_INLINE u64 ebb_ebb_time_of(const struct ebb_ebb_state *s, u64 bytes)
+EBB_INLINE u64 ebb_ebb_time_us(const struct ebb_ebb_state *s, u64 bytes)
 {
-	return ebb_div(ebb_min(bytes, 1ull << 40) * 1000000, s->capacity_bytes_per_s, 0);
+	return ebb_moves_time_us(s->capacity_bytes_per_s, bytes);
 }
 
 EBB_INLINE u64 ebb_ebb_bdp_bytes(const struct ebb_ebb_state *s)
@@ -44,35 +42,35 @@ EBB_INLINE u32 ebb_ebb_base_us(const struct ebb_ebb_state *s)
 
 EBB_INLINE void ebb_ebb_forget_delays(struct ebb_ebb_state *s, u64 now_us)
 {
-	s->base_us[0] = EBB_EBB_NO_DELAY;
-	s->base_us[1] = EBB_EBB_NO_DELAY;
-	s->least_rtt_us[0] = EBB_EBB_NO_DELAY;
-	s->least_rtt_us[1] = EBB_EBB_NO_DELAY;
+	s->base_us[0] = EBB_MOVES_NO_DELAY;
+	s->base_us[1] = EBB_MOVES_NO_DELAY;
+	s->least_rtt_us[0] = EBB_MOVES_NO_DELAY;
+	s->least_rtt_us[1] = EBB_MOVES_NO_DELAY;
 	s->base_since_us = now_us;
-	s->trial_base_us = EBB_EBB_NO_DELAY;
+	s->trial_base_us = EBB_MOVES_NO_DELAY;
 	s->last_empty_us = now_us;
 	s->virtual_queue_bytes = 0;
 	s->virtual_queue_at_us = s->clock.sender_us;
 }
 
-/* The least delay and RTT of one to two base windows; time passes slowly in YIELD. */
+/* The least delay and RTT of one to two base windows. */
 EBB_INLINE void ebb_ebb_update_base(struct ebb_ebb_state *s, const struct ebb_ebb_params *p,
 				    u64 now_us, u32 delay_us, u32 rtt_us)
 {
-	u64 window_us = s->is_yielding ? (u64)p->base_window_us * 10 : p->base_window_us;
+	u64 window_us = ebb_moves_base_window_us(p->base_window_us, s->is_yielding);
 
 	if (now_us - s->base_since_us > window_us) {
 		s->base_us[1] = s->base_us[0];
-		s->base_us[0] = EBB_EBB_NO_DELAY;
+		s->base_us[0] = EBB_MOVES_NO_DELAY;
 		s->least_rtt_us[1] = s->least_rtt_us[0];
-		s->least_rtt_us[0] = EBB_EBB_NO_DELAY;
+		s->least_rtt_us[0] = EBB_MOVES_NO_DELAY;
 		s->base_since_us = now_us;
-		s->trial_base_us = EBB_EBB_NO_DELAY;
+		s->trial_base_us = EBB_MOVES_NO_DELAY;
 	}
 	s->base_us[0] = (u32)ebb_min(s->base_us[0], delay_us);
 	s->least_rtt_us[0] = (u32)ebb_min(s->least_rtt_us[0], rtt_us);
 	rtt_us = (u32)ebb_min(s->least_rtt_us[0], s->least_rtt_us[1]);
-	s->rtt_us = rtt_us == EBB_EBB_NO_DELAY ? 0 : rtt_us;
+	s->rtt_us = rtt_us == EBB_MOVES_NO_DELAY ? 0 : rtt_us;
 }
 
 /* A queue below a segment's time, or a tick, cannot be told from none: thresholds scale. */
@@ -103,8 +101,9 @@ EBB_INLINE u64 ebb_ebb_cap_bytes(const struct ebb_ebb_state *s, const struct ebb
 {
 	u64 cap_bytes = ebb_ebb_bytes_in(s, (u64)s->rtt_us + ebb_ebb_target_us(s, p));
 
-	return s->capacity_bytes_per_s ? ebb_max(cap_bytes, ebb_ebb_segments(s, 4))
-				       : EBB_EBB_MAX_WINDOW_BYTES;
+	return s->capacity_bytes_per_s
+		       ? ebb_max(cap_bytes, ebb_ebb_segments(s, EBB_MOVES_CAP_SEGMENTS))
+		       : EBB_MOVES_MAX_WINDOW_BYTES;
 }
 
 /* ---- helpers: what a segment tells ---- */
@@ -136,8 +135,8 @@ EBB_INLINE void ebb_ebb_take_capacity(struct ebb_ebb_state *s)
 	before_bytes_per_s = ebb_ebb_train_bytes_per_s(s, 2 * EBB_EBB_TRAIN - 1, EBB_EBB_TRAIN);
 	rate_bytes_per_s = ebb_min(rate_bytes_per_s, before_bytes_per_s);
 	s->capacity_bytes_per_s = ebb_min(ebb_max(s->capacity_bytes_per_s, rate_bytes_per_s),
-					  EBB_EBB_MAX_CAPACITY_BYTES_PER_S);
-	s->segment_us = (u32)ebb_min(ebb_ebb_time_of(s, s->mss_bytes), 1000000);
+					  EBB_MOVES_MAX_CAPACITY_BYTES_PER_S);
+	s->segment_us = (u32)ebb_min(ebb_ebb_time_us(s, s->mss_bytes), EBB_MOVES_MAX_SEGMENT_US);
 }
 
 /* A run of arrivals at about the same pace goes on, or another begins. */
@@ -192,7 +191,7 @@ EBB_INLINE u64 ebb_ebb_own_wait_us(struct ebb_ebb_state *s, u64 sender_us, u32 b
 	drained_bytes = ebb_ebb_bytes_in(s, step_us);
 	s->virtual_queue_bytes = ebb_sub_floor(s->virtual_queue_bytes, drained_bytes);
 	s->virtual_queue_bytes = ebb_min(s->virtual_queue_bytes + bytes, 1ull << 31);
-	wait_us = ebb_ebb_time_of(s, s->virtual_queue_bytes);
+	wait_us = ebb_ebb_time_us(s, s->virtual_queue_bytes);
 	return wait_us;
 }
 
@@ -206,10 +205,10 @@ EBB_INLINE void ebb_ebb_take_delay(struct ebb_ebb_state *s, const struct ebb_seg
 	if (segment->tsecr && echo_age < 0x7fffffff)
 		rtt_us = ebb_clamp((u64)echo_age * segment->local_tick_us +
 					   ebb_mod(segment->now_us, segment->local_tick_us),
-				   1, EBB_EBB_MAX_RTT_US);
+				   1, EBB_MOVES_MAX_RTT_US);
 	if (ebb_clock_on_segment(&s->clock, segment->now_us, segment->tsval, rtt_us))
 		ebb_ebb_forget_delays(s, segment->now_us);
-	rtt_us = rtt_us ? ebb_max(rtt_us, segment->local_tick_us) : EBB_EBB_NO_DELAY;
+	rtt_us = rtt_us ? ebb_max(rtt_us, segment->local_tick_us) : EBB_MOVES_NO_DELAY;
 	s->round_rtt_us = (u32)ebb_min(s->round_rtt_us, rtt_us);
 	delay_us = ebb_clock_delay_us(&s->clock, segment->now_us);
 	if (!delay_us)

@@ -37,12 +37,12 @@ EBB_INLINE u8 ebb_ebb_is_calm(struct ebb_ebb_state *s, const struct ebb_segment 
 	u32 least_us = (u32)ebb_min(s->calm_least_us, rtt_us);
 	u32 most_us = (u32)ebb_max(s->calm_most_us, rtt_us);
 
-	if (!s->calm_rounds || rtt_us == EBB_EBB_NO_DELAY || s->hole_since_us ||
+	if (!s->calm_rounds || rtt_us == EBB_MOVES_NO_DELAY || s->hole_since_us ||
 	    ebb_ebb_is_round_late(s, segment) || most_us - least_us > ebb_ebb_calm_range_us(s, p)) {
 		s->calm_since_us = segment->now_us;
 		s->calm_least_us = rtt_us;
 		s->calm_most_us = rtt_us;
-		s->calm_rounds = rtt_us != EBB_EBB_NO_DELAY;
+		s->calm_rounds = rtt_us != EBB_MOVES_NO_DELAY;
 		return 0;
 	}
 	s->calm_least_us = least_us;
@@ -60,7 +60,7 @@ EBB_INLINE void ebb_ebb_try_route(struct ebb_ebb_state *s, u64 now_us)
 
 	base_us += ebb_clock_settle(&s->clock, now_us);
 	ebb_ebb_forget_delays(s, now_us);
-	s->trial_base_us = (u32)ebb_min(base_us, EBB_EBB_NO_DELAY - 1);
+	s->trial_base_us = (u32)ebb_min(base_us, EBB_MOVES_NO_DELAY - 1);
 	s->trial_rtt_us = rtt_us;
 	s->calm_rounds = 0;
 }

@@ -6,7 +6,7 @@
 #define EBB_EBB_STATE_H
 
 #include "receiver_contract.h"
-#include "math.h"
+#include "moves.h"
 #include "timestamps.h"
 
 #define EBB_EBB_PARAMS(P)                                                                \
@@ -54,9 +54,7 @@ struct ebb_ebb_params {
 /* [EBB §yield] While yielding the window falls to a half and to one segment then. */
 #define EBB_EBB_PROBE_HALF_AFTER_US 300000u
 #define EBB_EBB_PROBE_ONE_AFTER_US 4000000u
-/* [EBB §fairness] Our flows grow by the same share of the path, so that they converge ... */
-#define EBB_EBB_GROWTH_DIVISOR 32u
-/* [EBB §fairness] ... which remembered saturation must not undo: near is below W / 8. */
+/* [EBB §fairness] Remembered saturation must not undo that flows converge: near is below W / 8. */
 #define EBB_EBB_FAR_DIVISOR 8u
 /* [EBB §yield] They grow faster after YIELD, until the first queue. */
 #define EBB_EBB_RECLAIM_DIVISOR 8u
@@ -71,12 +69,6 @@ struct ebb_ebb_params {
 #define EBB_EBB_CALM_ROUNDS 16u
 /* [EBB §route] A round trip that takes twice the usual time and this lost a segment. */
 #define EBB_EBB_CALM_LATE_US 100000u
-/* [EBB §domain] Bounds that keep products within 64 bits. */
-#define EBB_EBB_MAX_RTT_US 60000000u
-#define EBB_EBB_MAX_CAPACITY_BYTES_PER_S 62500000000ull
-#define EBB_EBB_MAX_WINDOW_BYTES 0x3fffffffu
-/* [EBB §domain] Stands for a delay that was not seen. */
-#define EBB_EBB_NO_DELAY 0xffffffffu
 /* [RFC7323 §2.2] The window of a handshake's segments is not scaled: at most this. */
 #define EBB_EBB_UNSCALED_WINDOW_BYTES 65535u
 
@@ -152,7 +144,7 @@ struct ebb_ebb_state {
 	u32 calm_least_us; /* shortest and longest round trip since then */
 	u32 calm_most_us;
 	u32 calm_rounds;   /* round trips since then; 0: none */
-	u32 trial_base_us; /* base before a longer route was tried; EBB_EBB_NO_DELAY: none is */
+	u32 trial_base_us; /* base before a longer route was tried; EBB_MOVES_NO_DELAY: none is */
 	u32 trial_rtt_us;
 
 	u8 is_round_open;

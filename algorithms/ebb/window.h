@@ -13,7 +13,7 @@ EBB_INLINE void ebb_ebb_begin_look(struct ebb_ebb_state *s, u64 now_us)
 {
 	s->look_since_us = now_us;
 	s->look_segments = 0;
-	s->look_excess_us = EBB_EBB_NO_DELAY;
+	s->look_excess_us = EBB_MOVES_NO_DELAY;
 }
 
 EBB_INLINE void ebb_ebb_begin_round(struct ebb_ebb_state *s, const struct ebb_segment *segment)
@@ -22,9 +22,9 @@ EBB_INLINE void ebb_ebb_begin_round(struct ebb_ebb_state *s, const struct ebb_se
 	s->round_local_ts = segment->local_ts;
 	s->round_edge_seq = segment->right_edge_seq;
 	s->round_bytes = 0;
-	s->round_queue_us = EBB_EBB_NO_DELAY;
+	s->round_queue_us = EBB_MOVES_NO_DELAY;
 	s->round_excess_us = 0;
-	s->round_rtt_us = EBB_EBB_NO_DELAY;
+	s->round_rtt_us = EBB_MOVES_NO_DELAY;
 	s->round_rate_bytes_per_s = 0;
 	s->round_rwnd_bytes = s->rwnd_bytes;
 	s->is_round_open = 1;
@@ -36,7 +36,7 @@ EBB_INLINE void ebb_ebb_go_blind(struct ebb_ebb_state *s, const struct ebb_segme
 {
 	s->is_blind = 1;
 	s->blind_edge_seq = segment->right_edge_seq;
-	s->blind_until_us = segment->now_us + 4ull * s->rtt_us + 20000;
+	s->blind_until_us = segment->now_us + 4ull * s->rtt_us + EBB_MOVES_BLIND_US;
 	s->last_rwnd_bytes = s->rwnd_bytes;
 	s->growth_bytes = 0;
 	s->growth_left_bytes = 0;
@@ -64,11 +64,6 @@ EBB_INLINE u8 ebb_ebb_is_round_over(const struct ebb_ebb_state *s,
 
 /* ---- helpers: the answers ---- */
 
-EBB_INLINE void ebb_ebb_remember_saturation(struct ebb_ebb_state *s, u64 bytes)
-{
-	s->saturation_bytes = (u32)ebb_max(bytes, (u64)s->saturation_bytes * 4 / 5);
-}
-
 EBB_INLINE u32 ebb_ebb_probe_bytes(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p,
 				   u64 now_us)
 {
@@ -77,7 +72,7 @@ EBB_INLINE u32 ebb_ebb_probe_bytes(const struct ebb_ebb_state *s, const struct e
 	if (since_us >= EBB_EBB_PROBE_ONE_AFTER_US)
 		return ebb_ebb_segments(s, 1);
 	if (since_us >= EBB_EBB_PROBE_HALF_AFTER_US)
-		return ebb_ebb_segments(s, ebb_max(p->probe_segments / 2, 1));
+		return ebb_ebb_segments(s, ebb_max(p->probe_segments / EBB_MOVES_PROBE_DIVISOR, 1));
 	return ebb_ebb_segments(s, p->probe_segments);
 }
 
@@ -87,8 +82,8 @@ EBB_INLINE void ebb_ebb_enter_yield(struct ebb_ebb_state *s, const struct ebb_eb
 	u64 since_last_us = now_us - s->yield_since_us;
 	u32 short_us = 3 * s->rtt_us;
 
-	if (s->has_yielded && since_last_us < 8ull * s->rtt_us + s->hold_us)
-		s->hold_us = (u32)ebb_min(2ull * s->hold_us + 300000, p->hold_max_us);
+	if (s->has_yielded && ebb_moves_is_soon(since_last_us, s->rtt_us, s->hold_us))
+		s->hold_us = ebb_moves_longer_hold_us(s->hold_us, p->hold_max_us);
 	else
 		s->hold_us = short_us;
 	s->is_yielding = 1;
@@ -111,11 +106,9 @@ EBB_INLINE void ebb_ebb_yield(struct ebb_ebb_state *s, const struct ebb_segment 
 	if (is_recent)
 		s->saturation_bytes = (u32)ebb_max(s->saturation_bytes, window_bytes);
 	else
-		ebb_ebb_remember_saturation(s, window_bytes);
-	over_us = ebb_min(over_us, p->span_us);
-	window_bytes -= ebb_div(window_bytes * over_us, p->span_us, window_bytes);
-	if (had_link || window_bytes < least_bytes)
-		window_bytes = least_bytes;
+		s->saturation_bytes = ebb_moves_saturation_bytes(window_bytes, s->saturation_bytes);
+	window_bytes =
+		ebb_moves_yield_bytes(window_bytes, over_us, p->span_us, least_bytes, had_link);
 	ebb_ebb_set_window(s, window_bytes);
 	if (window_bytes == least_bytes)
 		ebb_ebb_enter_yield(s, p, segment->now_us);
@@ -126,8 +119,8 @@ EBB_INLINE void ebb_ebb_yield(struct ebb_ebb_state *s, const struct ebb_segment 
 EBB_INLINE void ebb_ebb_retreat(struct ebb_ebb_state *s, const struct ebb_segment *segment,
 				const struct ebb_ebb_params *p, u32 excess_us)
 {
-	u64 longer_us = (u64)s->rtt_us + ebb_sub_floor(excess_us, ebb_ebb_target_us(s, p)) + 2000;
-	u64 window_bytes = ebb_div((u64)s->rwnd_bytes * s->rtt_us, longer_us, s->rwnd_bytes);
+	u64 over_us = ebb_sub_floor(excess_us, ebb_ebb_target_us(s, p));
+	u64 window_bytes = ebb_moves_retreat_bytes(s->rwnd_bytes, s->rtt_us, over_us);
 
 	ebb_ebb_set_window(s, ebb_min(s->last_rwnd_bytes, window_bytes));
 	s->saturation_bytes = s->rwnd_bytes;
@@ -139,9 +132,9 @@ EBB_INLINE u8 ebb_ebb_judge(struct ebb_ebb_state *s, const struct ebb_segment *s
 			    const struct ebb_ebb_params *p, u32 excess_us)
 {
 	u64 grown_bytes = ebb_sub_floor(s->rwnd_bytes, s->last_rwnd_bytes);
-	u32 own_us = (u32)ebb_min(ebb_ebb_time_of(s, grown_bytes), EBB_EBB_MAX_RTT_US);
+	u32 own_us = (u32)ebb_min(ebb_ebb_time_us(s, grown_bytes), EBB_MOVES_MAX_RTT_US);
 
-	if (excess_us == EBB_EBB_NO_DELAY || excess_us <= ebb_ebb_high_us(s, p) || s->is_yielding)
+	if (excess_us == EBB_MOVES_NO_DELAY || excess_us <= ebb_ebb_high_us(s, p) || s->is_yielding)
 		return 0;
 	if (excess_us > ebb_ebb_high_us(s, p) + own_us)
 		ebb_ebb_yield(s, segment, p, excess_us, own_us);
@@ -173,12 +166,12 @@ EBB_INLINE u64 ebb_ebb_growth_bytes(struct ebb_ebb_state *s, const struct ebb_eb
 {
 	u64 window_bytes = s->rwnd_bytes;
 	u64 bdp_bytes = s->capacity_bytes_per_s ? ebb_ebb_bdp_bytes(s) : 2 * window_bytes;
-	u64 cap_bytes = ebb_ebb_cap_bytes(s, p), growth_bytes, most_bytes, steps;
-	u64 divisor = s->is_reclaiming ? EBB_EBB_RECLAIM_DIVISOR : EBB_EBB_GROWTH_DIVISOR;
+	u64 cap_bytes = ebb_ebb_cap_bytes(s, p), growth_bytes, most_bytes;
+	u64 divisor = s->is_reclaiming ? EBB_EBB_RECLAIM_DIVISOR : EBB_MOVES_GROWTH_DIVISOR;
 	u8 is_fast = s->round_rate_bytes_per_s * 100 > s->capacity_bytes_per_s * 85;
 	u8 is_alone = s->round_excess_us < ebb_ebb_target_us(s, p) + 3000;
 
-	if ((u64)s->round_bytes * 3 / 2 + ebb_ebb_segments(s, 4) < s->round_rwnd_bytes)
+	if (!ebb_moves_is_used(s->round_bytes, s->mss_bytes, s->round_rwnd_bytes))
 		return 0;
 	if (s->is_starting)
 		return ebb_min(window_bytes, ebb_sub_floor(cap_bytes, window_bytes));
@@ -188,9 +181,8 @@ EBB_INLINE u64 ebb_ebb_growth_bytes(struct ebb_ebb_state *s, const struct ebb_eb
 		return ebb_ebb_recall_bytes(s, p);
 	if (window_bytes >= bdp_bytes)
 		return ebb_min(s->mss_bytes, ebb_sub_floor(cap_bytes, window_bytes));
-	steps = ebb_min(s->clear_rounds, 16);
-	growth_bytes = (u64)s->mss_bytes << (steps / 2);
-	if (steps & 1)
+	growth_bytes = ebb_moves_step_bytes(s->mss_bytes, s->clear_rounds);
+	if (ebb_min(s->clear_rounds, EBB_MOVES_MAX_STEPS) & 1)
 		growth_bytes = growth_bytes * 181 / 128;
 	most_bytes = bdp_bytes / divisor;
 	growth_bytes = ebb_min(growth_bytes, ebb_max(most_bytes, s->mss_bytes));
@@ -201,13 +193,13 @@ EBB_INLINE u64 ebb_ebb_growth_bytes(struct ebb_ebb_state *s, const struct ebb_eb
 EBB_INLINE void ebb_ebb_shrink(struct ebb_ebb_state *s, const struct ebb_segment *segment,
 			       const struct ebb_ebb_params *p)
 {
-	u64 window_bytes = ebb_min(s->rwnd_bytes, (u64)s->round_bytes + ebb_ebb_segments(s, 2));
+	u64 near_bytes = ebb_moves_near_bytes(s->round_bytes, s->mss_bytes);
+	u64 window_bytes = ebb_min(s->rwnd_bytes, near_bytes);
 	u64 over_us = s->round_queue_us - ebb_ebb_target_us(s, p);
-	u64 step_bytes = ebb_div(window_bytes * ebb_min(over_us, 1 << 20) * 3 / 2, s->rtt_us, 0);
 
-	step_bytes = ebb_max(step_bytes, ebb_div(window_bytes, p->shrink_divisor, 0));
-	ebb_ebb_remember_saturation(s, s->rwnd_bytes);
-	ebb_ebb_set_window(s, ebb_sub_floor(window_bytes, step_bytes));
+	s->saturation_bytes = ebb_moves_saturation_bytes(s->rwnd_bytes, s->saturation_bytes);
+	ebb_ebb_set_window(
+		s, ebb_moves_shrink_bytes(window_bytes, over_us, s->rtt_us, p->shrink_divisor));
 	ebb_ebb_stop_growing(s, segment);
 }
 
@@ -225,7 +217,7 @@ EBB_INLINE u8 ebb_ebb_drain(struct ebb_ebb_state *s, const struct ebb_segment *s
 		return 0;
 	s->restore_bytes = s->rwnd_bytes;
 	s->last_empty_us = segment->now_us;
-	ebb_ebb_set_window(s, is_small ? s->mss_bytes : (u64)s->rwnd_bytes * 3 / 4);
+	ebb_ebb_set_window(s, is_small ? s->mss_bytes : ebb_moves_drain_bytes(s->rwnd_bytes));
 	s->is_draining = 1;
 	ebb_ebb_go_blind(s, segment);
 	return 1;

@@ -82,7 +82,7 @@ EBB_INLINE void ebb_rate_set_window(struct ebb_rate_state *s, u64 pkts,
 EBB_INLINE void ebb_rate_set_mss(struct ebb_rate_state *s, u32 mss_bytes,
 				 const struct ebb_rate_params *params)
 {
-	mss_bytes = (u32)ebb_clamp(mss_bytes ? mss_bytes : s->mss_bytes, 64, 65535);
+	mss_bytes = ebb_bound_mss_bytes(mss_bytes ? mss_bytes : s->mss_bytes);
 	if (mss_bytes == s->mss_bytes)
 		return;
 	s->mss_bytes = mss_bytes;
@@ -209,7 +209,7 @@ EBB_INLINE void ebb_rate_regulate(struct ebb_rate_state *s, u64 now_us, u64 peri
 EBB_INLINE void ebb_rate_init(struct ebb_rate_state *s, const struct ebb_start *start,
 			      const struct ebb_rate_params *params)
 {
-	s->mss_bytes = (u32)ebb_clamp(start->mss_bytes, 64, 65535);
+	s->mss_bytes = ebb_bound_mss_bytes(start->mss_bytes);
 	s->measure.highest_seq = start->rcv_nxt;
 	ebb_rate_set_window(s, params->start_pkts, params);
 }

@@ -76,7 +76,7 @@ struct ebb_rledbat_state {
 
 EBB_INLINE void ebb_rledbat_set_mss(struct ebb_rledbat_state *s, u32 mss_bytes)
 {
-	s->mss_bytes = (u32)ebb_clamp(mss_bytes ? mss_bytes : s->mss_bytes, 64, 65535);
+	s->mss_bytes = ebb_bound_mss_bytes(mss_bytes ? mss_bytes : s->mss_bytes);
 }
 
 EBB_INLINE void ebb_rledbat_answer(struct ebb_rledbat_state *s)

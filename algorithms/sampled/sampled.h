@@ -36,7 +36,7 @@ EBB_INLINE void ebb_sampled_begin_round(struct ebb_sampled_state *s,
 	s->round_since_us = segment->now_us;
 	s->round_edge_seq = segment->right_edge_seq;
 	s->round_bytes = 0;
-	s->round_queue_us = EBB_SAMPLED_NO_DELAY;
+	s->round_queue_us = EBB_MOVES_NO_DELAY;
 	s->round_rwnd_bytes = s->rwnd_bytes;
 	s->is_round_open = 1;
 }
@@ -46,7 +46,7 @@ EBB_INLINE void ebb_sampled_go_blind(struct ebb_sampled_state *s, const struct e
 {
 	s->is_blind = 1;
 	s->blind_edge_seq = segment->right_edge_seq;
-	s->blind_until_us = segment->now_us + 2ull * s->rtt_us + 20000;
+	s->blind_until_us = segment->now_us + 2ull * s->rtt_us + EBB_MOVES_BLIND_US;
 	s->last_rwnd_bytes = s->rwnd_bytes;
 	s->growth_bytes = 0;
 	s->growth_left_bytes = 0;
@@ -77,18 +77,19 @@ EBB_INLINE u32 ebb_sampled_probe_bytes(const struct ebb_sampled_state *s,
 	u8 is_long =
 		s->is_yielding && now_us - s->yield_since_us >= EBB_SAMPLED_PROBE_HALF_AFTER_US;
 
-	return ebb_sampled_segments(s, is_long ? ebb_max(p->probe_segments / 2, 1)
-					       : p->probe_segments);
+	return ebb_sampled_segments(
+		s, is_long ? ebb_max(p->probe_segments / EBB_MOVES_PROBE_DIVISOR, 1)
+			   : p->probe_segments);
 }
 
 EBB_INLINE void ebb_sampled_enter_yield(struct ebb_sampled_state *s,
 					const struct ebb_sampled_params *p, u64 now_us)
 {
 	u64 since_last_us = now_us - s->yield_since_us;
-	u32 base_us = (u32)ebb_min(ebb_sampled_base_us(s), EBB_SAMPLED_MAX_RTT_US);
+	u32 base_us = (u32)ebb_min(ebb_sampled_base_us(s), EBB_MOVES_MAX_RTT_US);
 
-	if (s->has_yielded && since_last_us < 8ull * base_us + s->hold_us)
-		s->hold_us = (u32)ebb_min(2ull * s->hold_us + 300000, p->hold_max_us);
+	if (s->has_yielded && ebb_moves_is_soon(since_last_us, base_us, s->hold_us))
+		s->hold_us = ebb_moves_longer_hold_us(s->hold_us, p->hold_max_us);
 	else
 		s->hold_us = (u32)ebb_min(2ull * base_us, p->hold_max_us);
 	s->is_yielding = 1;
@@ -106,11 +107,9 @@ EBB_INLINE void ebb_sampled_yield(struct ebb_sampled_state *s, const struct ebb_
 	u64 over_us = ebb_sub_floor(foreign_us, ebb_sampled_target_us(s, p));
 	u8 had_link = (u64)s->last_round_bytes * 10 > ebb_sampled_bdp_bytes(s) * 8;
 
-	s->saturation_bytes = (u32)ebb_max(window_bytes, (u64)s->saturation_bytes * 4 / 5);
-	over_us = ebb_min(over_us, p->span_us);
-	window_bytes -= ebb_div(window_bytes * over_us, p->span_us, window_bytes);
-	if (had_link || window_bytes < least_bytes)
-		window_bytes = least_bytes;
+	s->saturation_bytes = ebb_moves_saturation_bytes(window_bytes, s->saturation_bytes);
+	window_bytes =
+		ebb_moves_yield_bytes(window_bytes, over_us, p->span_us, least_bytes, had_link);
 	ebb_sampled_set_window(s, window_bytes);
 	if (window_bytes == least_bytes)
 		ebb_sampled_enter_yield(s, p, segment->now_us);
@@ -125,8 +124,8 @@ EBB_INLINE void ebb_sampled_retreat(struct ebb_sampled_state *s, const struct eb
 				    const struct ebb_sampled_params *p, u32 queue_us)
 {
 	u32 base_us = ebb_sampled_base_us(s);
-	u64 longer_us = base_us + ebb_sub_floor(queue_us, ebb_sampled_target_us(s, p)) + 2000;
-	u64 window_bytes = ebb_div((u64)s->rwnd_bytes * base_us, longer_us, s->rwnd_bytes);
+	u64 over_us = ebb_sub_floor(queue_us, ebb_sampled_target_us(s, p));
+	u64 window_bytes = ebb_moves_retreat_bytes(s->rwnd_bytes, base_us, over_us);
 	u64 full_bytes = ebb_min(s->rwnd_bytes, ebb_sampled_bdp_bytes(s) / 32 * 31);
 
 	if (s->is_mean)
@@ -155,7 +154,7 @@ EBB_INLINE u32 ebb_sampled_foreign_us(const struct ebb_sampled_state *s, u8 is_o
 		return s->queue_us;
 	if (bdp_bytes && least_bytes * 16 >= bdp_bytes * 15)
 		return (u32)ebb_min(s->queue_us, s->last_queue_us);
-	return is_over && s->round_queue_us != EBB_SAMPLED_NO_DELAY ? s->round_queue_us : 0;
+	return is_over && s->round_queue_us != EBB_MOVES_NO_DELAY ? s->round_queue_us : 0;
 }
 
 /* What came of late is all that the link carries: nobody else's segments were among ours. */
@@ -172,8 +171,8 @@ EBB_INLINE u8 ebb_sampled_judge(struct ebb_sampled_state *s, const struct ebb_se
 				const struct ebb_sampled_params *p, u8 is_over)
 {
 	u64 grown_bytes = ebb_sub_floor(s->rwnd_bytes, s->last_rwnd_bytes);
-	u64 grown_us = ebb_sampled_time_of(s, s->is_mean ? 3 * grown_bytes : grown_bytes);
-	u32 own_us = (u32)ebb_min(grown_us, EBB_SAMPLED_MAX_RTT_US);
+	u64 grown_us = ebb_sampled_time_us(s, s->is_mean ? 3 * grown_bytes : grown_bytes);
+	u32 own_us = (u32)ebb_min(grown_us, EBB_MOVES_MAX_RTT_US);
 	u32 queue_us = ebb_sampled_foreign_us(s, is_over);
 
 	if (s->is_yielding || queue_us <= ebb_sampled_high_us(s, p) || ebb_sampled_has_link(s))
@@ -191,17 +190,16 @@ EBB_INLINE u64 ebb_sampled_growth_bytes(struct ebb_sampled_state *s,
 {
 	u64 window_bytes = s->rwnd_bytes, bdp_bytes = ebb_sampled_bdp_bytes(s);
 	u64 cap_us = (u64)ebb_sampled_base_us(s) + ebb_sampled_target_us(s, p);
-	u64 cap_bytes = s->fastest_bytes_per_s * ebb_min(cap_us, EBB_SAMPLED_MAX_RTT_US) / 1000000;
+	u64 cap_bytes = ebb_moves_bytes_in(s->fastest_bytes_per_s, cap_us);
 	u64 room_bytes, growth_bytes, missing_bytes, most_bytes;
 
 	/* Who is paced never hears of more than its pace: only a queue tells the capacity. */
 	if (s->is_mean)
 		bdp_bytes = 0;
-	cap_bytes = bdp_bytes ? ebb_max(cap_bytes, ebb_sampled_segments(s, 4))
-			      : EBB_SAMPLED_MAX_WINDOW_BYTES;
+	cap_bytes = bdp_bytes ? ebb_max(cap_bytes, ebb_sampled_segments(s, EBB_MOVES_CAP_SEGMENTS))
+			      : EBB_MOVES_MAX_WINDOW_BYTES;
 	room_bytes = ebb_sub_floor(cap_bytes, window_bytes);
-	/* Never grant what the sender does not use: it cannot be taken back. */
-	if ((u64)s->round_bytes * 3 / 2 + ebb_sampled_segments(s, 4) < s->round_rwnd_bytes)
+	if (!ebb_moves_is_used(s->round_bytes, s->mss_bytes, s->round_rwnd_bytes))
 		return 0;
 	if (s->is_starting)
 		return ebb_min(s->is_mean ? window_bytes / 2 : window_bytes, room_bytes);
@@ -213,9 +211,9 @@ EBB_INLINE u64 ebb_sampled_growth_bytes(struct ebb_sampled_state *s,
 	}
 	if (bdp_bytes && window_bytes >= bdp_bytes)
 		return ebb_min(s->mss_bytes, room_bytes);
-	growth_bytes = (u64)s->mss_bytes << (ebb_min(s->clear_rounds, 16) / 2);
-	most_bytes = bdp_bytes ? bdp_bytes / EBB_SAMPLED_GROWTH_DIVISOR
-			       : window_bytes / (s->saturation_bytes ? EBB_SAMPLED_GROWTH_DIVISOR
+	growth_bytes = ebb_moves_step_bytes(s->mss_bytes, s->clear_rounds);
+	most_bytes = bdp_bytes ? bdp_bytes / EBB_MOVES_GROWTH_DIVISOR
+			       : window_bytes / (s->saturation_bytes ? EBB_MOVES_GROWTH_DIVISOR
 								     : EBB_SAMPLED_PACED_DIVISOR);
 	growth_bytes = ebb_min(growth_bytes, ebb_max(most_bytes, s->mss_bytes));
 	return ebb_min(growth_bytes, room_bytes);
@@ -225,15 +223,14 @@ EBB_INLINE u64 ebb_sampled_growth_bytes(struct ebb_sampled_state *s,
 EBB_INLINE void ebb_sampled_shrink(struct ebb_sampled_state *s, const struct ebb_segment *segment,
 				   const struct ebb_sampled_params *p)
 {
-	u64 used_bytes = (u64)s->round_bytes + ebb_sampled_segments(s, 2);
-	u64 window_bytes = ebb_min(s->rwnd_bytes, used_bytes);
+	u64 near_bytes = ebb_moves_near_bytes(s->round_bytes, s->mss_bytes);
+	u64 window_bytes = ebb_min(s->rwnd_bytes, near_bytes);
 	u64 over_us = s->round_queue_us - ebb_sampled_target_us(s, p);
-	u64 step_bytes = ebb_div(window_bytes * ebb_min(over_us, 1 << 20) * 3 / 2,
-				 ebb_sampled_base_us(s), 0);
 
-	step_bytes = ebb_max(step_bytes, window_bytes / 16);
-	s->saturation_bytes = (u32)ebb_max(s->rwnd_bytes, (u64)s->saturation_bytes * 4 / 5);
-	ebb_sampled_set_window(s, ebb_sub_floor(window_bytes, step_bytes));
+	window_bytes = ebb_moves_shrink_bytes(window_bytes, over_us, ebb_sampled_base_us(s),
+					      EBB_SAMPLED_SHRINK_DIVISOR);
+	s->saturation_bytes = ebb_moves_saturation_bytes(s->rwnd_bytes, s->saturation_bytes);
+	ebb_sampled_set_window(s, window_bytes);
 	ebb_sampled_go_blind(s, segment);
 }
 
@@ -245,7 +242,7 @@ EBB_INLINE u8 ebb_sampled_drain(struct ebb_sampled_state *s, const struct ebb_se
 		return 0;
 	s->restore_bytes = s->rwnd_bytes;
 	s->last_empty_us = segment->now_us;
-	ebb_sampled_set_window(s, (u64)s->rwnd_bytes * 3 / 4);
+	ebb_sampled_set_window(s, ebb_moves_drain_bytes(s->rwnd_bytes));
 	ebb_sampled_go_blind(s, segment);
 	s->is_draining = 1;
 	return 1;
@@ -272,7 +269,7 @@ EBB_INLINE void ebb_sampled_end_round(struct ebb_sampled_state *s,
 				      const struct ebb_segment *segment,
 				      const struct ebb_sampled_params *p)
 {
-	u64 used_bytes = 2ull * s->round_bytes + ebb_sampled_segments(s, 4);
+	u64 used_bytes = ebb_moves_grant_bytes(s->round_bytes, s->mss_bytes);
 
 	s->last_round_bytes = s->round_bytes;
 	s->last_rwnd_bytes = s->round_rwnd_bytes;
@@ -289,10 +286,10 @@ EBB_INLINE void ebb_sampled_end_round(struct ebb_sampled_state *s,
 		} else if (s->round_queue_us < ebb_sampled_target_us(s, p)) {
 			s->is_starting = 0;
 			s->is_reclaiming = 0;
-			used_bytes = (u64)s->round_bytes + ebb_sampled_segments(s, 2);
+			used_bytes = ebb_moves_near_bytes(s->round_bytes, s->mss_bytes);
 			ebb_sampled_set_window(s, ebb_min(s->rwnd_bytes, used_bytes));
 			s->growth_bytes = s->is_mean ? 0 : s->mss_bytes;
-		} else if (s->round_queue_us != EBB_SAMPLED_NO_DELAY) {
+		} else if (s->round_queue_us != EBB_MOVES_NO_DELAY) {
 			ebb_sampled_shrink(s, segment, p);
 			return;
 		}
@@ -301,24 +298,22 @@ EBB_INLINE void ebb_sampled_end_round(struct ebb_sampled_state *s,
 	ebb_sampled_begin_round(s, segment);
 }
 
-/* Growth is spread over the round trip. */
 EBB_INLINE void ebb_sampled_grow(struct ebb_sampled_state *s, u32 payload_bytes)
 {
-	u64 share_bytes;
+	u32 share_bytes = ebb_moves_share_bytes(s->growth_bytes, s->growth_left_bytes,
+						payload_bytes, s->round_rwnd_bytes);
 
 	if (!s->growth_left_bytes)
 		return;
-	share_bytes = ebb_div((u64)s->growth_bytes * payload_bytes, s->round_rwnd_bytes, 0);
-	share_bytes = ebb_min(share_bytes, s->growth_left_bytes);
-	s->growth_left_bytes -= (u32)share_bytes;
-	ebb_sampled_set_window(s, s->rwnd_bytes + share_bytes);
+	s->growth_left_bytes -= share_bytes;
+	ebb_sampled_set_window(s, (u64)s->rwnd_bytes + share_bytes);
 }
 
 /* A hole means congestion if segments were queueing, or if delays tell nothing. */
 EBB_INLINE u8 ebb_sampled_take_loss(struct ebb_sampled_state *s, const struct ebb_segment *segment,
 				    const struct ebb_sampled_params *p)
 {
-	u32 usual_us = (u32)ebb_min(ebb_sampled_target_us(s, p), s->longest_queue_us / 4 * 3);
+	u32 usual_us = ebb_moves_usual_us(ebb_sampled_target_us(s, p), s->longest_queue_us);
 	u8 is_queue = !segment->has_timestamps || s->queue_us > usual_us;
 
 	if (s->is_yielding || segment->now_us < s->loss_until_us ||
@@ -326,7 +321,7 @@ EBB_INLINE u8 ebb_sampled_take_loss(struct ebb_sampled_state *s, const struct eb
 		return 0;
 	s->loss_until_us = segment->now_us + s->rtt_us;
 	s->saturation_bytes = s->rwnd_bytes;
-	ebb_sampled_set_window(s, ebb_max(s->rwnd_bytes / 2, ebb_sampled_segments(s, 2)));
+	ebb_sampled_set_window(s, ebb_moves_loss_bytes(s->rwnd_bytes, s->mss_bytes));
 	ebb_sampled_go_blind(s, segment);
 	return 1;
 }
@@ -349,7 +344,7 @@ EBB_INLINE void ebb_sampled_take_feedback_time(struct ebb_sampled_state *s,
 					       const struct ebb_segment *segment,
 					       const struct ebb_sampled_params *p)
 {
-	u64 feedback_us = ebb_min(segment->now_us - s->round_since_us, EBB_SAMPLED_MAX_RTT_US);
+	u64 feedback_us = ebb_min(segment->now_us - s->round_since_us, EBB_MOVES_MAX_RTT_US);
 	u64 precise_us = ebb_sub_floor(feedback_us, 2ull * p->look_us);
 
 	s->look_segments = EBB_SAMPLED_SETTLED_ECHOES;
@@ -408,13 +403,13 @@ EBB_INLINE void ebb_sampled_look(struct ebb_sampled_state *s, const struct ebb_s
 EBB_INLINE void ebb_sampled_init(struct ebb_sampled_state *s, const struct ebb_start *start,
 				 const struct ebb_sampled_params *p)
 {
-	s->mss_bytes = (u32)ebb_clamp(start->mss_bytes, 64, 65535);
-	s->base_us[0] = EBB_SAMPLED_NO_DELAY;
-	s->base_us[1] = EBB_SAMPLED_NO_DELAY;
+	s->mss_bytes = ebb_bound_mss_bytes(start->mss_bytes);
+	s->base_us[0] = EBB_MOVES_NO_DELAY;
+	s->base_us[1] = EBB_MOVES_NO_DELAY;
 	s->base_since_us = start->now_us;
 	s->last_empty_us = start->now_us;
 	s->look_at_us = start->now_us;
-	s->round_queue_us = EBB_SAMPLED_NO_DELAY;
+	s->round_queue_us = EBB_MOVES_NO_DELAY;
 	s->is_starting = 1;
 	ebb_sampled_set_window(s, ebb_sampled_segments(s, p->start_segments));
 	s->last_rwnd_bytes = s->rwnd_bytes;
@@ -424,16 +419,16 @@ EBB_INLINE void ebb_sampled_on_segment(struct ebb_sampled_state *s,
 				       const struct ebb_segment *segment,
 				       const struct ebb_sampled_params *p)
 {
-	u32 payload_bytes = (u32)ebb_min(segment->payload_bytes, EBB_SAMPLED_MAX_WINDOW_BYTES);
+	u32 payload_bytes = (u32)ebb_min(segment->payload_bytes, EBB_MOVES_MAX_WINDOW_BYTES);
 
 	if (segment->mss_bytes)
-		s->mss_bytes = (u32)ebb_clamp(segment->mss_bytes, 64, 65535);
+		s->mss_bytes = ebb_bound_mss_bytes(segment->mss_bytes);
 	s->look_bytes =
-		(u32)ebb_min((u64)s->look_bytes + payload_bytes, EBB_SAMPLED_MAX_WINDOW_BYTES);
+		(u32)ebb_min((u64)s->look_bytes + payload_bytes, EBB_MOVES_MAX_WINDOW_BYTES);
 	s->look_segments = (u32)ebb_min((u64)s->look_segments + segment->segments, 1u << 30);
 	s->received_bytes += payload_bytes;
 	s->round_bytes =
-		(u32)ebb_min((u64)s->round_bytes + payload_bytes, EBB_SAMPLED_MAX_WINDOW_BYTES);
+		(u32)ebb_min((u64)s->round_bytes + payload_bytes, EBB_MOVES_MAX_WINDOW_BYTES);
 	s->has_hole |= ebb_before32(segment->rcv_nxt, segment->seq);
 	if (s->has_looked && segment->now_us - s->look_at_us < p->look_us)
 		return;

@@ -7,7 +7,7 @@
 #define EBB_SAMPLED_STATE_H
 
 #include "receiver_contract.h"
-#include "math.h"
+#include "moves.h"
 
 /* The list of sampled and of paced, which tells delays less exactly. */
 #define EBB_SAMPLED_PARAMS(P) EBB_SAMPLED_LIST(P, 3000, 6000, 2)
@@ -46,20 +46,14 @@ struct ebb_sampled_params {
 #define EBB_SAMPLED_SETTLED_ECHOES 12u
 /* [EBB §yield] While yielding the window falls to a half then. */
 #define EBB_SAMPLED_PROBE_HALF_AFTER_US 4000000u
-/* [EBB §fairness] Growth beyond what is known, at the most this part of the path. */
-#define EBB_SAMPLED_GROWTH_DIVISOR 32u
-/* [SAMPLED §pace] The same of the window, where no more than the pace can be seen. */
+/* [SAMPLED §pace] Growth, as a part of the window, where no more than the pace can be seen. */
 #define EBB_SAMPLED_PACED_DIVISOR 8u
+/* [EBB §fairness] Least part of the window that a queue above the target takes: ebb's. */
+#define EBB_SAMPLED_SHRINK_DIVISOR 16u
 /* [SAMPLED §pairs] Thresholds of who is paced, in segments' times, are this part of sampled's. */
 #define EBB_SAMPLED_PACED_GRAIN_DIVISOR 2u
 /* [EBB §base] Queueing delays below this count as an empty queue. */
 #define EBB_SAMPLED_EMPTY_US 1500u
-/* [EBB §domain] Bounds that keep products within 64 bits. */
-#define EBB_SAMPLED_MAX_RTT_US 60000000u
-#define EBB_SAMPLED_MAX_CAPACITY_BYTES_PER_S 62500000000ull
-#define EBB_SAMPLED_MAX_WINDOW_BYTES 0x3fffffffu
-/* [EBB §domain] Stands for a delay that was not seen. */
-#define EBB_SAMPLED_NO_DELAY 0xffffffffu
 
 struct ebb_sampled_look {
 	u32 at_us;          /* low 32 bits */
@@ -136,7 +130,7 @@ EBB_INLINE u32 ebb_sampled_segments(const struct ebb_sampled_state *s, u64 segme
 
 EBB_INLINE void ebb_sampled_set_window(struct ebb_sampled_state *s, u64 bytes)
 {
-	s->rwnd_bytes = (u32)ebb_clamp(bytes, s->mss_bytes, EBB_SAMPLED_MAX_WINDOW_BYTES);
+	s->rwnd_bytes = ebb_moves_window_bytes(bytes, s->mss_bytes);
 }
 
 EBB_INLINE u32 ebb_sampled_base_us(const struct ebb_sampled_state *s)
@@ -144,16 +138,14 @@ EBB_INLINE u32 ebb_sampled_base_us(const struct ebb_sampled_state *s)
 	return (u32)ebb_min(s->base_us[0], s->base_us[1]);
 }
 
-/* Bytes that the link carries in a time: C < 2^36 B/s, time < 2^26 us. */
 EBB_INLINE u64 ebb_sampled_bytes_in(const struct ebb_sampled_state *s, u64 time_us)
 {
-	return s->capacity_bytes_per_s * ebb_min(time_us, EBB_SAMPLED_MAX_RTT_US) / 1000000;
+	return ebb_moves_bytes_in(s->capacity_bytes_per_s, time_us);
 }
 
-/* Time that the link needs for so many bytes. */
-EBB_INLINE u64 ebb_sampled_time_of(const struct ebb_sampled_state *s, u64 bytes)
+EBB_INLINE u64 ebb_sampled_time_us(const struct ebb_sampled_state *s, u64 bytes)
 {
-	return ebb_div(ebb_min(bytes, 1ull << 40) * 1000000, s->capacity_bytes_per_s, 0);
+	return ebb_moves_time_us(s->capacity_bytes_per_s, bytes);
 }
 
 /* 0 while the path is not known. */
@@ -161,13 +153,13 @@ EBB_INLINE u64 ebb_sampled_bdp_bytes(const struct ebb_sampled_state *s)
 {
 	u32 base_us = ebb_sampled_base_us(s);
 
-	return base_us == EBB_SAMPLED_NO_DELAY ? 0 : ebb_sampled_bytes_in(s, base_us);
+	return base_us == EBB_MOVES_NO_DELAY ? 0 : ebb_sampled_bytes_in(s, base_us);
 }
 
 /* The time that the link needs for a segment; too long where its capacity is not known. */
 EBB_INLINE u32 ebb_sampled_segment_us(const struct ebb_sampled_state *s)
 {
-	return (u32)ebb_min(ebb_sampled_time_of(s, s->mss_bytes), 1000000);
+	return (u32)ebb_min(ebb_sampled_time_us(s, s->mss_bytes), EBB_MOVES_MAX_SEGMENT_US);
 }
 
 /*
@@ -226,7 +218,7 @@ EBB_INLINE u32 ebb_sampled_undo_us(const struct ebb_sampled_state *s, u32 estima
 				  : estimate_us;
 	}
 	rise_us = (u64)(estimate_us - s->estimate_us) * 1024 / (1024 - left_x1024);
-	return (u32)ebb_min(s->estimate_us + rise_us, EBB_SAMPLED_MAX_RTT_US);
+	return (u32)ebb_min(s->estimate_us + rise_us, EBB_MOVES_MAX_RTT_US);
 }
 
 /*
@@ -247,27 +239,27 @@ EBB_INLINE u32 ebb_sampled_late_us(const struct ebb_sampled_state *s)
 /* A round trip that was measured, not smoothed. */
 EBB_INLINE void ebb_sampled_take_least(struct ebb_sampled_state *s, u32 rtt_us)
 {
-	u32 least_us = (u32)ebb_min(rtt_us, EBB_SAMPLED_MAX_RTT_US);
+	u32 least_us = (u32)ebb_min(rtt_us, EBB_MOVES_MAX_RTT_US);
 
 	if (rtt_us)
 		s->base_us[0] = (u32)ebb_min(s->base_us[0], least_us);
 }
 
-/* The least RTT of one to two base windows; time passes slowly while yielding. */
+/* The least RTT of one to two base windows. */
 EBB_INLINE void ebb_sampled_take_rtt(struct ebb_sampled_state *s, u64 now_us, u32 estimate_us,
 				     const struct ebb_sampled_params *p)
 {
-	u64 window_us = s->is_yielding ? (u64)p->base_window_us * 10 : p->base_window_us;
+	u64 window_us = ebb_moves_base_window_us(p->base_window_us, s->is_yielding);
 	u32 least_us;
 	u64 empty_us;
 
-	estimate_us = (u32)ebb_clamp(estimate_us, 1, EBB_SAMPLED_MAX_RTT_US);
+	estimate_us = (u32)ebb_clamp(estimate_us, 1, EBB_MOVES_MAX_RTT_US);
 	s->last_queue_us = s->queue_us;
 	s->rtt_us = ebb_sampled_undo_us(s, estimate_us);
 	s->estimate_us = estimate_us;
 	if (now_us - s->base_since_us > window_us) {
 		s->base_us[1] = s->base_us[0];
-		s->base_us[0] = EBB_SAMPLED_NO_DELAY;
+		s->base_us[0] = EBB_MOVES_NO_DELAY;
 		s->base_since_us = now_us;
 	}
 	s->base_us[0] = (u32)ebb_min(s->base_us[0], estimate_us);
@@ -292,7 +284,7 @@ EBB_INLINE u64 ebb_sampled_rate_between(const struct ebb_sampled_state *s, u32 l
 	if (s->look_count <= earlier)
 		return 0;
 	return ebb_min(ebb_div(bytes * 1000000, end->at_us - begin->at_us, 0),
-		       EBB_SAMPLED_MAX_CAPACITY_BYTES_PER_S);
+		       EBB_MOVES_MAX_CAPACITY_BYTES_PER_S);
 }
 
 /*

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use crate::header::{self, Citation, Parameter};
 
 /// Headers that hold no law: their numbers are the interface's own.
-const INTERFACE_HEADERS: [&str; 8] = [
+const INTERFACE_HEADERS: [&str; 9] = [
     "math.h",
     "native.h",
     "params.h",
@@ -19,6 +19,7 @@ const INTERFACE_HEADERS: [&str; 8] = [
     "sender_contract.h",
     "sender_laws.h",
     "types.h",
+    "units.h",
 ];
 
 /// Its headers are programs around the laws.
