@@ -53,6 +53,14 @@ struct ebb_tcp_lp_moment {
 	u32 snd_nxt;
 };
 
+/* That of an acknowledgement, or of an event. */
+#define EBB_TCP_LP_MOMENT(input)                                            \
+	{                                                                   \
+		.now_us = (input)->now_us, .cwnd_pkts = (input)->cwnd_pkts, \
+		.srtt_us = (input)->srtt_us, .ack_seq = (input)->ack_seq,   \
+		.snd_nxt = (input)->snd_nxt,                                \
+	}
+
 /* What the round trip and the inference phase hold back ends. */
 EBB_INLINE void ebb_tcp_lp_expire(struct ebb_sender_window *window,
 				  struct ebb_tcp_lp_policy *policy,
@@ -152,20 +160,50 @@ EBB_INLINE void ebb_tcp_lp_lose(struct ebb_sender_window *window, struct ebb_tcp
 	ebb_tcp_lp_keep_quiet(policy, window->cwnd_pkts, event->snd_nxt);
 }
 
-EBB_INLINE void ebb_tcp_lp_undo(struct ebb_sender_window *window,
-				const struct ebb_tcp_lp_policy *policy,
-				const struct ebb_sender_event *event)
-{
-	ebb_sender_follow(window, (u32)ebb_max(event->cwnd_pkts, policy->prior_cwnd_pkts),
-			  event->ssthresh_pkts);
-}
-
 /* Small segments below five, so that many flows of one segment take little. */
 EBB_INLINE void ebb_tcp_lp_size_segments(struct ebb_sender_window *window,
 					 const struct ebb_tcp_lp_policy_params *params)
 {
 	window->segment_bytes =
 		window->cwnd_pkts < params->small_below_pkts ? params->small_segment_bytes : 0;
+}
+
+/* ---- the hooks, as far as delays and marks make no difference ---- */
+
+EBB_INLINE void ebb_tcp_lp_begin(struct ebb_sender_window *window,
+				 const struct ebb_sender_start *start,
+				 const struct ebb_tcp_lp_policy_params *params)
+{
+	ebb_sender_begin(window, start);
+	ebb_tcp_lp_size_segments(window, params);
+}
+
+EBB_INLINE void ebb_tcp_lp_lose_all(struct ebb_sender_window *window,
+				    struct ebb_tcp_lp_policy *policy,
+				    const struct ebb_sender_event *event,
+				    const struct ebb_tcp_lp_policy_params *params)
+{
+	ebb_tcp_lp_lose(window, policy, event);
+	window->cwnd_pkts = 1;
+	ebb_tcp_lp_size_segments(window, params);
+}
+
+EBB_INLINE void ebb_tcp_lp_undo(struct ebb_sender_window *window,
+				const struct ebb_tcp_lp_policy *policy,
+				const struct ebb_sender_event *event,
+				const struct ebb_tcp_lp_policy_params *params)
+{
+	ebb_sender_follow(window, (u32)ebb_max(event->cwnd_pkts, policy->prior_cwnd_pkts),
+			  event->ssthresh_pkts);
+	ebb_tcp_lp_size_segments(window, params);
+}
+
+EBB_INLINE void ebb_tcp_lp_restart(struct ebb_sender_window *window,
+				   const struct ebb_sender_event *event,
+				   const struct ebb_tcp_lp_policy_params *params)
+{
+	ebb_sender_follow(window, event->cwnd_pkts, event->ssthresh_pkts);
+	ebb_tcp_lp_size_segments(window, params);
 }
 
 #endif /* EBB_TCP_LP_POLICY_H */

@@ -34,21 +34,14 @@ EBB_INLINE void ebb_tcp_lp_ecn_init(struct ebb_tcp_lp_ecn_state *state,
 				    const struct ebb_sender_start *start,
 				    const struct ebb_tcp_lp_ecn_params *params)
 {
-	ebb_sender_begin(&state->window, start);
-	ebb_tcp_lp_size_segments(&state->window, &params->policy);
+	ebb_tcp_lp_begin(&state->window, start, &params->policy);
 }
 
 EBB_INLINE void ebb_tcp_lp_ecn_on_ack(struct ebb_tcp_lp_ecn_state *state,
 				      const struct ebb_sender_ack *ack,
 				      const struct ebb_tcp_lp_ecn_params *params)
 {
-	struct ebb_tcp_lp_moment at = {
-		.now_us = ack->now_us,
-		.cwnd_pkts = ack->cwnd_pkts,
-		.srtt_us = ack->srtt_us,
-		.ack_seq = ack->ack_seq,
-		.snd_nxt = ack->snd_nxt,
-	};
+	struct ebb_tcp_lp_moment at = EBB_TCP_LP_MOMENT(ack);
 
 	ebb_sender_follow(&state->window, ack->cwnd_pkts, ack->ssthresh_pkts);
 	ebb_tcp_lp_expire(&state->window, &state->policy, &at);
@@ -62,13 +55,7 @@ EBB_INLINE void ebb_tcp_lp_ecn_on_loss(struct ebb_tcp_lp_ecn_state *state,
 				       const struct ebb_sender_event *event,
 				       const struct ebb_tcp_lp_ecn_params *params)
 {
-	struct ebb_tcp_lp_moment at = {
-		.now_us = event->now_us,
-		.cwnd_pkts = event->cwnd_pkts,
-		.srtt_us = event->srtt_us,
-		.ack_seq = event->ack_seq,
-		.snd_nxt = event->snd_nxt,
-	};
+	struct ebb_tcp_lp_moment at = EBB_TCP_LP_MOMENT(event);
 
 	ebb_sender_follow(&state->window, event->cwnd_pkts, event->cwnd_pkts);
 	ebb_tcp_lp_expire(&state->window, &state->policy, &at);
@@ -82,25 +69,21 @@ EBB_INLINE void ebb_tcp_lp_ecn_on_timeout(struct ebb_tcp_lp_ecn_state *state,
 					  const struct ebb_sender_event *event,
 					  const struct ebb_tcp_lp_ecn_params *params)
 {
-	ebb_tcp_lp_lose(&state->window, &state->policy, event);
-	state->window.cwnd_pkts = 1;
-	ebb_tcp_lp_size_segments(&state->window, &params->policy);
+	ebb_tcp_lp_lose_all(&state->window, &state->policy, event, &params->policy);
 }
 
 EBB_INLINE void ebb_tcp_lp_ecn_on_undo(struct ebb_tcp_lp_ecn_state *state,
 				       const struct ebb_sender_event *event,
 				       const struct ebb_tcp_lp_ecn_params *params)
 {
-	ebb_tcp_lp_undo(&state->window, &state->policy, event);
-	ebb_tcp_lp_size_segments(&state->window, &params->policy);
+	ebb_tcp_lp_undo(&state->window, &state->policy, event, &params->policy);
 }
 
 EBB_INLINE void ebb_tcp_lp_ecn_on_idle(struct ebb_tcp_lp_ecn_state *state,
 				       const struct ebb_sender_event *event,
 				       const struct ebb_tcp_lp_ecn_params *params)
 {
-	ebb_sender_follow(&state->window, event->cwnd_pkts, event->ssthresh_pkts);
-	ebb_tcp_lp_size_segments(&state->window, &params->policy);
+	ebb_tcp_lp_restart(&state->window, event, &params->policy);
 }
 
 #endif /* EBB_TCP_LP_ECN_H */
