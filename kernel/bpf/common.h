@@ -69,6 +69,22 @@ const volatile struct ebb_config config SEC(".rodata.config") = {};
 			counters->field += (amount);                                           \
 	} while (0)
 
+/* Room for a record in the trace, zeroed; none if nobody traces, or the buffer is full. */
+EBB_INLINE void *ebb_trace_reserve(const u64 record_bytes)
+{
+	u64 *record;
+
+	if (!config.is_tracing)
+		return 0;
+	record = bpf_ringbuf_reserve(&ebb_trace, record_bytes, 0);
+	if (!record) {
+		EBB_COUNT(trace_lost, 1);
+		return 0;
+	}
+	__builtin_memset(record, 0, record_bytes);
+	return record;
+}
+
 EBB_INLINE const u32 *ebb_params(void)
 {
 	return control.params[control.params_index & 1].values;

@@ -12,6 +12,7 @@
 #include "maps.h"
 #include "connections.h"
 #include "packet.h"
+#include "timestamp_clock.h"
 
 /* TCP's largest window: no limit at all. */
 #define EBB_LARGEST_WINDOW_BYTES (1u << 30)
@@ -19,19 +20,6 @@
 #define EBB_CALLBACKS (BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG | BPF_SOCK_OPS_STATE_CB_FLAG)
 /* After so many segments the largest one seen is believed to be the sender's MSS. */
 #define EBB_MSS_KNOWN_AFTER 10u
-
-EBB_INLINE u32 ebb_local_tick_us(const struct tcp_sock *tp)
-{
-	/* Microsecond timestamps exist since 6.7. */
-	if (bpf_core_field_exists(tp->tcp_usec_ts) && BPF_CORE_READ_BITFIELD(tp, tcp_usec_ts))
-		return 1;
-	return 1000;
-}
-
-EBB_INLINE u32 ebb_local_ts(const struct tcp_sock *tp, u64 now_us, u32 tick_us)
-{
-	return (u32)(tick_us == 1 ? now_us : now_us / 1000) + tp->tsoffset;
-}
 
 EBB_INLINE u32 ebb_mss(const struct ebb_flow *flow)
 {
@@ -44,16 +32,10 @@ EBB_INLINE u32 ebb_mss(const struct ebb_flow *flow)
 EBB_INLINE void ebb_trace_call(const struct ebb_flow *flow, u32 kind, u32 order, u32 rwnd_bytes,
 			       const void *input, u32 input_bytes)
 {
-	struct ebb_trace_record *record;
+	struct ebb_trace_record *record = ebb_trace_reserve(sizeof(*record));
 
-	if (!config.is_tracing)
+	if (!record)
 		return;
-	record = bpf_ringbuf_reserve(&ebb_trace, sizeof(*record), 0);
-	if (!record) {
-		EBB_COUNT(trace_lost, 1);
-		return;
-	}
-	__builtin_memset(record, 0, sizeof(*record));
 	record->cookie = flow->cookie;
 	record->kind = kind;
 	record->order = order;
@@ -88,7 +70,7 @@ EBB_INLINE void ebb_flow_begin(struct ebb_flow *flow, struct tcp_sock *tp, u64 c
 	start.now_us = now_ns / 1000;
 	start.mss_bytes = mss_bytes;
 	start.rcv_nxt = tp->rcv_nxt;
-	start.has_timestamps = BPF_CORE_READ_BITFIELD(tp, rx_opt.tstamp_ok);
+	start.has_timestamps = ebb_has_timestamps(tp);
 	start.tsval = tp->rx_opt.rcv_tsval;
 	flow->cookie = cookie;
 	flow->adopted_ns = now_ns;
@@ -120,7 +102,7 @@ EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
 	segment.segments = segments;
 	segment.tsval = packet->tsval;
 	segment.tsecr = packet->tsecr;
-	segment.local_ts = ebb_local_ts(tp, segment.now_us, tick_us);
+	segment.local_ts = ebb_local_ts(segment.now_us, tick_us) + tp->tsoffset;
 	segment.local_tick_us = tick_us;
 	segment.rcv_nxt = tp->rcv_nxt;
 	segment.right_edge_seq = tp->rcv_wup + tp->rcv_wnd;
@@ -170,10 +152,10 @@ EBB_INLINE u32 ebb_flow_on_outgoing(struct ebb_flow *flow, struct tcp_sock *tp, 
 
 	ack.now_us = now_ns / 1000;
 	ack.ack_seq = tp->rcv_nxt;
-	ack.local_ts = ebb_local_ts(tp, ack.now_us, tick_us);
+	ack.local_ts = ebb_local_ts(ack.now_us, tick_us) + tp->tsoffset;
 	ack.local_tick_us = tick_us;
 	ack.right_edge_seq = tp->rcv_wup + tp->rcv_wnd;
-	ack.has_timestamps = BPF_CORE_READ_BITFIELD(tp, rx_opt.tstamp_ok);
+	ack.has_timestamps = ebb_has_timestamps(tp);
 	ack.is_observing = ebb_is_free(flow->wish);
 
 	bpf_spin_lock(&flow->lock);

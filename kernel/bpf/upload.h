@@ -11,6 +11,7 @@
 #include "common.h"
 #include "kernel_types.h"
 #include "sender_dispatch.h"
+#include "timestamp_clock.h"
 
 /* Always under the socket's lock. */
 struct ebb_upload {
@@ -56,19 +57,6 @@ EBB_INLINE u32 ebb_inflight_pkts(const struct tcp_sock *tp)
 	return tp->packets_out + tp->retrans_out - tp->sacked_out - tp->lost_out;
 }
 
-EBB_INLINE u32 ebb_tick_us(const struct tcp_sock *tp)
-{
-	/* Microsecond timestamps exist since 6.7. */
-	if (bpf_core_field_exists(tp->tcp_usec_ts) && BPF_CORE_READ_BITFIELD(tp, tcp_usec_ts))
-		return 1;
-	return 1000;
-}
-
-EBB_INLINE u8 ebb_has_timestamps(const struct tcp_sock *tp)
-{
-	return BPF_CORE_READ_BITFIELD(tp, rx_opt.tstamp_ok);
-}
-
 /* As the kernel judges it: in slow start the window may be twice what was needed. */
 EBB_INLINE u8 ebb_is_cwnd_limited(const struct tcp_sock *tp)
 {
@@ -80,16 +68,10 @@ EBB_INLINE u8 ebb_is_cwnd_limited(const struct tcp_sock *tp)
 EBB_INLINE void ebb_trace_sender(const struct ebb_upload *upload, u32 kind, u32 order,
 				 const void *input, u32 input_bytes)
 {
-	struct ebb_sender_trace_record *record;
+	struct ebb_sender_trace_record *record = ebb_trace_reserve(sizeof(*record));
 
-	if (!config.is_tracing)
+	if (!record)
 		return;
-	record = bpf_ringbuf_reserve(&ebb_trace, sizeof(*record), 0);
-	if (!record) {
-		EBB_COUNT(trace_lost, 1);
-		return;
-	}
-	__builtin_memset(record, 0, sizeof(*record));
 	record->cookie = upload->cookie;
 	record->kind = kind;
 	record->order = order;
@@ -214,7 +196,7 @@ EBB_INLINE void ebb_upload_begin(struct tcp_sock *tp, struct ebb_upload *upload)
 	start.now_us = now_ns / 1000;
 	start.mss_bytes = tp->mss_cache;
 	start.cwnd_pkts = tp->snd_cwnd;
-	start.local_tick_us = ebb_tick_us(tp);
+	start.local_tick_us = ebb_local_tick_us(tp);
 	start.has_timestamps = ebb_has_timestamps(tp);
 	upload->adopted_ns = now_ns;
 	/* Made by whoever put it under the law; a program that chose the law has none. */
@@ -262,9 +244,9 @@ EBB_INLINE void ebb_upload_hear(struct tcp_sock *tp, struct ebb_upload *upload, 
 	ack->rtt_us = rtt_us > 0 ? rtt_us : 0;
 	ack->tsval = tp->rx_opt.rcv_tsval;
 	ack->tsecr = tp->rx_opt.rcv_tsecr;
-	ack->local_tick_us = ebb_tick_us(tp);
+	ack->local_tick_us = ebb_local_tick_us(tp);
 	/* rcv_tsecr comes without the connection's offset, so this does, too. */
-	ack->local_ts = (u32)(ack->local_tick_us == 1 ? ack->now_us : ack->now_us / 1000);
+	ack->local_ts = ebb_local_ts(ack->now_us, ack->local_tick_us);
 	ack->has_timestamps = ebb_has_timestamps(tp);
 	ack->is_ece = tp->delivered_ce != upload->delivered_ce;
 	upload->delivered_ce = tp->delivered_ce;
