@@ -72,7 +72,8 @@ EBB_INLINE void ebb_ebb_end_round(struct ebb_ebb_state *s, const struct ebb_segm
 
 EBB_INLINE u8 ebb_ebb_is_hole_old(const struct ebb_ebb_state *s, const struct ebb_segment *segment)
 {
-	return s->hole_since_us && segment->now_us - s->hole_since_us > s->rtt_us / 4;
+	return s->hole_since_us &&
+	       segment->now_us - s->hole_since_us > s->rtt_us / EBB_EBB_HOLE_DIVISOR;
 }
 
 /* A hole means congestion if segments were queueing, or if delays tell nothing. */
@@ -165,7 +166,7 @@ EBB_INLINE void ebb_ebb_look(struct ebb_ebb_state *s, const struct ebb_segment *
 {
 	s->look_segments += segment->segments;
 	if (s->look_segments < EBB_EBB_LOOK_SEGMENTS ||
-	    segment->now_us - s->look_since_us < s->rtt_us / 4)
+	    segment->now_us - s->look_since_us < s->rtt_us / EBB_EBB_LOOK_DIVISOR)
 		return;
 	if (!ebb_ebb_judge(s, segment, p, s->look_excess_us))
 		ebb_ebb_begin_look(s, segment->now_us);
@@ -180,7 +181,8 @@ EBB_INLINE void ebb_ebb_await_older_window(struct ebb_ebb_state *s,
 					   const struct ebb_segment *segment)
 {
 	u32 granted_bytes = segment->right_edge_seq - segment->rcv_nxt;
-	u8 is_older = granted_bytes > ebb_max(EBB_EBB_UNSCALED_WINDOW_BYTES, 2ull * s->rwnd_bytes);
+	u64 own_bytes = (u64)s->rwnd_bytes * EBB_EBB_OLDER_WINDOWS;
+	u8 is_older = granted_bytes > ebb_max(EBB_EBB_UNSCALED_WINDOW_BYTES, own_bytes);
 
 	if (!s->is_begun && is_older && !segment->is_observing) {
 		ebb_ebb_go_blind(s, segment);

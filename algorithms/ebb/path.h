@@ -88,12 +88,13 @@ EBB_INLINE u32 ebb_ebb_low_us(const struct ebb_ebb_state *s, const struct ebb_eb
 
 EBB_INLINE u32 ebb_ebb_target_us(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
 {
-	return (u32)ebb_max(p->target_us, ebb_ebb_grain_us(s) * 3 / 2);
+	return (u32)ebb_max(p->target_us,
+			    ebb_ebb_grain_us(s) * EBB_EBB_TARGET_GRAINS_X2 / EBB_ONE_X2);
 }
 
 EBB_INLINE u32 ebb_ebb_high_us(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
 {
-	return (u32)ebb_max(p->high_us, ebb_ebb_grain_us(s) * 4);
+	return (u32)ebb_max(p->high_us, ebb_ebb_grain_us(s) * EBB_EBB_HIGH_GRAINS);
 }
 
 /* The window that fills the link with a queue of the target; no limit before C is known. */
@@ -115,7 +116,7 @@ EBB_INLINE u64 ebb_ebb_train_bytes_per_s(const struct ebb_ebb_state *s, u32 from
 
 	from = &s->arrivals[(s->arrival_count - from_ago) & (EBB_EBB_ARRIVALS - 1)];
 	to = &s->arrivals[(s->arrival_count - to_ago) & (EBB_EBB_ARRIVALS - 1)];
-	return ebb_div((u64)(to->received_bytes - from->received_bytes) * 1000000,
+	return ebb_div((u64)(to->received_bytes - from->received_bytes) * EBB_US_PER_S,
 		       to->at_us - from->at_us, 0);
 }
 
@@ -127,12 +128,12 @@ EBB_INLINE void ebb_ebb_take_capacity(struct ebb_ebb_state *s)
 {
 	u64 rate_bytes_per_s, before_bytes_per_s;
 
-	if (s->run_arrivals >= 2 * EBB_EBB_TRAIN - 1)
+	if (s->run_arrivals >= EBB_EBB_TRAINS_ARRIVALS)
 		s->is_steady = 1;
 	else if (s->is_steady || s->arrival_count < EBB_EBB_UNSTEADY_ARRIVALS)
 		return;
 	rate_bytes_per_s = ebb_ebb_train_bytes_per_s(s, EBB_EBB_TRAIN, 1);
-	before_bytes_per_s = ebb_ebb_train_bytes_per_s(s, 2 * EBB_EBB_TRAIN - 1, EBB_EBB_TRAIN);
+	before_bytes_per_s = ebb_ebb_train_bytes_per_s(s, EBB_EBB_TRAINS_ARRIVALS, EBB_EBB_TRAIN);
 	rate_bytes_per_s = ebb_min(rate_bytes_per_s, before_bytes_per_s);
 	s->capacity_bytes_per_s = ebb_min(ebb_max(s->capacity_bytes_per_s, rate_bytes_per_s),
 					  EBB_MOVES_MAX_CAPACITY_BYTES_PER_S);
@@ -152,8 +153,10 @@ EBB_INLINE void ebb_ebb_take_pace(struct ebb_ebb_state *s, u32 gap_us)
 		s->run_arrivals = 1;
 		is_steady = 0;
 	}
-	s->run_gap_us = is_steady ? (u32)(((u64)s->run_gap_us * 7 + gap_us) / 8) : gap_us;
-	s->run_arrivals = (u32)ebb_min(s->run_arrivals + 1, 2 * EBB_EBB_TRAIN);
+	if (is_steady)
+		gap_us = (u32)(((u64)s->run_gap_us * EBB_EBB_GAP_X8 + gap_us) / EBB_ONE_X8);
+	s->run_gap_us = gap_us;
+	s->run_arrivals = (u32)ebb_min(s->run_arrivals + 1, EBB_EBB_TRAINS * EBB_EBB_TRAIN);
 }
 
 /* Arrivals in quick succession are one, whose time and bytes are those of its last segment. */
@@ -182,7 +185,7 @@ EBB_INLINE void ebb_ebb_take_arrival(struct ebb_ebb_state *s, u64 now_us, u32 by
 /* Own segments that would wait if nobody else sent; returns the wait in us. */
 EBB_INLINE u64 ebb_ebb_own_wait_us(struct ebb_ebb_state *s, u64 sender_us, u32 bytes)
 {
-	u64 step_us = 0, drained_bytes, wait_us;
+	u64 step_us = 0, drained_bytes;
 
 	if ((s64)(sender_us - s->virtual_queue_at_us) > 0) {
 		step_us = sender_us - s->virtual_queue_at_us;
@@ -190,9 +193,9 @@ EBB_INLINE u64 ebb_ebb_own_wait_us(struct ebb_ebb_state *s, u64 sender_us, u32 b
 	}
 	drained_bytes = ebb_ebb_bytes_in(s, step_us);
 	s->virtual_queue_bytes = ebb_sub_floor(s->virtual_queue_bytes, drained_bytes);
-	s->virtual_queue_bytes = ebb_min(s->virtual_queue_bytes + bytes, 1ull << 31);
-	wait_us = ebb_ebb_time_us(s, s->virtual_queue_bytes);
-	return wait_us;
+	s->virtual_queue_bytes =
+		ebb_min(s->virtual_queue_bytes + bytes, EBB_EBB_MAX_VIRTUAL_QUEUE_BYTES);
+	return ebb_ebb_time_us(s, s->virtual_queue_bytes);
 }
 
 /* Queueing delay from timestamps, and the part that is not ours. */
@@ -202,7 +205,7 @@ EBB_INLINE void ebb_ebb_take_delay(struct ebb_ebb_state *s, const struct ebb_seg
 	u64 rtt_us = 0;
 	u32 delay_us, base_us, echo_age = segment->local_ts - segment->tsecr;
 
-	if (segment->tsecr && echo_age < 0x7fffffff)
+	if (segment->tsecr && echo_age < EBB_HALF_CIRCLE)
 		rtt_us = ebb_clamp((u64)echo_age * segment->local_tick_us +
 					   ebb_mod(segment->now_us, segment->local_tick_us),
 				   1, EBB_MOVES_MAX_RTT_US);

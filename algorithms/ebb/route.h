@@ -23,7 +23,7 @@ EBB_INLINE u8 ebb_ebb_is_round_late(const struct ebb_ebb_state *s,
 {
 	u64 round_us = segment->now_us - s->round_since_us;
 
-	return round_us > 2ull * s->round_rtt_us + EBB_EBB_CALM_LATE_US;
+	return round_us > (u64)s->round_rtt_us * EBB_EBB_CALM_LATE_ROUNDS + EBB_EBB_CALM_LATE_US;
 }
 
 /*

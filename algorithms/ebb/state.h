@@ -38,19 +38,42 @@ struct ebb_ebb_params {
 	EBB_EBB_PARAMS(EBB_PARAM_FIELD)
 };
 
-/* [EBB §detection] A look at the queue takes so many segments and a quarter RTT. */
+/* [EBB §detection] A look at the queue takes so many segments and this part of an RTT. */
 #define EBB_EBB_LOOK_SEGMENTS 8u
-/* [EBB §capacity] Arrivals in each of two trains for the capacity (nine in all, which the
- * first flight of ten has), and in one for "the link is ours". */
+#define EBB_EBB_LOOK_DIVISOR 4u
+/* [EBB §loss] A hole that is open for this part of an RTT is old. */
+#define EBB_EBB_HOLE_DIVISOR 4u
+/* [EBB §capacity] Arrivals in each of so many trains for the capacity: nine in all, since one's
+ * last is the next one's first. The first flight of ten has them. */
 #define EBB_EBB_TRAIN 5u
+#define EBB_EBB_TRAINS 2u
+#define EBB_EBB_TRAINS_ARRIVALS (EBB_EBB_TRAINS * EBB_EBB_TRAIN - 1)
 /* [EBB §capacity] A gap longer or shorter than the mean by this factor is another pace. */
 #define EBB_EBB_PACES 8u
+/* [EBB §In numbers] Weight of the mean gap when another one comes in. */
+#define EBB_EBB_GAP_X8 7u
 /* [EBB §capacity] So many arrivals without a steady run: there will be none. */
 #define EBB_EBB_UNSTEADY_ARRIVALS 64u
+/* [EBB §In numbers] Arrivals that show that the link is ours, and at which part of C. */
 #define EBB_EBB_LONG_TRAIN 12u
+#define EBB_EBB_FAST_X100 85u
+/* [EBB §In numbers] The link is ours if the excess is above the target by less than this. */
+#define EBB_EBB_ALONE_US 3000u
+/* [EBB §capacity] Arrivals remembered: a power of 2, and more than the longest train. */
 #define EBB_EBB_ARRIVALS 16u
 /* [EBB §capacity] Arrivals closer than this count as one (GRO, interrupt batches). */
 #define EBB_EBB_ARRIVAL_GAP_US 250u
+/* [EBB §thresholds] Thresholds in times of a segment, or ticks; the low one is one of them. */
+#define EBB_EBB_TARGET_GRAINS_X2 3u
+#define EBB_EBB_HIGH_GRAINS 4u
+/* [EBB §yield] The link was ours if a round trip carried this part of the BDP. */
+#define EBB_EBB_HAD_LINK_X10 7u
+/* [EBB §In numbers] A yield within so many RTT of the last is the same. */
+#define EBB_EBB_RECENT_RTTS 6u
+/* [EBB §yield] The first wait before probing again. */
+#define EBB_EBB_HOLD_RTTS 3u
+/* [EBB §In numbers] Blindness after a cut ends so many RTT, and some ms, later at the latest. */
+#define EBB_EBB_BLIND_RTTS 4u
 /* [EBB §yield] While yielding the window falls to a half and to one segment then. */
 #define EBB_EBB_PROBE_HALF_AFTER_US 300000u
 #define EBB_EBB_PROBE_ONE_AFTER_US 4000000u
@@ -58,6 +81,16 @@ struct ebb_ebb_params {
 #define EBB_EBB_FAR_DIVISOR 8u
 /* [EBB §yield] They grow faster after YIELD, until the first queue. */
 #define EBB_EBB_RECLAIM_DIVISOR 8u
+/* [EBB §thresholds] Half-way to where the link was full, by so many W at the most. */
+#define EBB_EBB_RECALL_DIVISOR 2u
+#define EBB_EBB_RECALL_WINDOWS 2u
+/* [EBB §In numbers] The jump is for W below this part of the BDP, by so many W at the most. */
+#define EBB_EBB_JUMP_BELOW_X10 9u
+#define EBB_EBB_JUMP_WINDOWS 2u
+/* [EBB §In numbers] What stands for the BDP while C is not known. */
+#define EBB_EBB_UNKNOWN_BDP_WINDOWS 2u
+/* [EBB §thresholds] The square root of 2: growth beyond saturation is by 1, 1.4, 2, 2.8 ... */
+#define EBB_EBB_ROOT_OF_2_X128 181u
 /* [EBB §base] Queueing delays below this count as an empty queue. */
 #define EBB_EBB_EMPTY_US 1000u
 /* [EBB §base] A window below this part of the BDP is drained to a segment. */
@@ -67,10 +100,15 @@ struct ebb_ebb_params {
 /* [EBB §route] ... and within this beyond a tick, over so many round trips at least. */
 #define EBB_EBB_CALM_LEAST_US 500u
 #define EBB_EBB_CALM_ROUNDS 16u
-/* [EBB §route] A round trip that takes twice the usual time and this lost a segment. */
+/* [EBB §route] A round trip that takes so many usual ones and this lost a segment. */
+#define EBB_EBB_CALM_LATE_ROUNDS 2u
 #define EBB_EBB_CALM_LATE_US 100000u
+/* [EBB §domain] A bound on bytes that keeps products within 64 bits. */
+#define EBB_EBB_MAX_VIRTUAL_QUEUE_BYTES (1ull << 31)
 /* [RFC7323 §2.2] The window of a handshake's segments is not scaled: at most this. */
 #define EBB_EBB_UNSCALED_WINDOW_BYTES 65535u
+/* [EBB §Taking over] A grant of more than so many windows of ours is older than the law. */
+#define EBB_EBB_OLDER_WINDOWS 2u
 
 struct ebb_ebb_arrival {
 	u32 at_us;          /* arrival time, low 32 bits */

@@ -36,7 +36,8 @@ EBB_INLINE void ebb_ebb_go_blind(struct ebb_ebb_state *s, const struct ebb_segme
 {
 	s->is_blind = 1;
 	s->blind_edge_seq = segment->right_edge_seq;
-	s->blind_until_us = segment->now_us + 4ull * s->rtt_us + EBB_MOVES_BLIND_US;
+	s->blind_until_us =
+		segment->now_us + (u64)s->rtt_us * EBB_EBB_BLIND_RTTS + EBB_MOVES_BLIND_US;
 	s->last_rwnd_bytes = s->rwnd_bytes;
 	s->growth_bytes = 0;
 	s->growth_left_bytes = 0;
@@ -80,7 +81,7 @@ EBB_INLINE void ebb_ebb_enter_yield(struct ebb_ebb_state *s, const struct ebb_eb
 				    u64 now_us)
 {
 	u64 since_last_us = now_us - s->yield_since_us;
-	u32 short_us = 3 * s->rtt_us;
+	u32 short_us = s->rtt_us * EBB_EBB_HOLD_RTTS;
 
 	if (s->has_yielded && ebb_moves_is_soon(since_last_us, s->rtt_us, s->hold_us))
 		s->hold_us = ebb_moves_longer_hold_us(s->hold_us, p->hold_max_us);
@@ -100,8 +101,10 @@ EBB_INLINE void ebb_ebb_yield(struct ebb_ebb_state *s, const struct ebb_segment 
 	u64 window_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
 	u64 least_bytes = ebb_ebb_segments(s, p->probe_segments);
 	u64 over_us = ebb_sub_floor(ebb_sub_floor(excess_us, own_us), ebb_ebb_target_us(s, p));
-	u8 had_link = (u64)s->last_round_bytes * 10 > ebb_ebb_bdp_bytes(s) * 7;
-	u8 is_recent = s->has_yielded && segment->now_us - s->yield_since_us < 6ull * s->rtt_us;
+	u8 had_link = (u64)s->last_round_bytes * EBB_ONE_X10 >
+		      ebb_ebb_bdp_bytes(s) * EBB_EBB_HAD_LINK_X10;
+	u64 since_last_us = segment->now_us - s->yield_since_us;
+	u8 is_recent = s->has_yielded && since_last_us < (u64)s->rtt_us * EBB_EBB_RECENT_RTTS;
 
 	if (is_recent)
 		s->saturation_bytes = (u32)ebb_max(s->saturation_bytes, window_bytes);
@@ -151,7 +154,8 @@ EBB_INLINE u8 ebb_ebb_judge(struct ebb_ebb_state *s, const struct ebb_segment *s
 EBB_INLINE u64 ebb_ebb_recall_bytes(struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
 {
 	u64 missing_bytes = s->saturation_bytes - s->rwnd_bytes;
-	u64 half_bytes = ebb_min(2ull * s->rwnd_bytes, missing_bytes / 2);
+	u64 half_bytes = ebb_min((u64)s->rwnd_bytes * EBB_EBB_RECALL_WINDOWS,
+				 missing_bytes / EBB_EBB_RECALL_DIVISOR);
 
 	if (s->is_reclaiming)
 		return ebb_max(half_bytes, s->mss_bytes);
@@ -161,32 +165,48 @@ EBB_INLINE u64 ebb_ebb_recall_bytes(struct ebb_ebb_state *s, const struct ebb_eb
 	return ebb_div(s->mss_bytes, p->plateau_rounds, s->mss_bytes) + 1;
 }
 
+/* Just out of YIELD, segments that come back to back at C show that the link is ours. */
+EBB_INLINE u8 ebb_ebb_may_jump(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p,
+			       u64 bdp_bytes)
+{
+	u8 is_fast = s->round_rate_bytes_per_s * EBB_ONE_X100 >
+		     s->capacity_bytes_per_s * EBB_EBB_FAST_X100;
+	u8 is_alone = s->round_excess_us < ebb_ebb_target_us(s, p) + EBB_EBB_ALONE_US;
+	u8 is_below = (u64)s->rwnd_bytes * EBB_ONE_X10 < bdp_bytes * EBB_EBB_JUMP_BELOW_X10;
+
+	return s->is_reclaiming && is_fast && is_alone && is_below;
+}
+
+/* Beyond saturation: larger steps with every round trip, a part of the BDP at the most. */
+EBB_INLINE u64 ebb_ebb_step_bytes(const struct ebb_ebb_state *s, u64 bdp_bytes)
+{
+	u64 growth_bytes = ebb_moves_step_bytes(s->mss_bytes, s->clear_rounds);
+	u64 divisor = s->is_reclaiming ? EBB_EBB_RECLAIM_DIVISOR : EBB_MOVES_GROWTH_DIVISOR;
+
+	if (ebb_min(s->clear_rounds, EBB_MOVES_MAX_STEPS) & 1)
+		growth_bytes = growth_bytes * EBB_EBB_ROOT_OF_2_X128 / EBB_ONE_X128;
+	return ebb_min(growth_bytes, ebb_max(bdp_bytes / divisor, s->mss_bytes));
+}
+
 /* How much the window may grow in the next round trip, with no queue to speak of. */
 EBB_INLINE u64 ebb_ebb_growth_bytes(struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
 {
 	u64 window_bytes = s->rwnd_bytes;
-	u64 bdp_bytes = s->capacity_bytes_per_s ? ebb_ebb_bdp_bytes(s) : 2 * window_bytes;
-	u64 cap_bytes = ebb_ebb_cap_bytes(s, p), growth_bytes, most_bytes;
-	u64 divisor = s->is_reclaiming ? EBB_EBB_RECLAIM_DIVISOR : EBB_MOVES_GROWTH_DIVISOR;
-	u8 is_fast = s->round_rate_bytes_per_s * 100 > s->capacity_bytes_per_s * 85;
-	u8 is_alone = s->round_excess_us < ebb_ebb_target_us(s, p) + 3000;
+	u64 bdp_bytes = s->capacity_bytes_per_s ? ebb_ebb_bdp_bytes(s)
+						: window_bytes * EBB_EBB_UNKNOWN_BDP_WINDOWS;
+	u64 room_bytes = ebb_sub_floor(ebb_ebb_cap_bytes(s, p), window_bytes);
 
 	if (!ebb_moves_is_used(s->round_bytes, s->mss_bytes, s->round_rwnd_bytes))
 		return 0;
 	if (s->is_starting)
-		return ebb_min(window_bytes, ebb_sub_floor(cap_bytes, window_bytes));
-	if (s->is_reclaiming && is_fast && is_alone && window_bytes * 10 < bdp_bytes * 9)
-		return ebb_min(2 * window_bytes, bdp_bytes - window_bytes);
+		return ebb_min(window_bytes, room_bytes);
+	if (ebb_ebb_may_jump(s, p, bdp_bytes))
+		return ebb_min(window_bytes * EBB_EBB_JUMP_WINDOWS, bdp_bytes - window_bytes);
 	if (window_bytes < s->saturation_bytes)
 		return ebb_ebb_recall_bytes(s, p);
 	if (window_bytes >= bdp_bytes)
-		return ebb_min(s->mss_bytes, ebb_sub_floor(cap_bytes, window_bytes));
-	growth_bytes = ebb_moves_step_bytes(s->mss_bytes, s->clear_rounds);
-	if (ebb_min(s->clear_rounds, EBB_MOVES_MAX_STEPS) & 1)
-		growth_bytes = growth_bytes * 181 / 128;
-	most_bytes = bdp_bytes / divisor;
-	growth_bytes = ebb_min(growth_bytes, ebb_max(most_bytes, s->mss_bytes));
-	return ebb_min(growth_bytes, ebb_sub_floor(cap_bytes, window_bytes));
+		return ebb_min(s->mss_bytes, room_bytes);
+	return ebb_min(ebb_ebb_step_bytes(s, bdp_bytes), room_bytes);
 }
 
 /* The queue is above the target: take back what makes it. */
