@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The sampled law's moves: yield, retreat, shrink, drain, grow. See sampled.h.
+ */
+#ifndef EBB_SAMPLED_WINDOW_H
+#define EBB_SAMPLED_WINDOW_H
+
+#include "sampled/path.h"
+
+/* ---- helpers: rounds ---- */
+
+EBB_INLINE void ebb_sampled_begin_round(struct ebb_sampled_state *s,
+					const struct ebb_segment *segment)
+{
+	s->round_since_us = segment->now_us;
+	s->round_edge_seq = segment->right_edge_seq;
+	s->round_bytes = 0;
+	s->round_queue_us = EBB_MOVES_NO_DELAY;
+	s->round_rwnd_bytes = s->rwnd_bytes;
+	s->is_round_open = 1;
+}
+
+/* Nothing is judged until a segment arrives that the new window allowed. */
+EBB_INLINE void ebb_sampled_go_blind(struct ebb_sampled_state *s, const struct ebb_segment *segment)
+{
+	s->is_blind = 1;
+	s->blind_edge_seq = segment->right_edge_seq;
+	s->blind_until_us = segment->now_us + 2ull * s->rtt_us + EBB_MOVES_BLIND_US;
+	s->last_rwnd_bytes = s->rwnd_bytes;
+	s->growth_bytes = 0;
+	s->growth_left_bytes = 0;
+	s->is_round_open = 0;
+	s->is_draining = 0;
+	s->is_starting = 0;
+	s->is_reclaiming = 0;
+	s->clear_rounds = 0;
+}
+
+/* By a segment beyond the right edge of its start, or by time where nobody gets there. */
+EBB_INLINE u8 ebb_sampled_is_round_over(const struct ebb_sampled_state *s,
+					const struct ebb_segment *segment, u32 end_seq)
+{
+	u64 elapsed_us = segment->now_us - s->round_since_us;
+	u64 rtt_us = ebb_max(s->rtt_us, 1000);
+
+	if (ebb_before32(s->round_edge_seq, end_seq))
+		return 1;
+	return elapsed_us > rtt_us + rtt_us / 2;
+}
+
+/* ---- helpers: the answers ---- */
+
+EBB_INLINE u32 ebb_sampled_probe_bytes(const struct ebb_sampled_state *s,
+				       const struct ebb_sampled_params *p, u64 now_us)
+{
+	u8 is_long =
+		s->is_yielding && now_us - s->yield_since_us >= EBB_SAMPLED_PROBE_HALF_AFTER_US;
+
+	return ebb_sampled_segments(
+		s, is_long ? ebb_max(p->probe_segments / EBB_MOVES_PROBE_DIVISOR, 1)
+			   : p->probe_segments);
+}
+
+EBB_INLINE void ebb_sampled_enter_yield(struct ebb_sampled_state *s,
+					const struct ebb_sampled_params *p, u64 now_us)
+{
+	u64 since_last_us = now_us - s->yield_since_us;
+	u32 base_us = (u32)ebb_min(ebb_sampled_base_us(s), EBB_MOVES_MAX_RTT_US);
+
+	if (s->has_yielded && ebb_moves_is_soon(since_last_us, base_us, s->hold_us))
+		s->hold_us = ebb_moves_longer_hold_us(s->hold_us, p->hold_max_us);
+	else
+		s->hold_us = (u32)ebb_min(2ull * base_us, p->hold_max_us);
+	s->is_yielding = 1;
+	s->has_yielded = 1;
+	s->yield_since_us = now_us;
+	s->hold_until_us = now_us + s->hold_us;
+}
+
+/* Others want the link: give it all if we had it, else a share of the excess. */
+EBB_INLINE void ebb_sampled_yield(struct ebb_sampled_state *s, const struct ebb_segment *segment,
+				  const struct ebb_sampled_params *p, u64 foreign_us)
+{
+	u64 window_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
+	u64 least_bytes = ebb_sampled_segments(s, p->probe_segments);
+	u64 over_us = ebb_sub_floor(foreign_us, ebb_sampled_target_us(s, p));
+	u8 had_link = (u64)s->last_round_bytes * 10 > ebb_sampled_bdp_bytes(s) * 8;
+
+	s->saturation_bytes = ebb_moves_saturation_bytes(window_bytes, s->saturation_bytes);
+	window_bytes =
+		ebb_moves_yield_bytes(window_bytes, over_us, p->span_us, least_bytes, had_link);
+	ebb_sampled_set_window(s, window_bytes);
+	if (window_bytes == least_bytes)
+		ebb_sampled_enter_yield(s, p, segment->now_us);
+	ebb_sampled_go_blind(s, segment);
+}
+
+/*
+ * We overshot ourselves: back to what the link and the target hold. Who is paced goes on
+ * adding to the queue until it has sent less than the link carries for a round trip.
+ */
+EBB_INLINE void ebb_sampled_retreat(struct ebb_sampled_state *s, const struct ebb_segment *segment,
+				    const struct ebb_sampled_params *p, u32 queue_us)
+{
+	u32 base_us = ebb_sampled_base_us(s);
+	u64 over_us = ebb_sub_floor(queue_us, ebb_sampled_target_us(s, p));
+	u64 window_bytes = ebb_moves_retreat_bytes(s->rwnd_bytes, base_us, over_us);
+	u64 full_bytes = ebb_min(s->rwnd_bytes, ebb_sampled_bdp_bytes(s) / 32 * 31);
+
+	if (s->is_mean)
+		window_bytes = ebb_sub_floor(full_bytes, ebb_sampled_bytes_in(s, queue_us));
+	ebb_sampled_set_window(s, ebb_max(ebb_min(s->rwnd_bytes, window_bytes),
+					  ebb_sampled_segments(s, p->probe_segments)));
+	s->saturation_bytes = s->is_mean ? (u32)full_bytes : s->rwnd_bytes;
+	s->restore_bytes = (u32)full_bytes;
+	if (s->is_mean && segment->now_us >= s->own_until_us)
+		s->own_until_us = segment->now_us + 4ull * base_us;
+	ebb_sampled_go_blind(s, segment);
+	s->is_draining = s->is_mean;
+}
+
+/*
+ * The queue that counts. Where our own window has filled the path for a round trip, what
+ * waits is a standing queue: the latest two looks count. Below that our segments come in flights that
+ * queue behind one another: what the least of a round trip shows is not ours.
+ */
+EBB_INLINE u32 ebb_sampled_foreign_us(const struct ebb_sampled_state *s, u8 is_over)
+{
+	u64 least_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
+	u64 bdp_bytes = ebb_sampled_bdp_bytes(s);
+
+	if (s->is_mean)
+		return s->queue_us;
+	if (bdp_bytes && least_bytes * 16 >= bdp_bytes * 15)
+		return (u32)ebb_min(s->queue_us, s->last_queue_us);
+	return is_over && s->round_queue_us != EBB_MOVES_NO_DELAY ? s->round_queue_us : 0;
+}
+
+/* What came of late is all that the link carries: nobody else's segments were among ours. */
+EBB_INLINE u8 ebb_sampled_has_link(const struct ebb_sampled_state *s)
+{
+	u64 rate_bytes_per_s = ebb_sampled_rate_between(s, 0, EBB_SAMPLED_OWN_LOOKS);
+
+	return !s->is_mean && !s->is_starting && s->capacity_bytes_per_s &&
+	       rate_bytes_per_s * 16 >= s->capacity_bytes_per_s * 15;
+}
+
+/* Judges a look; answers 1 if it led to a cut. */
+EBB_INLINE u8 ebb_sampled_judge(struct ebb_sampled_state *s, const struct ebb_segment *segment,
+				const struct ebb_sampled_params *p, u8 is_over)
+{
+	u64 grown_bytes = ebb_sub_floor(s->rwnd_bytes, s->last_rwnd_bytes);
+	u64 grown_us = ebb_sampled_time_us(s, s->is_mean ? 3 * grown_bytes : grown_bytes);
+	u32 own_us = (u32)ebb_min(grown_us, EBB_MOVES_MAX_RTT_US);
+	u32 queue_us = ebb_sampled_foreign_us(s, is_over);
+
+	if (s->is_yielding || queue_us <= ebb_sampled_high_us(s, p) || ebb_sampled_has_link(s))
+		return 0;
+	if (queue_us > ebb_sampled_high_us(s, p) + own_us && segment->now_us >= s->own_until_us)
+		ebb_sampled_yield(s, segment, p, ebb_sub_floor(queue_us, own_us));
+	else
+		ebb_sampled_retreat(s, segment, p, queue_us);
+	return 1;
+}
+
+/* How much the window may grow in the next round trip, with no queue to speak of. */
+EBB_INLINE u64 ebb_sampled_growth_bytes(struct ebb_sampled_state *s,
+					const struct ebb_sampled_params *p)
+{
+	u64 window_bytes = s->rwnd_bytes, bdp_bytes = ebb_sampled_bdp_bytes(s);
+	u64 cap_us = (u64)ebb_sampled_base_us(s) + ebb_sampled_target_us(s, p);
+	u64 cap_bytes = ebb_moves_bytes_in(s->fastest_bytes_per_s, cap_us);
+	u64 room_bytes, growth_bytes, missing_bytes, most_bytes;
+
+	/* Who is paced never hears of more than its pace: only a queue tells the capacity. */
+	if (s->is_mean)
+		bdp_bytes = 0;
+	cap_bytes = bdp_bytes ? ebb_max(cap_bytes, ebb_sampled_segments(s, EBB_MOVES_CAP_SEGMENTS))
+			      : EBB_MOVES_MAX_WINDOW_BYTES;
+	room_bytes = ebb_sub_floor(cap_bytes, window_bytes);
+	if (!ebb_moves_is_used(s->round_bytes, s->mss_bytes, s->round_rwnd_bytes))
+		return 0;
+	if (s->is_starting)
+		return ebb_min(s->is_mean ? window_bytes / 2 : window_bytes, room_bytes);
+	if (window_bytes < s->saturation_bytes) {
+		missing_bytes = s->saturation_bytes - window_bytes;
+		growth_bytes = s->is_reclaiming ? ebb_min(window_bytes, missing_bytes * 3 / 4)
+						: ebb_min(window_bytes, missing_bytes / 2);
+		return ebb_max(growth_bytes, s->mss_bytes);
+	}
+	if (bdp_bytes && window_bytes >= bdp_bytes)
+		return ebb_min(s->mss_bytes, room_bytes);
+	growth_bytes = ebb_moves_step_bytes(s->mss_bytes, s->clear_rounds);
+	most_bytes = bdp_bytes ? bdp_bytes / EBB_MOVES_GROWTH_DIVISOR
+			       : window_bytes / (s->saturation_bytes ? EBB_MOVES_GROWTH_DIVISOR
+								     : EBB_SAMPLED_PACED_DIVISOR);
+	growth_bytes = ebb_min(growth_bytes, ebb_max(most_bytes, s->mss_bytes));
+	return ebb_min(growth_bytes, room_bytes);
+}
+
+/* The queue is above the target: take back what makes it. */
+EBB_INLINE void ebb_sampled_shrink(struct ebb_sampled_state *s, const struct ebb_segment *segment,
+				   const struct ebb_sampled_params *p)
+{
+	u64 near_bytes = ebb_moves_near_bytes(s->round_bytes, s->mss_bytes);
+	u64 window_bytes = ebb_min(s->rwnd_bytes, near_bytes);
+	u64 over_us = s->round_queue_us - ebb_sampled_target_us(s, p);
+
+	window_bytes = ebb_moves_shrink_bytes(window_bytes, over_us, ebb_sampled_base_us(s),
+					      EBB_SAMPLED_SHRINK_DIVISOR);
+	s->saturation_bytes = ebb_moves_saturation_bytes(s->rwnd_bytes, s->saturation_bytes);
+	ebb_sampled_set_window(s, window_bytes);
+	ebb_sampled_go_blind(s, segment);
+}
+
+/* No empty queue for long: let it drain, so that the least RTT is measured anew. */
+EBB_INLINE u8 ebb_sampled_drain(struct ebb_sampled_state *s, const struct ebb_segment *segment,
+				const struct ebb_sampled_params *p)
+{
+	if (segment->now_us - s->last_empty_us < p->empty_within_us)
+		return 0;
+	s->restore_bytes = s->rwnd_bytes;
+	s->last_empty_us = segment->now_us;
+	ebb_sampled_set_window(s, ebb_moves_drain_bytes(s->rwnd_bytes));
+	ebb_sampled_go_blind(s, segment);
+	s->is_draining = 1;
+	return 1;
+}
+
+#endif /* EBB_SAMPLED_WINDOW_H */
