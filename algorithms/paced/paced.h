@@ -4,7 +4,7 @@
  * be set. What sampled does with the window at the receiver it does with the data in flight:
  * the pace is that window in each round-trip time.
  *
- * Sources: [SAMPLED] docs/user-backend.md.
+ * Sources: [SAMPLED] docs/laws/counter-laws.md.
  *
  * Differences from sampled:
  * 1. The round-trip time is the sender's smoothed one, a mean: a fall is undone as a rise is.
@@ -25,6 +25,12 @@
 
 #define EBB_PACED_PARAMS(P) EBB_SAMPLED_LIST(P, 5000, 8000, 4)
 
+/* [SAMPLED §pace] The congestion window: so many windows, and so many segments. */
+#define EBB_PACED_CWND_WINDOWS 2u
+#define EBB_PACED_CWND_SEGMENTS 4u
+/* [SAMPLED §pairs] Linux paces segments two by two, and each pair has one echo. */
+#define EBB_PACED_PAIR_SEGMENTS 2u
+
 struct ebb_paced_params {
 	struct ebb_sampled_params own;
 };
@@ -39,11 +45,12 @@ struct ebb_paced_state {
 EBB_INLINE void ebb_paced_answer(struct ebb_paced_state *state, u32 mss_bytes, u32 srtt_us)
 {
 	u64 rwnd_bytes = state->own.rwnd_bytes;
-	u64 pkts = ebb_div(2 * rwnd_bytes, mss_bytes, 0) + 4;
+	u64 pkts = ebb_div(rwnd_bytes * EBB_PACED_CWND_WINDOWS, mss_bytes, 0) +
+		   EBB_PACED_CWND_SEGMENTS;
 
 	state->window.cwnd_pkts = (u32)ebb_min(pkts, EBB_SENDER_MAX_CWND_PKTS);
 	state->window.ssthresh_pkts = EBB_SENDER_NO_SSTHRESH_PKTS;
-	state->window.pacing_bytes_per_s = ebb_div(rwnd_bytes * 1000000, srtt_us, 0);
+	state->window.pacing_bytes_per_s = ebb_div(rwnd_bytes * EBB_US_PER_S, srtt_us, 0);
 }
 
 /* ---- the hooks ---- */
@@ -69,7 +76,7 @@ EBB_INLINE void ebb_paced_on_ack(struct ebb_paced_state *state, const struct ebb
 		.now_us = ack->now_us,
 		.seq = ack->ack_seq - ack->acked_bytes,
 		.payload_bytes = ack->acked_bytes,
-		.segments = (ack->acked_pkts + 1) / 2,
+		.segments = (ack->acked_pkts + 1) / EBB_PACED_PAIR_SEGMENTS,
 		.rcv_nxt = ack->ack_seq - ack->acked_bytes,
 		.right_edge_seq = ack->snd_nxt,
 		.mss_bytes = ack->mss_bytes,

@@ -61,19 +61,20 @@ EBB_INLINE u32 ebb_sampled_grain_us(const struct ebb_sampled_state *s)
 EBB_INLINE u32 ebb_sampled_low_us(const struct ebb_sampled_state *s,
 				  const struct ebb_sampled_params *p)
 {
-	return (u32)ebb_max(p->low_us, (u64)ebb_sampled_grain_us(s) * 3 / 2);
+	return (u32)ebb_max(p->low_us,
+			    (u64)ebb_sampled_grain_us(s) * EBB_SAMPLED_LOW_GRAINS_X2 / EBB_ONE_X2);
 }
 
 EBB_INLINE u32 ebb_sampled_target_us(const struct ebb_sampled_state *s,
 				     const struct ebb_sampled_params *p)
 {
-	return (u32)ebb_max(p->target_us, 2 * ebb_sampled_grain_us(s));
+	return (u32)ebb_max(p->target_us, ebb_sampled_grain_us(s) * EBB_SAMPLED_TARGET_GRAINS);
 }
 
 EBB_INLINE u32 ebb_sampled_high_us(const struct ebb_sampled_state *s,
 				   const struct ebb_sampled_params *p)
 {
-	return (u32)ebb_max(p->high_us, 4 * ebb_sampled_grain_us(s));
+	return (u32)ebb_max(p->high_us, ebb_sampled_grain_us(s) * EBB_SAMPLED_HIGH_GRAINS);
 }
 
 /* ---- helpers: what a look tells ---- */
@@ -81,10 +82,10 @@ EBB_INLINE u32 ebb_sampled_high_us(const struct ebb_sampled_state *s,
 /* (7/8)^n, in 1/1024: what is left of an old estimate after so many echoes. */
 EBB_INLINE u32 ebb_sampled_left_x1024(u32 echoes)
 {
-	u32 left_x1024 = 1024, i;
+	u32 left_x1024 = EBB_ONE_X1024, i;
 
 	for (i = 0; i < EBB_SAMPLED_SETTLED_ECHOES; i++)
-		left_x1024 -= i < echoes ? left_x1024 / 8 : 0;
+		left_x1024 -= i < echoes ? left_x1024 / EBB_SAMPLED_ECHO_DIVISOR : 0;
 	return left_x1024;
 }
 
@@ -94,17 +95,17 @@ EBB_INLINE u32 ebb_sampled_left_x1024(u32 echoes)
  */
 EBB_INLINE u32 ebb_sampled_undo_us(const struct ebb_sampled_state *s, u32 estimate_us)
 {
-	u32 left_x1024 = ebb_sampled_left_x1024(s->look_segments);
+	u32 gone_x1024 = EBB_ONE_X1024 - ebb_sampled_left_x1024(s->look_segments);
 	u64 rise_us, fall_us;
 
-	if (!s->estimate_us || left_x1024 >= 1024)
+	if (!s->estimate_us || !gone_x1024)
 		return estimate_us;
 	if (estimate_us <= s->estimate_us) {
-		fall_us = (u64)(s->estimate_us - estimate_us) * 1024 / (1024 - left_x1024);
+		fall_us = (u64)(s->estimate_us - estimate_us) * EBB_ONE_X1024 / gone_x1024;
 		return s->is_mean ? (u32)ebb_max(ebb_sub_floor(s->estimate_us, fall_us), 1)
 				  : estimate_us;
 	}
-	rise_us = (u64)(estimate_us - s->estimate_us) * 1024 / (1024 - left_x1024);
+	rise_us = (u64)(estimate_us - s->estimate_us) * EBB_ONE_X1024 / gone_x1024;
 	return (u32)ebb_min(s->estimate_us + rise_us, EBB_MOVES_MAX_RTT_US);
 }
 
@@ -170,7 +171,7 @@ EBB_INLINE u64 ebb_sampled_rate_between(const struct ebb_sampled_state *s, u32 l
 
 	if (s->look_count <= earlier)
 		return 0;
-	return ebb_min(ebb_div(bytes * 1000000, end->at_us - begin->at_us, 0),
+	return ebb_min(ebb_div(bytes * EBB_US_PER_S, end->at_us - begin->at_us, 0),
 		       EBB_MOVES_MAX_CAPACITY_BYTES_PER_S);
 }
 

@@ -4,7 +4,7 @@
  * the kernel keeps of a connection (TCP_INFO): its estimate of the round-trip time at the
  * receiver, bytes, segments, holes, the right edge. For the user backend.
  *
- * Sources: [SAMPLED] docs/user-backend.md; the moves are those of [EBB] docs/ebb-law.md.
+ * Sources: [SAMPLED] docs/laws/counter-laws.md; the moves are those of [EBB] docs/ebb-law.md.
  *
  * Differences from ebb:
  * 1. The queue is the receiver's RTT estimate less the least of it, so that a queue on the
@@ -125,7 +125,7 @@ EBB_INLINE void ebb_sampled_take_feedback_time(struct ebb_sampled_state *s,
 					       const struct ebb_sampled_params *p)
 {
 	u64 feedback_us = ebb_min(segment->now_us - s->round_since_us, EBB_MOVES_MAX_RTT_US);
-	u64 precise_us = ebb_sub_floor(feedback_us, 2ull * p->look_us);
+	u64 precise_us = ebb_sub_floor(feedback_us, (u64)p->look_us * EBB_SAMPLED_BLUR_LOOKS);
 
 	s->look_segments = EBB_SAMPLED_SETTLED_ECHOES;
 	ebb_sampled_take_rtt(s, segment->now_us, (u32)ebb_max(precise_us, 1), p);
@@ -205,7 +205,8 @@ EBB_INLINE void ebb_sampled_on_segment(struct ebb_sampled_state *s,
 		s->mss_bytes = ebb_bound_mss_bytes(segment->mss_bytes);
 	s->look_bytes =
 		(u32)ebb_min((u64)s->look_bytes + payload_bytes, EBB_MOVES_MAX_WINDOW_BYTES);
-	s->look_segments = (u32)ebb_min((u64)s->look_segments + segment->segments, 1u << 30);
+	s->look_segments =
+		(u32)ebb_min((u64)s->look_segments + segment->segments, EBB_SAMPLED_MAX_SEGMENTS);
 	s->received_bytes += payload_bytes;
 	s->round_bytes =
 		(u32)ebb_min((u64)s->round_bytes + payload_bytes, EBB_MOVES_MAX_WINDOW_BYTES);

@@ -39,20 +39,54 @@ struct ebb_sampled_params {
 /* [SAMPLED §capacity] The rate is taken over so many looks, of so many remembered. */
 #define EBB_SAMPLED_RATE_LOOKS 4u
 #define EBB_SAMPLED_LOOKS 8u
-/* [SAMPLED §standstills] Who had the link is told by the last of them. */
+/* [SAMPLED §standstills] Who had the link is told by the last of them, which bring this part. */
 #define EBB_SAMPLED_OWN_LOOKS 3u
-/* [SAMPLED §echoes] The host's estimate rises by 1/8 with each echo: weights of what was. */
+#define EBB_SAMPLED_HAS_LINK_X16 15u
+/* [SAMPLED §echoes] The host's estimate rises by this part with each echo; after so many of them
+ * it tells what is. */
+#define EBB_SAMPLED_ECHO_DIVISOR 8u
 #define EBB_SAMPLED_SETTLED_ECHOES 12u
+/* [SAMPLED §thresholds] Thresholds in times of a segment. */
+#define EBB_SAMPLED_LOW_GRAINS_X2 3u
+#define EBB_SAMPLED_TARGET_GRAINS 2u
+#define EBB_SAMPLED_HIGH_GRAINS 4u
+/* [SAMPLED §rounds] A round trip in which nobody gets to its right edge ends by time: its own, and
+ * this part of it more. Shorter ones than 1 ms cannot be told. */
+#define EBB_SAMPLED_LATE_DIVISOR 2u
+#define EBB_SAMPLED_LEAST_ROUND_US 1000u
+/* [SAMPLED §rounds] Without timestamps a round trip is known to so many looks. */
+#define EBB_SAMPLED_BLUR_LOOKS 2u
+/* [SAMPLED §rounds] Blindness after a cut ends so many RTT, and some ms, later at the latest. */
+#define EBB_SAMPLED_BLIND_RTTS 2u
+/* [SAMPLED §rounds] Our window has filled the path if it was this part of the BDP. */
+#define EBB_SAMPLED_FILLED_X16 15u
+/* [SAMPLED §yield] The link was ours if a round trip carried this part of the BDP. */
+#define EBB_SAMPLED_HAD_LINK_X10 8u
+/* [SAMPLED §yield] The first wait before probing again. */
+#define EBB_SAMPLED_HOLD_RTTS 2u
 /* [EBB §yield] While yielding the window falls to a half then. */
 #define EBB_SAMPLED_PROBE_HALF_AFTER_US 4000000u
-/* [SAMPLED §pace] Growth, as a part of the window, where no more than the pace can be seen. */
+/* [SAMPLED §growth] Growth towards saturation: this part of what is missing, and of what is
+ * missing just out of YIELD. */
+#define EBB_SAMPLED_RECALL_X4 2u
+#define EBB_SAMPLED_RECLAIM_X4 3u
+/* [SAMPLED §pace] Growth, as a part of the window, where no more than the pace can be seen; and
+ * in the first slow start. */
 #define EBB_SAMPLED_PACED_DIVISOR 8u
+#define EBB_SAMPLED_PACED_START_DIVISOR 2u
+/* [SAMPLED §pace] An overshoot is drained from this part of the BDP; its queue is ours for so many
+ * RTT, and so many times what the window has grown by explains a queue. */
+#define EBB_SAMPLED_PACED_FULL_X32 31u
+#define EBB_SAMPLED_PACED_OWN_RTTS 4u
+#define EBB_SAMPLED_PACED_GROWN 3u
 /* [EBB §fairness] Least part of the window that a queue above the target takes: ebb's. */
 #define EBB_SAMPLED_SHRINK_DIVISOR 16u
 /* [SAMPLED §pairs] Thresholds of who is paced, in segments' times, are this part of sampled's. */
 #define EBB_SAMPLED_PACED_GRAIN_DIVISOR 2u
-/* [EBB §base] Queueing delays below this count as an empty queue. */
+/* [SAMPLED §thresholds] Queueing delays below this count as an empty queue. */
 #define EBB_SAMPLED_EMPTY_US 1500u
+/* [EBB §domain] A bound on segments in a look. */
+#define EBB_SAMPLED_MAX_SEGMENTS (1u << 30)
 
 struct ebb_sampled_look {
 	u32 at_us;          /* low 32 bits */

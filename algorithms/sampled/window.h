@@ -25,7 +25,8 @@ EBB_INLINE void ebb_sampled_go_blind(struct ebb_sampled_state *s, const struct e
 {
 	s->is_blind = 1;
 	s->blind_edge_seq = segment->right_edge_seq;
-	s->blind_until_us = segment->now_us + 2ull * s->rtt_us + EBB_MOVES_BLIND_US;
+	s->blind_until_us =
+		segment->now_us + (u64)s->rtt_us * EBB_SAMPLED_BLIND_RTTS + EBB_MOVES_BLIND_US;
 	s->last_rwnd_bytes = s->rwnd_bytes;
 	s->growth_bytes = 0;
 	s->growth_left_bytes = 0;
@@ -41,11 +42,11 @@ EBB_INLINE u8 ebb_sampled_is_round_over(const struct ebb_sampled_state *s,
 					const struct ebb_segment *segment, u32 end_seq)
 {
 	u64 elapsed_us = segment->now_us - s->round_since_us;
-	u64 rtt_us = ebb_max(s->rtt_us, 1000);
+	u64 rtt_us = ebb_max(s->rtt_us, EBB_SAMPLED_LEAST_ROUND_US);
 
 	if (ebb_before32(s->round_edge_seq, end_seq))
 		return 1;
-	return elapsed_us > rtt_us + rtt_us / 2;
+	return elapsed_us > rtt_us + rtt_us / EBB_SAMPLED_LATE_DIVISOR;
 }
 
 /* ---- helpers: the answers ---- */
@@ -70,7 +71,7 @@ EBB_INLINE void ebb_sampled_enter_yield(struct ebb_sampled_state *s,
 	if (s->has_yielded && ebb_moves_is_soon(since_last_us, base_us, s->hold_us))
 		s->hold_us = ebb_moves_longer_hold_us(s->hold_us, p->hold_max_us);
 	else
-		s->hold_us = (u32)ebb_min(2ull * base_us, p->hold_max_us);
+		s->hold_us = (u32)ebb_min((u64)base_us * EBB_SAMPLED_HOLD_RTTS, p->hold_max_us);
 	s->is_yielding = 1;
 	s->has_yielded = 1;
 	s->yield_since_us = now_us;
@@ -84,7 +85,8 @@ EBB_INLINE void ebb_sampled_yield(struct ebb_sampled_state *s, const struct ebb_
 	u64 window_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
 	u64 least_bytes = ebb_sampled_segments(s, p->probe_segments);
 	u64 over_us = ebb_sub_floor(foreign_us, ebb_sampled_target_us(s, p));
-	u8 had_link = (u64)s->last_round_bytes * 10 > ebb_sampled_bdp_bytes(s) * 8;
+	u8 had_link = (u64)s->last_round_bytes * EBB_ONE_X10 >
+		      ebb_sampled_bdp_bytes(s) * EBB_SAMPLED_HAD_LINK_X10;
 
 	s->saturation_bytes = ebb_moves_saturation_bytes(window_bytes, s->saturation_bytes);
 	window_bytes =
@@ -105,7 +107,8 @@ EBB_INLINE void ebb_sampled_retreat(struct ebb_sampled_state *s, const struct eb
 	u32 base_us = ebb_sampled_base_us(s);
 	u64 over_us = ebb_sub_floor(queue_us, ebb_sampled_target_us(s, p));
 	u64 window_bytes = ebb_moves_retreat_bytes(s->rwnd_bytes, base_us, over_us);
-	u64 full_bytes = ebb_min(s->rwnd_bytes, ebb_sampled_bdp_bytes(s) / 32 * 31);
+	u64 full_bytes = ebb_min(s->rwnd_bytes, ebb_sampled_bdp_bytes(s) / EBB_ONE_X32 *
+							EBB_SAMPLED_PACED_FULL_X32);
 
 	if (s->is_mean)
 		window_bytes = ebb_sub_floor(full_bytes, ebb_sampled_bytes_in(s, queue_us));
@@ -114,7 +117,7 @@ EBB_INLINE void ebb_sampled_retreat(struct ebb_sampled_state *s, const struct eb
 	s->saturation_bytes = s->is_mean ? (u32)full_bytes : s->rwnd_bytes;
 	s->restore_bytes = (u32)full_bytes;
 	if (s->is_mean && segment->now_us >= s->own_until_us)
-		s->own_until_us = segment->now_us + 4ull * base_us;
+		s->own_until_us = segment->now_us + (u64)base_us * EBB_SAMPLED_PACED_OWN_RTTS;
 	ebb_sampled_go_blind(s, segment);
 	s->is_draining = s->is_mean;
 }
@@ -131,7 +134,7 @@ EBB_INLINE u32 ebb_sampled_foreign_us(const struct ebb_sampled_state *s, u8 is_o
 
 	if (s->is_mean)
 		return s->queue_us;
-	if (bdp_bytes && least_bytes * 16 >= bdp_bytes * 15)
+	if (bdp_bytes && least_bytes * EBB_ONE_X16 >= bdp_bytes * EBB_SAMPLED_FILLED_X16)
 		return (u32)ebb_min(s->queue_us, s->last_queue_us);
 	return is_over && s->round_queue_us != EBB_MOVES_NO_DELAY ? s->round_queue_us : 0;
 }
@@ -142,7 +145,7 @@ EBB_INLINE u8 ebb_sampled_has_link(const struct ebb_sampled_state *s)
 	u64 rate_bytes_per_s = ebb_sampled_rate_between(s, 0, EBB_SAMPLED_OWN_LOOKS);
 
 	return !s->is_mean && !s->is_starting && s->capacity_bytes_per_s &&
-	       rate_bytes_per_s * 16 >= s->capacity_bytes_per_s * 15;
+	       rate_bytes_per_s * EBB_ONE_X16 >= s->capacity_bytes_per_s * EBB_SAMPLED_HAS_LINK_X16;
 }
 
 /* Judges a look; answers 1 if it led to a cut. */
@@ -150,7 +153,8 @@ EBB_INLINE u8 ebb_sampled_judge(struct ebb_sampled_state *s, const struct ebb_se
 				const struct ebb_sampled_params *p, u8 is_over)
 {
 	u64 grown_bytes = ebb_sub_floor(s->rwnd_bytes, s->last_rwnd_bytes);
-	u64 grown_us = ebb_sampled_time_us(s, s->is_mean ? 3 * grown_bytes : grown_bytes);
+	u64 own_bytes = grown_bytes * (s->is_mean ? EBB_SAMPLED_PACED_GROWN : 1);
+	u64 grown_us = ebb_sampled_time_us(s, own_bytes);
 	u32 own_us = (u32)ebb_min(grown_us, EBB_MOVES_MAX_RTT_US);
 	u32 queue_us = ebb_sampled_foreign_us(s, is_over);
 
@@ -163,6 +167,27 @@ EBB_INLINE u8 ebb_sampled_judge(struct ebb_sampled_state *s, const struct ebb_se
 	return 1;
 }
 
+/* Towards the window at which the link was full last. */
+EBB_INLINE u64 ebb_sampled_recall_bytes(const struct ebb_sampled_state *s)
+{
+	u64 missing_bytes = s->saturation_bytes - s->rwnd_bytes;
+	u32 part_x4 = s->is_reclaiming ? EBB_SAMPLED_RECLAIM_X4 : EBB_SAMPLED_RECALL_X4;
+
+	return ebb_max(ebb_min(s->rwnd_bytes, missing_bytes * part_x4 / EBB_ONE_X4), s->mss_bytes);
+}
+
+/* Beyond it: larger steps with every round trip, a part of what is known at the most. */
+EBB_INLINE u64 ebb_sampled_step_bytes(const struct ebb_sampled_state *s, u64 bdp_bytes)
+{
+	u64 growth_bytes = ebb_moves_step_bytes(s->mss_bytes, s->clear_rounds);
+	u8 has_been_full = bdp_bytes || s->saturation_bytes;
+	u64 known_bytes = bdp_bytes ? bdp_bytes : s->rwnd_bytes;
+	u64 most_bytes = known_bytes /
+			 (has_been_full ? EBB_MOVES_GROWTH_DIVISOR : EBB_SAMPLED_PACED_DIVISOR);
+
+	return ebb_min(growth_bytes, ebb_max(most_bytes, s->mss_bytes));
+}
+
 /* How much the window may grow in the next round trip, with no queue to speak of. */
 EBB_INLINE u64 ebb_sampled_growth_bytes(struct ebb_sampled_state *s,
 					const struct ebb_sampled_params *p)
@@ -170,7 +195,7 @@ EBB_INLINE u64 ebb_sampled_growth_bytes(struct ebb_sampled_state *s,
 	u64 window_bytes = s->rwnd_bytes, bdp_bytes = ebb_sampled_bdp_bytes(s);
 	u64 cap_us = (u64)ebb_sampled_base_us(s) + ebb_sampled_target_us(s, p);
 	u64 cap_bytes = ebb_moves_bytes_in(s->fastest_bytes_per_s, cap_us);
-	u64 room_bytes, growth_bytes, missing_bytes, most_bytes;
+	u64 room_bytes;
 
 	/* Who is paced never hears of more than its pace: only a queue tells the capacity. */
 	if (s->is_mean)
@@ -181,21 +206,13 @@ EBB_INLINE u64 ebb_sampled_growth_bytes(struct ebb_sampled_state *s,
 	if (!ebb_moves_is_used(s->round_bytes, s->mss_bytes, s->round_rwnd_bytes))
 		return 0;
 	if (s->is_starting)
-		return ebb_min(s->is_mean ? window_bytes / 2 : window_bytes, room_bytes);
-	if (window_bytes < s->saturation_bytes) {
-		missing_bytes = s->saturation_bytes - window_bytes;
-		growth_bytes = s->is_reclaiming ? ebb_min(window_bytes, missing_bytes * 3 / 4)
-						: ebb_min(window_bytes, missing_bytes / 2);
-		return ebb_max(growth_bytes, s->mss_bytes);
-	}
+		return ebb_min(window_bytes / (s->is_mean ? EBB_SAMPLED_PACED_START_DIVISOR : 1),
+			       room_bytes);
+	if (window_bytes < s->saturation_bytes)
+		return ebb_sampled_recall_bytes(s);
 	if (bdp_bytes && window_bytes >= bdp_bytes)
 		return ebb_min(s->mss_bytes, room_bytes);
-	growth_bytes = ebb_moves_step_bytes(s->mss_bytes, s->clear_rounds);
-	most_bytes = bdp_bytes ? bdp_bytes / EBB_MOVES_GROWTH_DIVISOR
-			       : window_bytes / (s->saturation_bytes ? EBB_MOVES_GROWTH_DIVISOR
-								     : EBB_SAMPLED_PACED_DIVISOR);
-	growth_bytes = ebb_min(growth_bytes, ebb_max(most_bytes, s->mss_bytes));
-	return ebb_min(growth_bytes, room_bytes);
+	return ebb_min(ebb_sampled_step_bytes(s, bdp_bytes), room_bytes);
 }
 
 /* The queue is above the target: take back what makes it. */
