@@ -66,6 +66,8 @@
 
 /* [CUBICPLUS §3.3] Least window that a decrease leaves: two segments, our choice. */
 #define EBB_DELAYED_LEAST_PKTS 2u
+/* [CUBICPLUS §3.4] An RTT is long if it is above the mean of so many extremes. */
+#define EBB_DELAYED_EXTREMES 2u
 
 #define EBB_DELAYED_UPDATE_PARAMS(P)                                                            \
 	P(period_us, 100000, 1, 60000000, "us", "[CUBICPLUS §4.1]",                             \
@@ -180,7 +182,7 @@ EBB_INLINE void ebb_delayed_update_sample(struct ebb_delayed_update *update, u32
 EBB_INLINE void ebb_delayed_update_suspend(struct ebb_delayed_update *update,
 					   const struct ebb_sender_ack *ack, u8 is_timed)
 {
-	u64 timer_us = ((u64)ack->random + 1) * update->min_rtt_us >> 32;
+	u64 timer_us = ((u64)ack->random + 1) * update->min_rtt_us >> EBB_U32_BITS;
 
 	update->is_suspended = 1;
 	if (is_timed) {
@@ -198,7 +200,8 @@ EBB_INLINE u32 ebb_delayed_update_judge(struct ebb_delayed_update *update,
 	u64 last_us = update->last_average_us;
 	u64 change_us = average_us > last_us ? average_us - last_us : last_us - average_us;
 	u64 met_queue = update->samples - update->least_samples;
-	u8 is_used = met_queue * 1000 > (u64)update->samples * params->mild_x1000;
+	u64 extremes_us = (u64)update->period_min_us + update->period_max_us;
+	u8 is_used = met_queue * EBB_ONE_X1000 > (u64)update->samples * params->mild_x1000;
 	u8 is_full = update->least_samples == 0;
 	u8 is_known = last_us || params->first_rule == EBB_DELAYED_FIRST_ZERO;
 	u8 is_rising = is_known && average_us > last_us;
@@ -210,10 +213,8 @@ EBB_INLINE u32 ebb_delayed_update_judge(struct ebb_delayed_update *update,
 	else if (!is_used && change_us < params->threshold_us)
 		update->is_suspended = 0;
 	if (params->flag_rule == EBB_DELAYED_FLAG_CONNECTION)
-		update->is_long = 2 * average_us > (u64)update->min_rtt_us + update->max_rtt_us;
-	else
-		update->is_long =
-			2 * average_us > (u64)update->period_min_us + update->period_max_us;
+		extremes_us = (u64)update->min_rtt_us + update->max_rtt_us;
+	update->is_long = average_us * EBB_DELAYED_EXTREMES > extremes_us;
 	update->last_average_us = (u32)average_us;
 	ebb_delayed_update_begin_period(update, ack->now_us);
 	return is_serious ? EBB_DELAYED_LOWER : EBB_DELAYED_HOLD;
@@ -228,8 +229,8 @@ EBB_INLINE u32 ebb_delayed_update_on_ack(struct ebb_delayed_update *update,
 
 	if (!update->min_rtt_us)
 		update->memory_us = ack->now_us;
-	if (params->rtt_memory_s &&
-	    ebb_sub_floor(ack->now_us, update->memory_us) >= 1000000ull * params->rtt_memory_s)
+	if (params->rtt_memory_s && ebb_sub_floor(ack->now_us, update->memory_us) >=
+					    (u64)params->rtt_memory_s * EBB_US_PER_S)
 		ebb_delayed_update_reset(update, 1);
 	if (!update->has_period)
 		ebb_delayed_update_begin_period(update, ack->now_us);
@@ -250,12 +251,12 @@ EBB_INLINE void ebb_delayed_update_lower(struct ebb_delayed_update *update,
 					 struct ebb_sender_window *window,
 					 const struct ebb_delayed_update_params *params)
 {
-	u64 cwnd_x1024 = ((u64)window->cwnd_pkts << 10) + update->parts_x1024;
-	u64 left_x1024 = cwnd_x1024 * params->theta_x1024 / 1024;
-	u64 left_pkts = ebb_max(left_x1024 >> 10, EBB_DELAYED_LEAST_PKTS);
-	u8 has_parts = params->keeps_parts && left_x1024 >> 10 == left_pkts;
+	u64 cwnd_x1024 = ((u64)window->cwnd_pkts << EBB_X1024_BITS) + update->parts_x1024;
+	u64 left_x1024 = cwnd_x1024 * params->theta_x1024 / EBB_ONE_X1024;
+	u64 left_pkts = ebb_max(left_x1024 >> EBB_X1024_BITS, EBB_DELAYED_LEAST_PKTS);
+	u8 has_parts = params->keeps_parts && left_x1024 >> EBB_X1024_BITS == left_pkts;
 
-	update->parts_x1024 = has_parts ? (u32)(left_x1024 & 1023) : 0;
+	update->parts_x1024 = has_parts ? (u32)(left_x1024 & (EBB_ONE_X1024 - 1)) : 0;
 	window->cwnd_pkts = (u32)ebb_min(left_pkts, window->cwnd_pkts);
 	if (params->ends_slow_start)
 		window->ssthresh_pkts = (u32)ebb_min(window->ssthresh_pkts, window->cwnd_pkts);

@@ -29,7 +29,10 @@
 #define EBB_FORWARD_MAX_DELAY_US 0x7fffffffu
 /* [EBB §clock] What drift adds until an offset of two windows ago is forgotten. */
 #define EBB_FORWARD_DRIFT_US 3000u
-EBB_BUILD_ASSERT(EBB_FORWARD_DRIFT_US == 2ull * EBB_CLOCK_WINDOW_US * EBB_CLOCK_DRIFT_PPM / 1000000,
+/* [EBB §clock] The peer's ticks that an offset and a delay are cut to: one each. */
+#define EBB_FORWARD_TICKS 2u
+EBB_BUILD_ASSERT(EBB_FORWARD_DRIFT_US ==
+			 2ull * EBB_CLOCK_WINDOW_US * EBB_CLOCK_DRIFT_PPM / EBB_ONE_PPM,
 		 "drift of two windows");
 
 /* How much longer than its least the way back took: minus the clocks' offset, biased. */
@@ -49,7 +52,8 @@ EBB_INLINE void ebb_forward_on_ack(struct ebb_clock *clock, const struct ebb_sen
 /* The delay of the segment that the acknowledgement taken last is about; 0: not known. */
 EBB_INLINE u32 ebb_forward_delay_us(const struct ebb_clock *clock, const struct ebb_sender_ack *ack)
 {
-	u64 unsure_us = 2ull * clock->tick.tick_us + EBB_TICK_USUAL_US + EBB_FORWARD_DRIFT_US;
+	u64 unsure_us = (u64)clock->tick.tick_us * EBB_FORWARD_TICKS + EBB_TICK_USUAL_US +
+			EBB_FORWARD_DRIFT_US;
 	u64 way_back_us;
 
 	if (!ack->rtt_us)

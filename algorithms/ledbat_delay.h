@@ -8,6 +8,7 @@
 
 #include "math.h"
 #include "params.h"
+#include "units.h"
 
 #define EBB_LEDBAT_DELAY_PARAMS(P)                              \
 	P(base_history, 10, 1, 10, "minutes", "[RFC6817 §2.5]", \
@@ -27,6 +28,10 @@ struct ebb_ledbat_delay_params {
 /* [RFC6817 §2.4.2] +INFINITY, and the greatest delay that is one. */
 #define EBB_LEDBAT_NO_DELAY 0xffffffffu
 #define EBB_LEDBAT_MAX_DELAY_US 0x7fffffffu
+/* [RFC6817 §2.4.2] What makes of a window in 1/65536 one in 1/64, that products may be divided by,
+ * and of a part in 1/1024 one in 1/65536. */
+#define EBB_LEDBAT_X65536_PER_X64 1024u
+#define EBB_LEDBAT_X65536_PER_X1024 64u
 
 struct ebb_ledbat_delays {
 	u64 minute;                         /* number of the minute of base_us[0] */

@@ -31,6 +31,11 @@ struct ebb_ledbat_pp_window_params {
 /* [LEDBATPP] Bounds that keep products within 64 bits. */
 #define EBB_LEDBAT_PP_MAX_QUEUE_US 0x3ffffffu
 #define EBB_LEDBAT_PP_MAX_RTT_US 60000000u
+#define EBB_LEDBAT_PP_MAX_SLOWDOWN_US (1ull << 40)
+/* [LEDBATPP] Growth is divided by so many targets in a least RTT. */
+#define EBB_LEDBAT_PP_PATH_TARGETS 2u
+/* [LEDBATPP] A round trip takes this part of the window at the most, and a loss leaves it. */
+#define EBB_LEDBAT_PP_DECREASE_DIVISOR 2u
 /* [RFC5681 §3.1] The threshold of a flow that knows no limit yet. */
 #define EBB_LEDBAT_PP_NO_SSTHRESH_PKTS 0x7fffffffu
 
@@ -81,7 +86,7 @@ EBB_INLINE void ebb_ledbat_pp_begin(struct ebb_ledbat_pp_window *w, u32 pkts)
 EBB_INLINE u32 ebb_ledbat_pp_gain_divisor(u32 base_us, const struct ebb_ledbat_pp_window_params *p)
 {
 	u64 most = ebb_max(p->most_gain_divisor, 1);
-	u64 twice_us = 2ull * p->target_us;
+	u64 twice_us = (u64)p->target_us * EBB_LEDBAT_PP_PATH_TARGETS;
 
 	return (u32)ebb_clamp(ebb_div(twice_us + base_us - 1, base_us, most), 1, most);
 }
@@ -90,7 +95,8 @@ EBB_INLINE u32 ebb_ledbat_pp_gain_divisor(u32 base_us, const struct ebb_ledbat_p
 EBB_INLINE void ebb_ledbat_pp_end_slow_start(struct ebb_ledbat_pp_window *w, u64 now_us, u64 rtt_us,
 					     const struct ebb_ledbat_pp_window_params *p)
 {
-	u64 lasted_us = ebb_min(ebb_sub_floor(now_us, w->slowdown_since_us), 1ull << 40);
+	u64 lasted_us =
+		ebb_min(ebb_sub_floor(now_us, w->slowdown_since_us), EBB_LEDBAT_PP_MAX_SLOWDOWN_US);
 
 	if (w->stage == EBB_LEDBAT_PP_RETURN && p->slowdown_interval)
 		w->slowdown_at_us = now_us + lasted_us * p->slowdown_interval;
@@ -124,7 +130,7 @@ EBB_INLINE u8 ebb_ledbat_pp_slow_start(struct ebb_ledbat_pp_window *w,
 				       const struct ebb_ledbat_pp_step *step, u32 divisor,
 				       const struct ebb_ledbat_pp_window_params *p)
 {
-	u64 limit_us = (u64)p->target_us * p->exit_x1024 / 1024;
+	u64 limit_us = (u64)p->target_us * p->exit_x1024 / EBB_ONE_X1024;
 
 	if (w->stage == EBB_LEDBAT_PP_FIRST && step->queue_us != EBB_LEDBAT_NO_DELAY &&
 	    step->queue_us > limit_us)
@@ -145,17 +151,18 @@ EBB_INLINE void ebb_ledbat_pp_steer(struct ebb_ledbat_pp_window *w,
 				    const struct ebb_ledbat_pp_step *step, u32 divisor,
 				    const struct ebb_ledbat_pp_window_params *p)
 {
-	u64 cwnd_x64 = ebb_max(w->cwnd_x65536 / 1024, 1);
-	u64 least_x65536 = ebb_sub_floor(w->cwnd_x65536, step->acked_x65536 / 2);
+	u64 cwnd_x64 = ebb_max(w->cwnd_x65536 / EBB_LEDBAT_X65536_PER_X64, 1);
+	u64 most_x65536 = step->acked_x65536 / EBB_LEDBAT_PP_DECREASE_DIVISOR;
+	u64 least_x65536 = ebb_sub_floor(w->cwnd_x65536, most_x65536);
 	u64 next_x65536 = w->cwnd_x65536, over_us, share_x1024;
 
 	if (step->queue_us == EBB_LEDBAT_NO_DELAY)
 		return;
 	over_us = ebb_min(ebb_sub_floor(step->queue_us, p->target_us), EBB_LEDBAT_PP_MAX_QUEUE_US);
 	if (over_us || step->may_grow)
-		next_x65536 += ebb_div(step->acked_x65536 * 64, cwnd_x64 * divisor, 0);
+		next_x65536 += ebb_div(step->acked_x65536 * EBB_ONE_X64, cwnd_x64 * divisor, 0);
 	share_x1024 = ebb_div(over_us * p->decrease_x1024, p->target_us, 0);
-	next_x65536 = ebb_sub_floor(next_x65536, step->acked_x65536 * share_x1024 / 1024);
+	next_x65536 = ebb_sub_floor(next_x65536, step->acked_x65536 * share_x1024 / EBB_ONE_X1024);
 	w->cwnd_x65536 = ebb_ledbat_bound_x65536(ebb_max(next_x65536, least_x65536), p->least_pkts,
 						 EBB_LEDBAT_MAX_CWND_PKTS);
 	/* Slow start does not undo a decrease. */
@@ -196,7 +203,7 @@ EBB_INLINE void ebb_ledbat_pp_lose(struct ebb_ledbat_pp_window *w, u64 now_us, u
 {
 	u32 from_pkts = w->stage == EBB_LEDBAT_PP_HOLD ? w->ssthresh_pkts : ebb_ledbat_pp_pkts(w);
 
-	w->ssthresh_pkts = (u32)ebb_max(from_pkts / 2, p->least_pkts);
+	w->ssthresh_pkts = (u32)ebb_max(from_pkts / EBB_LEDBAT_PP_DECREASE_DIVISOR, p->least_pkts);
 	if (w->stage == EBB_LEDBAT_PP_FIRST)
 		ebb_ledbat_pp_end_slow_start(w, now_us, ebb_min(rtt_us, EBB_LEDBAT_PP_MAX_RTT_US),
 					     p);

@@ -24,10 +24,10 @@
 
 #include "math.h"
 #include "params.h"
+#include "units.h"
 
-/* A segment's payload: less is no segment of a bulk transfer, and an MSS option has 16 bits. */
+/* Less payload is no segment of a bulk transfer. */
 #define EBB_LEAST_MSS_BYTES 64u
-#define EBB_MOST_MSS_BYTES 65535u
 
 /* The law's answer when it wants no limit: larger than any TCP window (2^30). */
 #define EBB_NO_LIMIT_BYTES 0x7fffffffu

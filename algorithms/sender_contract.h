@@ -27,6 +27,7 @@
 
 #include "math.h"
 #include "params.h"
+#include "units.h"
 
 /* ssthresh_pkts of a connection that knows no limit yet; the largest cwnd_pkts, too. */
 #define EBB_SENDER_NO_SSTHRESH_PKTS 0x7fffffffu

@@ -27,9 +27,12 @@ struct ebb_tcp_lp_policy_params {
 #define EBB_TCP_LP_UNKNOWN_RTT_US 1000000u
 /* [RFC5681 §3.1] Least threshold after a loss. */
 #define EBB_TCP_LP_LEAST_SSTHRESH_PKTS 2u
-/* [DELAYLAWS §tcp-lp] Bounds that keep products within 64 bits, and the length of a second. */
+/* [RFC5681 §3.1] What a loss leaves of the window ... */
+#define EBB_TCP_LP_LOSS_DIVISOR 2u
+/* [TCPLP §III.B.3] ... and a first indication. */
+#define EBB_TCP_LP_INDICATION_DIVISOR 2u
+/* [DELAYLAWS §tcp-lp] A bound that keeps products within 64 bits. */
 #define EBB_TCP_LP_MAX_MSS_BYTES 8192u
-#define EBB_TCP_LP_SECOND_US 1000000u
 
 struct ebb_tcp_lp_policy {
 	u64 inference_until_us;
@@ -93,8 +96,7 @@ EBB_INLINE void ebb_tcp_lp_pace(struct ebb_sender_window *window, struct ebb_tcp
 		policy->is_resuming = 0;
 	window->pacing_bytes_per_s = 0;
 	if (policy->is_resuming)
-		window->pacing_bytes_per_s =
-			ebb_div(window_bytes * EBB_TCP_LP_SECOND_US, at->srtt_us, 0);
+		window->pacing_bytes_per_s = ebb_div(window_bytes * EBB_US_PER_S, at->srtt_us, 0);
 }
 
 EBB_INLINE void ebb_tcp_lp_stay_quiet(struct ebb_tcp_lp_policy *policy, u32 snd_nxt)
@@ -125,9 +127,13 @@ EBB_INLINE void ebb_tcp_lp_indicate(struct ebb_sender_window *window,
 	if (policy->is_quiet)
 		return;
 	cwnd_pkts = window->cwnd_pkts;
-	window->cwnd_pkts = is_second ? 1 : (u32)ebb_max(cwnd_pkts / 2, 1);
+	window->cwnd_pkts = (u32)ebb_max(cwnd_pkts / EBB_TCP_LP_INDICATION_DIVISOR, 1);
+	policy->resume_pkts = (u32)((u64)cwnd_pkts * params->resume_x1024 / EBB_ONE_X1024);
+	if (is_second) {
+		window->cwnd_pkts = 1;
+		policy->resume_pkts = 0;
+	}
 	window->ssthresh_pkts = window->cwnd_pkts;
-	policy->resume_pkts = is_second ? 0 : (u32)((u64)cwnd_pkts * params->resume_x1024 / 1024);
 	policy->is_inferring = 1;
 	policy->is_resuming = 0;
 	policy->inference_until_us = at->now_us + rtt_us * params->inference_rtts;
@@ -153,7 +159,7 @@ EBB_INLINE void ebb_tcp_lp_lose(struct ebb_sender_window *window, struct ebb_tcp
 	u64 half_pkts;
 
 	ebb_sender_follow(window, event->cwnd_pkts, event->ssthresh_pkts);
-	half_pkts = window->cwnd_pkts / 2;
+	half_pkts = window->cwnd_pkts / EBB_TCP_LP_LOSS_DIVISOR;
 	window->ssthresh_pkts = (u32)ebb_max(half_pkts, EBB_TCP_LP_LEAST_SSTHRESH_PKTS);
 	policy->resume_pkts = 0;
 	policy->is_resuming = 0;

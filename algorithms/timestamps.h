@@ -21,9 +21,29 @@
 #define EBB_TIMESTAMPS_H
 
 #include "math.h"
+#include "units.h"
 
 /* [RFC7323 §5.4] What most senders use, and what is assumed until it is measured. */
 #define EBB_TICK_USUAL_US 1000u
+
+/* [EBB §clock] The ticks that hosts have: X(below_us, tick_us), each up to the geometric mean with
+ * the next one. */
+#define EBB_TICKS(X)      \
+	X(3, 1)           \
+	X(32, 10)         \
+	X(316, 100)       \
+	X(1414, 1000)     \
+	X(2582, 2000)     \
+	X(3651, 3333)     \
+	X(4472, 4000)     \
+	X(7071, 5000)     \
+	X(14142, 10000)   \
+	X(44721, 20000)   \
+	X(141421, 100000) \
+	X(316228, 200000) \
+	X(707107, 500000)
+/* [RFC7323 §5.4] The slowest. */
+#define EBB_TICK_SLOWEST_US 1000000u
 
 /* [EBB §clock] Evidence needed: a short look tells ticks that differ by a factor ... */
 #define EBB_TICK_FIRST_LOOK_US 100000u
@@ -46,6 +66,9 @@
 #define EBB_CLOCK_BIAS_US (1ull << 40)
 /* [EBB §clock] Keeps a delay positive that both clocks' ticks round below zero. */
 #define EBB_CLOCK_DELAY_BIAS_US 65536u
+/* [EBB §domain] Bounds of delays, and of times that drift is reckoned for. */
+#define EBB_CLOCK_MAX_DELAY_US 0x7fffffffu
+#define EBB_CLOCK_MAX_ELAPSED_US (1ull << 40)
 /* [EBB §clock] After such a silence a 1 us clock may have wrapped: begin anew. */
 #define EBB_CLOCK_SILENCE_US 1800000000ull
 
@@ -72,36 +95,16 @@ struct ebb_clock {
 };
 
 /* The tick that real hosts have, nearest on a logarithmic scale to the measured one. */
+#define EBB_TICK_IF_BELOW(below_us, tick_us) \
+	if (measured_us < (below_us))        \
+		return tick_us;
+
 EBB_INLINE u32 ebb_tick_nearest_us(u64 measured_us)
 {
-	if (measured_us < 3)
-		return 1;
-	if (measured_us < 32)
-		return 10;
-	if (measured_us < 316)
-		return 100;
-	if (measured_us < 1414)
-		return 1000;
-	if (measured_us < 2582)
-		return 2000;
-	if (measured_us < 3651)
-		return 3333;
-	if (measured_us < 4472)
-		return 4000;
-	if (measured_us < 7071)
-		return 5000;
-	if (measured_us < 14142)
-		return 10000;
-	if (measured_us < 44721)
-		return 20000;
-	if (measured_us < 141421)
-		return 100000;
-	if (measured_us < 316228)
-		return 200000;
-	if (measured_us < 707107)
-		return 500000;
-	return 1000000;
+	EBB_TICKS(EBB_TICK_IF_BELOW)
+	return EBB_TICK_SLOWEST_US;
 }
+#undef EBB_TICK_IF_BELOW
 
 EBB_INLINE void ebb_tick_start(struct ebb_tick *tick, u64 now_us, u32 tsval)
 {
@@ -138,7 +141,7 @@ EBB_INLINE u8 ebb_tick_on_segment(struct ebb_tick *tick, u64 now_us, u32 tsval)
 		tick->tick_us = 0;
 		return 1;
 	}
-	measured_us = ebb_min(ebb_div(elapsed_us, ticks, 0), 1000000);
+	measured_us = ebb_min(ebb_div(elapsed_us, ticks, 0), EBB_TICK_SLOWEST_US);
 	nearest_us = ebb_tick_nearest_us(measured_us);
 	low_us = (u32)ebb_min(nearest_us, tick->tick_us);
 	high_us = (u32)ebb_max(nearest_us, tick->tick_us);
@@ -178,8 +181,9 @@ EBB_INLINE void ebb_clock_advance(struct ebb_clock *clock, u64 now_us, u32 tsval
  */
 EBB_INLINE void ebb_clock_take_offset(struct ebb_clock *clock, u64 now_us, u64 offset_us)
 {
-	u64 elapsed_us = ebb_min(ebb_sub_floor(now_us, clock->offset_at_us), 1ull << 40);
-	u64 sink_us = elapsed_us * EBB_CLOCK_DRIFT_PPM / 1000000;
+	u64 elapsed_us =
+		ebb_min(ebb_sub_floor(now_us, clock->offset_at_us), EBB_CLOCK_MAX_ELAPSED_US);
+	u64 sink_us = elapsed_us * EBB_CLOCK_DRIFT_PPM / EBB_ONE_PPM;
 	u64 rounding_us = (u64)clock->tick.tick_us + EBB_TICK_USUAL_US, greatest_us;
 
 	if (now_us - clock->window_since_us > EBB_CLOCK_WINDOW_US) {
@@ -209,7 +213,7 @@ EBB_INLINE u32 ebb_clock_settle(struct ebb_clock *clock, u64 now_us)
 	sunk_us = clock->offset_us - settled_us;
 	clock->offset_us = settled_us;
 	clock->offset_at_us = now_us;
-	return (u32)ebb_min(sunk_us, 0x7fffffff);
+	return (u32)ebb_min(sunk_us, EBB_CLOCK_MAX_DELAY_US);
 }
 
 /* Takes a timestamp; returns 1 if the tick changed and every delay so far is void. */
@@ -271,7 +275,8 @@ EBB_INLINE u32 ebb_clock_delay_us(const struct ebb_clock *clock, u64 now_us)
 
 	if (!clock->has_offset || !clock->tick.tick_us)
 		return 0;
-	return (u32)ebb_clamp(ebb_sub_floor(one_way_us, clock->offset_us), 1, 0x7fffffff);
+	return (u32)ebb_clamp(ebb_sub_floor(one_way_us, clock->offset_us), 1,
+			      EBB_CLOCK_MAX_DELAY_US);
 }
 
 #endif /* EBB_TIMESTAMPS_H */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The units of the laws' numbers, and what 1 is in each fixed point. */
+/*
+ * The units of the laws' numbers, what 1 is in each fixed point, and bounds that are TCP's or the
+ * machine's own.
+ */
 #ifndef EBB_UNITS_H
 #define EBB_UNITS_H
 
@@ -20,11 +23,20 @@
 #define EBB_ONE_X1024 1024u
 #define EBB_ONE_PPM 1000000u
 #define EBB_ONE_X65536 65536u
+#define EBB_ONE_X1M 1048576u /* 2^20 */
 
 /* The same as shifts. */
 #define EBB_X64_BITS 6
+#define EBB_X256_BITS 8
 #define EBB_X1024_BITS 10
 #define EBB_X65536_BITS 16
-#define EBB_X1M_BITS 20 /* _x1m: 2^20 */
+#define EBB_X1M_BITS 20
+
+/* What a segment's payload can be: an MSS option has 16 bits. */
+#define EBB_MOST_MSS_BYTES 65535u
+
+/* The bits of a u32, and the one of a u64 that is set where a difference is negative. */
+#define EBB_U32_BITS 32
+#define EBB_U64_SIGN_BIT 63
 
 #endif /* EBB_UNITS_H */

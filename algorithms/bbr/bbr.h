@@ -28,6 +28,8 @@
 
 #include "bbr/modes.h"
 
+/* [LINUXBBR] The margin of the pace is less than all of it. */
+#define EBB_BBR_MAX_MARGIN_X1000 999u
 /* [BBRDRAFT §4.2.1] RTT to pace by before there is one: 1 ms. */
 #define EBB_BBR_FIRST_RTT_US 1000u
 
@@ -37,14 +39,15 @@ EBB_INLINE void ebb_bbr_first_pace(struct ebb_bbr_state *state, u32 rtt_us,
 {
 	u64 rate = ebb_bbr_rate(state->window.cwnd_pkts, rtt_us, state->mss_bytes);
 
-	state->window.pacing_bytes_per_s = ebb_max(rate * params->high_gain_x1024 / 1024, 1);
+	state->window.pacing_bytes_per_s =
+		ebb_max(rate * params->high_gain_x1024 / EBB_ONE_X1024, 1);
 }
 
 EBB_INLINE void ebb_bbr_init(struct ebb_bbr_state *state, const struct ebb_sender_start *start,
 			     const struct ebb_bbr_params *params)
 {
 	ebb_sender_begin(&state->window, start);
-	state->mss_bytes = (u32)ebb_clamp(start->mss_bytes, 1, 65535);
+	state->mss_bytes = (u32)ebb_clamp(start->mss_bytes, 1, EBB_MOST_MSS_BYTES);
 	state->first_cwnd_pkts = state->window.cwnd_pkts;
 	state->min_rtt_at_us = start->now_us;
 	state->extra_at_us = start->now_us;
@@ -57,9 +60,10 @@ EBB_INLINE void ebb_bbr_set_pace(struct ebb_bbr_state *state, u32 gain_x1024,
 				 const struct ebb_bbr_params *params)
 {
 	/* Below 2^37 x 2^14, then 2^41 x 2^10. */
-	u64 rate = ebb_bbr_bytes_per_s(state) * gain_x1024 / 1024;
+	u64 rate = ebb_bbr_bytes_per_s(state) * gain_x1024 / EBB_ONE_X1024;
+	u64 margin_x1000 = ebb_min(params->pacing_margin_x1000, EBB_BBR_MAX_MARGIN_X1000);
 
-	rate = rate * (1000 - ebb_min(params->pacing_margin_x1000, 999)) / 1000;
+	rate = rate * (EBB_ONE_X1000 - margin_x1000) / EBB_ONE_X1000;
 	if (state->is_full || rate > state->window.pacing_bytes_per_s)
 		state->window.pacing_bytes_per_s = ebb_max(rate, 1);
 }
@@ -137,7 +141,7 @@ EBB_INLINE void ebb_bbr_on_ack(struct ebb_bbr_state *state, const struct ebb_sen
 			       const struct ebb_bbr_params *params)
 {
 	ebb_sender_follow(&state->window, ack->cwnd_pkts, EBB_SENDER_NO_SSTHRESH_PKTS);
-	state->mss_bytes = (u32)ebb_clamp(ack->mss_bytes, 1, 65535);
+	state->mss_bytes = (u32)ebb_clamp(ack->mss_bytes, 1, EBB_MOST_MSS_BYTES);
 	state->delivered_pkts = ack->delivered_pkts;
 	state->lost_pkts += ack->lost_now_pkts;
 	ebb_bbr_take_sample(state, ack, params);
@@ -211,7 +215,7 @@ EBB_INLINE void ebb_bbr_on_idle(struct ebb_bbr_state *state, const struct ebb_se
 	state->is_restarting = 1;
 	ebb_bbr_begin_extra(state, event->now_us);
 	if (state->mode == EBB_BBR_PROBE_BW)
-		ebb_bbr_set_pace(state, 1024, params);
+		ebb_bbr_set_pace(state, EBB_ONE_X1024, params);
 	else if (state->mode == EBB_BBR_PROBE_RTT && state->probe_rtt_until_us &&
 		 event->now_us > state->probe_rtt_until_us)
 		ebb_bbr_leave_probe_rtt(state, event->now_us, event->random);

@@ -18,6 +18,17 @@
 #define EBB_BBR_MAX_EXTRA_US 100000u
 /* [LINUXBBR] A stretch of aggregated acknowledgements is over after 2^20 segments. */
 #define EBB_BBR_MAX_EXTRA_PKTS 1048576u
+/* [LINUXBBR] A burst of the host: a 1024th of a second of pace, bounds in bytes and segments, and
+ * the pace below which one segment is enough. */
+#define EBB_BBR_BURST_S_BITS 10
+#define EBB_BBR_MAX_BURST_BYTES 65535u
+#define EBB_BBR_MAX_BURST_PKTS 127u
+#define EBB_BBR_LEAST_BURST_PKTS 2u
+#define EBB_BBR_SLOW_BYTES_PER_S 150000u
+/* [LINUXBBR] Bursts in flight: in the host's queue, in its device, and at the receiver. */
+#define EBB_BBR_BURSTS_IN_FLIGHT 3u
+/* [LINUXBBR] Segments more in the phase that probes, so that small windows probe, too. */
+#define EBB_BBR_PROBE_PKTS 2u
 
 EBB_INLINE u64 ebb_bbr_max_bytes_per_s(const struct ebb_bbr_state *state)
 {
@@ -52,8 +63,8 @@ EBB_INLINE u64 ebb_bbr_older_bytes_per_s(const struct ebb_bbr_state *state,
 
 	for (i = 1; i < EBB_BBR_SLOTS; i++) {
 		more = state->rates_bytes_per_s[i] - older;
-		is_more = (more >> 63) ^ 1;
-		is_in_window = ((u64)i - params->bandwidth_rounds) >> 63;
+		is_more = (more >> EBB_U64_SIGN_BIT) ^ 1;
+		is_in_window = ((u64)i - params->bandwidth_rounds) >> EBB_U64_SIGN_BIT;
 		older += more * (is_more * is_in_window);
 	}
 	return older;
@@ -62,9 +73,9 @@ EBB_INLINE u64 ebb_bbr_older_bytes_per_s(const struct ebb_bbr_state *state,
 /* pkts in interval_us, as bytes per second: below 2^24 x 2^16 x 2^20. */
 EBB_INLINE u64 ebb_bbr_rate(u64 pkts, u64 interval_us, u32 mss_bytes)
 {
-	u64 bytes = ebb_min(pkts, EBB_BBR_MAX_SAMPLE_PKTS) * ebb_min(mss_bytes, 65535);
+	u64 bytes = ebb_min(pkts, EBB_BBR_MAX_SAMPLE_PKTS) * ebb_min(mss_bytes, EBB_MOST_MSS_BYTES);
 
-	return ebb_min(ebb_div(bytes * 1000000, interval_us, 0), EBB_BBR_MAX_BYTES_PER_S);
+	return ebb_min(ebb_div(bytes * EBB_US_PER_S, interval_us, 0), EBB_BBR_MAX_BYTES_PER_S);
 }
 
 /* A round is over when something is delivered that was sent since its start. */
@@ -116,12 +127,12 @@ EBB_INLINE u64 ebb_bbr_bdp_pkts(const struct ebb_bbr_state *state, u64 bytes_per
 {
 	u64 rtt_us = ebb_min(state->min_rtt_us, EBB_BBR_MAX_RTT_US);
 	u64 bdp_x1024;
-	u64 segment_x1024 = (u64)state->mss_bytes << 10;
+	u64 segment_x1024 = (u64)state->mss_bytes << EBB_X1024_BITS;
 
 	if (!rtt_us || !bytes_per_s)
 		return state->first_cwnd_pkts;
 	/* Below 2^37 x 2^26, then 2^44 x 2^14. */
-	bdp_x1024 = bytes_per_s * rtt_us / 1000000 * gain_x1024;
+	bdp_x1024 = bytes_per_s * rtt_us / EBB_US_PER_S * gain_x1024;
 	return ebb_div(bdp_x1024 + segment_x1024 - 1, segment_x1024, 0);
 }
 
@@ -129,10 +140,11 @@ EBB_INLINE u64 ebb_bbr_bdp_pkts(const struct ebb_bbr_state *state, u64 bytes_per
 EBB_INLINE u64 ebb_bbr_burst_pkts(const struct ebb_bbr_state *state)
 {
 	u64 pace = state->window.pacing_bytes_per_s;
-	u64 least_pkts = pace < 150000 ? 1 : 2;
-	u64 burst_pkts = ebb_div(ebb_min(pace >> 10, 65535), state->mss_bytes, 0);
+	u64 least_pkts = pace < EBB_BBR_SLOW_BYTES_PER_S ? 1 : EBB_BBR_LEAST_BURST_PKTS;
+	u64 burst_bytes = ebb_min(pace >> EBB_BBR_BURST_S_BITS, EBB_BBR_MAX_BURST_BYTES);
+	u64 burst_pkts = ebb_div(burst_bytes, state->mss_bytes, 0);
 
-	return ebb_min(ebb_max(burst_pkts, least_pkts), 127);
+	return ebb_min(ebb_max(burst_pkts, least_pkts), EBB_BBR_MAX_BURST_PKTS);
 }
 
 /* What may be in flight to keep the path full although hosts and receivers batch. */
@@ -141,10 +153,10 @@ EBB_INLINE u64 ebb_bbr_inflight_pkts(const struct ebb_bbr_state *state, u64 byte
 {
 	u64 pkts = ebb_bbr_bdp_pkts(state, bytes_per_s, gain_x1024);
 
-	pkts += 3 * ebb_bbr_burst_pkts(state);
+	pkts += ebb_bbr_burst_pkts(state) * EBB_BBR_BURSTS_IN_FLIGHT;
 	pkts = (pkts + 1) & ~1ull;
 	if (state->mode == EBB_BBR_PROBE_BW && state->phase == 0)
-		pkts += 2;
+		pkts += EBB_BBR_PROBE_PKTS;
 	return pkts;
 }
 
@@ -159,7 +171,8 @@ EBB_INLINE void ebb_bbr_sample_extra(struct ebb_bbr_state *state, const struct e
 				     const struct ebb_bbr_params *params)
 {
 	u64 time_us = ebb_min(ebb_sub_floor(ack->now_us, state->extra_at_us), EBB_BBR_MAX_RTT_US);
-	u64 due_pkts = ebb_div(ebb_bbr_bytes_per_s(state) * time_us / 1000000, state->mss_bytes, 0);
+	u64 due_bytes = ebb_bbr_bytes_per_s(state) * time_us / EBB_US_PER_S;
+	u64 due_pkts = ebb_div(due_bytes, state->mss_bytes, 0);
 	u64 extra_pkts;
 
 	if (!params->extra_gain_x1024 || !ack->delivered_now_pkts)
@@ -184,12 +197,12 @@ EBB_INLINE void ebb_bbr_sample_extra(struct ebb_bbr_state *state, const struct e
 EBB_INLINE u64 ebb_bbr_extra_pkts(const struct ebb_bbr_state *state,
 				  const struct ebb_bbr_params *params)
 {
-	u64 most_bytes = ebb_bbr_bytes_per_s(state) * EBB_BBR_MAX_EXTRA_US / 1000000;
+	u64 most_bytes = ebb_bbr_bytes_per_s(state) * EBB_BBR_MAX_EXTRA_US / EBB_US_PER_S;
 	u64 extra_pkts = ebb_max(state->extra_pkts[0], state->extra_pkts[1]);
 
 	if (!state->is_full)
 		return 0;
-	return ebb_min(extra_pkts * params->extra_gain_x1024 >> 10,
+	return ebb_min(extra_pkts * params->extra_gain_x1024 >> EBB_X1024_BITS,
 		       ebb_div(most_bytes, state->mss_bytes, 0));
 }
 

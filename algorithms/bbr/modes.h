@@ -7,6 +7,9 @@
 
 #include "bbr/policer.h"
 
+/* [BBRDRAFT §4.3.2] Rounds without growth are counted so far: more than any setting asks for. */
+#define EBB_BBR_MAX_FULL_ROUNDS 255u
+
 EBB_INLINE u32 ebb_bbr_pacing_gain_x1024(const struct ebb_bbr_state *state,
 					 const struct ebb_bbr_params *params)
 {
@@ -19,7 +22,7 @@ EBB_INLINE u32 ebb_bbr_pacing_gain_x1024(const struct ebb_bbr_state *state,
 	if (state->mode == EBB_BBR_PROBE_BW && !state->is_policed &&
 	    state->phase == EBB_BBR_YIELDING_PHASE)
 		return params->yield_gain_x1024;
-	return 1024;
+	return EBB_ONE_X1024;
 }
 
 EBB_INLINE u32 ebb_bbr_cwnd_gain_x1024(const struct ebb_bbr_state *state,
@@ -27,13 +30,13 @@ EBB_INLINE u32 ebb_bbr_cwnd_gain_x1024(const struct ebb_bbr_state *state,
 {
 	if (state->mode == EBB_BBR_STARTUP || state->mode == EBB_BBR_DRAIN)
 		return params->high_gain_x1024;
-	return state->mode == EBB_BBR_PROBE_BW ? params->cwnd_gain_x1024 : 1024;
+	return state->mode == EBB_BBR_PROBE_BW ? params->cwnd_gain_x1024 : EBB_ONE_X1024;
 }
 
 /* Any phase but the one that yields, so that flows do not probe together. */
 EBB_INLINE void ebb_bbr_enter_probe_bw(struct ebb_bbr_state *state, u64 now_us, u32 random)
 {
-	u32 phase = (u32)((u64)random * (EBB_BBR_PHASES - 1) >> 32);
+	u32 phase = (u32)((u64)random * (EBB_BBR_PHASES - 1) >> EBB_U32_BITS);
 
 	state->mode = EBB_BBR_PROBE_BW;
 	state->phase = (u8)(phase >= EBB_BBR_YIELDING_PHASE ? phase + 1 : phase);
@@ -59,11 +62,11 @@ EBB_INLINE u8 ebb_bbr_phase_is_over(const struct ebb_bbr_state *state,
 	u64 target_pkts = ebb_bbr_inflight_pkts(state, ebb_bbr_max_bytes_per_s(state), gain_x1024);
 	u8 is_long = time_us > state->min_rtt_us;
 
-	if (gain_x1024 > 1024)
+	if (gain_x1024 > EBB_ONE_X1024)
 		return is_long && (ack->lost_now_pkts || ack->prior_inflight_pkts >= target_pkts);
-	if (gain_x1024 == 1024)
+	if (gain_x1024 == EBB_ONE_X1024)
 		return is_long;
-	target_pkts = ebb_bbr_inflight_pkts(state, ebb_bbr_max_bytes_per_s(state), 1024);
+	target_pkts = ebb_bbr_inflight_pkts(state, ebb_bbr_max_bytes_per_s(state), EBB_ONE_X1024);
 	return is_long || ack->prior_inflight_pkts <= target_pkts;
 }
 
@@ -86,14 +89,15 @@ EBB_INLINE void ebb_bbr_check_full(struct ebb_bbr_state *state, const struct ebb
 	if (state->is_full || !state->is_round_start || ebb_bbr_is_lower_bound(state, ack))
 		return;
 	/* Below 2^37 x 2^14. */
-	if (rate * 1024 >= state->full_bytes_per_s * params->full_growth_x1024) {
+	if (rate * EBB_ONE_X1024 >= state->full_bytes_per_s * params->full_growth_x1024) {
 		state->full_bytes_per_s = rate;
 		state->full_rounds = 0;
 		return;
 	}
-	if (state->full_rounds < 255)
+	if (state->full_rounds < EBB_BBR_MAX_FULL_ROUNDS)
 		state->full_rounds++;
-	state->is_full = state->full_rounds >= ebb_min(params->full_rounds, 255);
+	state->is_full =
+		state->full_rounds >= ebb_min(params->full_rounds, EBB_BBR_MAX_FULL_ROUNDS);
 }
 
 EBB_INLINE void ebb_bbr_check_drain(struct ebb_bbr_state *state, const struct ebb_sender_ack *ack)
@@ -102,7 +106,7 @@ EBB_INLINE void ebb_bbr_check_drain(struct ebb_bbr_state *state, const struct eb
 		state->mode = EBB_BBR_DRAIN;
 	if (state->mode == EBB_BBR_DRAIN &&
 	    ack->inflight_pkts <=
-		    ebb_bbr_inflight_pkts(state, ebb_bbr_max_bytes_per_s(state), 1024))
+		    ebb_bbr_inflight_pkts(state, ebb_bbr_max_bytes_per_s(state), EBB_ONE_X1024))
 		ebb_bbr_enter_probe_bw(state, ack->now_us, ack->random);
 }
 
@@ -125,7 +129,7 @@ EBB_INLINE void ebb_bbr_probe_rtt(struct ebb_bbr_state *state, const struct ebb_
 		if (ack->inflight_pkts > params->least_cwnd_pkts)
 			return;
 		state->probe_rtt_until_us =
-			ebb_max(ack->now_us + 1000ull * params->probe_rtt_ms, 1);
+			ebb_max(ack->now_us + (u64)params->probe_rtt_ms * EBB_US_PER_MS, 1);
 		state->is_probe_round_over = 0;
 		state->round_end_pkts = ack->delivered_pkts;
 		return;
@@ -142,7 +146,7 @@ EBB_INLINE void ebb_bbr_update_min_rtt(struct ebb_bbr_state *state,
 				       const struct ebb_bbr_params *params)
 {
 	u8 is_expired = ebb_sub_floor(ack->now_us, state->min_rtt_at_us) >
-			1000ull * params->min_rtt_window_ms;
+			(u64)params->min_rtt_window_ms * EBB_US_PER_MS;
 
 	if (ack->rtt_us && (!state->min_rtt_us || ack->rtt_us < state->min_rtt_us || is_expired)) {
 		state->min_rtt_us = ack->rtt_us;

@@ -13,6 +13,11 @@
 /* [LINUXBBR] Rates are the same within an eighth, or 4 kbit/s. */
 #define EBB_BBR_POLICER_SHARE 8u
 #define EBB_BBR_POLICER_BYTES_PER_S 500u
+/* [LINUXBBR] The policer's rate is the mean of so many intervals', of 1 ms at the least. */
+#define EBB_BBR_POLICER_INTERVALS 2u
+#define EBB_BBR_POLICER_LEAST_US 1000u
+/* [BBRDRAFT §3] A bound on counts that keeps products within 64 bits. */
+#define EBB_BBR_POLICER_MAX_PKTS (1ull << 40)
 
 EBB_INLINE void ebb_bbr_begin_policer_interval(struct ebb_bbr_state *state, u64 now_us)
 {
@@ -38,7 +43,7 @@ EBB_INLINE void ebb_bbr_judge_policer(struct ebb_bbr_state *state, u64 rate, u64
 
 	if (last &&
 	    (apart * EBB_BBR_POLICER_SHARE <= last || apart <= EBB_BBR_POLICER_BYTES_PER_S)) {
-		state->policer_bytes_per_s = (rate + last) / 2;
+		state->policer_bytes_per_s = (rate + last) / EBB_BBR_POLICER_INTERVALS;
 		state->is_policed = state->policer_bytes_per_s > 0;
 		state->policer_round = 0;
 		return;
@@ -87,9 +92,9 @@ EBB_INLINE void ebb_bbr_measure_policer(struct ebb_bbr_state *state, u64 now_us,
 		return;
 	}
 	/* At most 2^32 a call: the sums stay below 2^53 in any connection's life. */
-	if (!lost_now_pkts || !delivered_pkts || time_us < 1000 ||
-	    ebb_min(lost_pkts, 1ull << 40) * 1024 <
-		    ebb_min(delivered_pkts, 1ull << 40) * params->policer_loss_x1024)
+	if (!lost_now_pkts || !delivered_pkts || time_us < EBB_BBR_POLICER_LEAST_US ||
+	    ebb_min(lost_pkts, EBB_BBR_POLICER_MAX_PKTS) * EBB_ONE_X1024 <
+		    ebb_min(delivered_pkts, EBB_BBR_POLICER_MAX_PKTS) * params->policer_loss_x1024)
 		return;
 	ebb_bbr_judge_policer(state, ebb_bbr_rate(delivered_pkts, time_us, state->mss_bytes),
 			      now_us);

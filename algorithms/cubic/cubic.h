@@ -44,6 +44,12 @@
 #define EBB_CUBIC_FLAT_WINDOWS 100u
 /* [RFC9438 §4.4] The window grows by half a window per round trip at the most. */
 #define EBB_CUBIC_LEAST_PER_PKTS 2u
+/* [RFC9438 §4.3] Reno's alpha is so many times (1 - beta) / (1 + beta). */
+#define EBB_CUBIC_RENO_X1024 3072u
+/* [RFC9438 §4.7] Fast convergence leaves (1 + beta) of so many parts of the window. */
+#define EBB_CUBIC_CONVERGENCE_PARTS 2u
+/* [RFC9438 §4.2] A bound on times: sums of two do not wrap. */
+#define EBB_CUBIC_MAX_SUM_US (1ull << 62)
 
 EBB_INLINE void ebb_cubic_init(struct ebb_cubic_state *state, const struct ebb_sender_start *start,
 			       const struct ebb_cubic_params *params)
@@ -94,13 +100,15 @@ EBB_INLINE void ebb_cubic_estimate_reno(struct ebb_cubic_state *state, u32 acked
 {
 	struct ebb_cubic_stage *stage = &state->now;
 	/* Finer than the rest: an error of a 1024th is one of a segment after a thousand. */
-	u64 alpha_x1m = ebb_div((3072ull << 10) * (1024 - ebb_min(params->beta_x1024, 1024)),
-				1024ull + params->beta_x1024, 0);
-	u64 window_x1m = (u64)state->window.cwnd_pkts << 20;
+	u64 reno_x1m = (u64)EBB_CUBIC_RENO_X1024 << EBB_X1024_BITS;
+	u64 beta_x1024 = params->beta_x1024;
+	u64 alpha_x1m = ebb_div(reno_x1m * (EBB_ONE_X1024 - ebb_min(beta_x1024, EBB_ONE_X1024)),
+				EBB_ONE_X1024 + beta_x1024, 0);
+	u64 window_x1m = (u64)state->window.cwnd_pkts << EBB_X1M_BITS;
 	u64 more;
 
 	if (params->rules == EBB_CUBIC_RULES_RFC && stage->w_est_pkts >= stage->prior_cwnd_pkts)
-		alpha_x1m = 1 << 20;
+		alpha_x1m = EBB_ONE_X1M;
 	stage->w_est_acked_x1m += acked_pkts * alpha_x1m;
 	more = ebb_div(stage->w_est_acked_x1m, window_x1m, 0);
 	stage->w_est_acked_x1m -= more * window_x1m;
@@ -113,36 +121,39 @@ EBB_INLINE void ebb_cubic_avoid_rfc(struct ebb_cubic_state *state, const struct 
 {
 	u64 t_us = ebb_sub_floor(ack->now_us, state->now.epoch_us);
 	u64 cwnd_pkts = ebb_max(state->window.cwnd_pkts, 1);
-	u64 cwnd_x1024 = (cwnd_pkts << 10) + (state->credit_x65536 >> 6);
+	u64 cwnd_x1024 = (cwnd_pkts << EBB_X1024_BITS) +
+			 (state->credit_x65536 >> (EBB_X65536_BITS - EBB_X1024_BITS));
 	u64 curve_x1024 =
 		ebb_cubic_window_x1024(&state->now, ebb_cubic_time_x1024(t_us), params->c_x1000);
-	u64 reno_x1024 = ((u64)state->now.w_est_pkts << 10) +
-			 ebb_div(state->now.w_est_acked_x1m >> 10, cwnd_pkts, 0);
-	u64 target_x1024;
-	u64 credit;
+	u64 reno_x1024 = ((u64)state->now.w_est_pkts << EBB_X1024_BITS) +
+			 ebb_div(state->now.w_est_acked_x1m >> (EBB_X1M_BITS - EBB_X1024_BITS),
+				 cwnd_pkts, 0);
+	u64 target_x1024, most_x1024, per_x65536, credit;
 
 	if (params->reno_friendly && curve_x1024 < reno_x1024) {
 		state->window.cwnd_pkts = (u32)ebb_max(cwnd_pkts, state->now.w_est_pkts);
 		return;
 	}
 	/* Sums do not wrap: a later t is cut at 2^32 us more. */
-	t_us = ebb_min(t_us, 1ull << 62) + ack->srtt_us;
+	t_us = ebb_min(t_us, EBB_CUBIC_MAX_SUM_US) + ack->srtt_us;
 	target_x1024 =
 		ebb_cubic_window_x1024(&state->now, ebb_cubic_time_x1024(t_us), params->c_x1000);
-	target_x1024 = ebb_clamp(target_x1024, cwnd_x1024, cwnd_x1024 + (cwnd_pkts << 9));
+	most_x1024 = cwnd_x1024 + (cwnd_pkts << EBB_X1024_BITS) / EBB_CUBIC_LEAST_PER_PKTS;
+	target_x1024 = ebb_clamp(target_x1024, cwnd_x1024, most_x1024);
 	/* At most 2^15 per segment, for 2^32 segments. */
-	credit = state->credit_x65536 +
-		 acked_pkts * (((target_x1024 - cwnd_x1024) << 6) / cwnd_pkts);
-	state->credit_x65536 = (u32)(credit & 0xffff);
+	per_x65536 =
+		((target_x1024 - cwnd_x1024) << (EBB_X65536_BITS - EBB_X1024_BITS)) / cwnd_pkts;
+	credit = state->credit_x65536 + acked_pkts * per_x65536;
+	state->credit_x65536 = (u32)(credit & (EBB_ONE_X65536 - 1));
 	state->window.cwnd_pkts =
-		(u32)ebb_min(cwnd_pkts + (credit >> 16), EBB_SENDER_MAX_CWND_PKTS);
+		(u32)ebb_min(cwnd_pkts + (credit >> EBB_X65536_BITS), EBB_SENDER_MAX_CWND_PKTS);
 }
 
 /* How many acknowledged segments earn one under rules=1. */
 EBB_INLINE u32 ebb_cubic_per_pkts(const struct ebb_cubic_state *state, u64 now_us,
 				  const struct ebb_cubic_params *params)
 {
-	u64 t_us = ebb_min(ebb_sub_floor(now_us, state->now.epoch_us), 1ull << 62);
+	u64 t_us = ebb_min(ebb_sub_floor(now_us, state->now.epoch_us), EBB_CUBIC_MAX_SUM_US);
 	u32 t_x1024 = ebb_cubic_time_x1024(t_us + state->min_rtt_us);
 	u64 target_x1024 = ebb_cubic_window_x1024(&state->now, t_x1024, params->c_x1000);
 	u64 cwnd_pkts = state->window.cwnd_pkts;
@@ -150,7 +161,9 @@ EBB_INLINE u32 ebb_cubic_per_pkts(const struct ebb_cubic_state *state, u64 now_u
 	u64 per_pkts;
 
 	/* The distance from the plateau is cut to whole segments. */
-	target_pkts = (target_x1024 + (t_x1024 < state->now.k_x1024 ? 1023 : 0)) >> 10;
+	if (t_x1024 < state->now.k_x1024)
+		target_x1024 += EBB_ONE_X1024 - 1;
+	target_pkts = target_x1024 >> EBB_X1024_BITS;
 	per_pkts = ebb_div(cwnd_pkts, ebb_sub_floor(target_pkts, cwnd_pkts),
 			   EBB_CUBIC_FLAT_WINDOWS * cwnd_pkts);
 	if (!state->now.w_max_pkts)
@@ -250,14 +263,15 @@ EBB_INLINE void ebb_cubic_reduce(struct ebb_cubic_state *state, u32 cwnd_pkts,
 	state->undo_cwnd_pkts = cwnd_pkts;
 	stage->prior_cwnd_pkts = cwnd_pkts;
 	if (params->fast_convergence && cwnd_pkts < stage->w_max_pkts)
-		stage->w_max_pkts = (u32)(cwnd_pkts * (1024 + beta_x1024) / 2048);
+		stage->w_max_pkts = (u32)(cwnd_pkts * (EBB_ONE_X1024 + beta_x1024) /
+					  (EBB_ONE_X1024 * EBB_CUBIC_CONVERGENCE_PARTS));
 	else
 		stage->w_max_pkts = cwnd_pkts;
 	stage->has_epoch = 0;
 	state->has_reduced = 1;
 	state->css_base_rtt_us = 0;
 	state->window.ssthresh_pkts =
-		(u32)ebb_max(cwnd_pkts * beta_x1024 / 1024, params->least_ssthresh_pkts);
+		(u32)ebb_max(cwnd_pkts * beta_x1024 / EBB_ONE_X1024, params->least_ssthresh_pkts);
 }
 
 EBB_INLINE void ebb_cubic_on_loss(struct ebb_cubic_state *state,

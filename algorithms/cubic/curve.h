@@ -10,6 +10,12 @@
 
 /* [RFC9438 §4.2] Time that the curve knows, in s/1024: its cube fits 64 bits. */
 #define EBB_CUBIC_MAX_TIME_X1024 0x1fffffu
+/* [RFC9438 §4.2] The curve is a cubic; so many binary digits has the root of 64 bits. */
+#define EBB_CUBIC_POWER 3u
+#define EBB_CUBIC_ROOT_DIGITS 22u
+/* [RFC9438 §4.2] 1024 / 1 000 000, cut: microseconds as s/1024. */
+#define EBB_CUBIC_TIME_X1024 16u
+#define EBB_CUBIC_TIME_US 15625u
 
 /*
  * The greatest integer whose cube is not above x: one binary digit of the root for
@@ -25,23 +31,25 @@ EBB_INLINE u32 ebb_cubic_root(u64 x)
 	u32 i;
 	u32 shift;
 
-	for (i = 0; i < 22; i++) {
-		shift = 63 - 3 * i;
+	for (i = 0; i < EBB_CUBIC_ROOT_DIGITS; i++) {
+		shift = EBB_CUBIC_POWER * (EBB_CUBIC_ROOT_DIGITS - 1 - i);
 		root <<= 1;
-		cost = 3 * root * (root + 1) + 1;
-		digit = (cost - 1 - (x >> shift)) >> 63;
+		cost = EBB_CUBIC_POWER * root * (root + 1) + 1;
+		digit = (cost - 1 - (x >> shift)) >> EBB_U64_SIGN_BIT;
 		x -= (cost * digit) << shift;
 		root += digit;
 	}
 	return (u32)root;
 }
 
-/* Microseconds as s/1024: 1024 / 1 000 000 is 16 / 15 625. */
+/* Microseconds as s/1024, each of which is less than a millisecond. */
 EBB_INLINE u32 ebb_cubic_time_x1024(u64 time_us)
 {
-	u64 most_us = (u64)EBB_CUBIC_MAX_TIME_X1024 * 1000;
+	u64 most_us = (u64)EBB_CUBIC_MAX_TIME_X1024 * EBB_US_PER_MS;
 
-	return (u32)ebb_min(ebb_min(time_us, most_us) * 16 / 15625, EBB_CUBIC_MAX_TIME_X1024);
+	time_us = ebb_min(time_us, most_us);
+	return (u32)ebb_min(time_us * EBB_CUBIC_TIME_X1024 / EBB_CUBIC_TIME_US,
+			    EBB_CUBIC_MAX_TIME_X1024);
 }
 
 /*
@@ -52,7 +60,7 @@ EBB_INLINE u32 ebb_cubic_time_x1024(u64 time_us)
 EBB_INLINE u32 ebb_cubic_k_x1024(u32 gap_pkts, u32 c_x1000)
 {
 	u64 gap = ebb_min(gap_pkts, EBB_SENDER_MAX_CWND_PKTS);
-	u64 cube = ebb_div(gap << 30, c_x1000, 0) * 1000;
+	u64 cube = ebb_div(gap << (EBB_CUBIC_POWER * EBB_X1024_BITS), c_x1000, 0) * EBB_ONE_X1000;
 
 	if (!cube)
 		return 0;
@@ -62,10 +70,10 @@ EBB_INLINE u32 ebb_cubic_k_x1024(u32 gap_pkts, u32 c_x1000)
 /* W_cubic(t) in segments/1024; 0 where the curve lies below. */
 EBB_INLINE u64 ebb_cubic_window_x1024(const struct ebb_cubic_stage *stage, u32 t_x1024, u32 c_x1000)
 {
-	u64 origin_x1024 = (u64)stage->origin_pkts << 10;
+	u64 origin_x1024 = (u64)stage->origin_pkts << EBB_X1024_BITS;
 	u64 off = t_x1024 < stage->k_x1024 ? stage->k_x1024 - t_x1024 : t_x1024 - stage->k_x1024;
 	/* Below 2^63 / 2^20 * 10 000. */
-	u64 distance_x1024 = (off * off * off >> 20) * c_x1000 / 1000;
+	u64 distance_x1024 = (off * off * off >> EBB_X1M_BITS) * c_x1000 / EBB_ONE_X1000;
 
 	if (t_x1024 < stage->k_x1024)
 		return ebb_sub_floor(origin_x1024, distance_x1024);

@@ -100,7 +100,7 @@ EBB_INLINE u8 ebb_cubic_train_is_long(struct ebb_cubic_state *state,
 		return 0;
 	state->train_us = ack->now_us;
 	return ebb_sub_floor(ack->now_us, state->round_us) >
-	       limit_us * params->train_share_x1024 / 1024;
+	       limit_us * params->train_share_x1024 / EBB_ONE_X1024;
 }
 
 /* HyStart of Linux: ends slow start at once. */

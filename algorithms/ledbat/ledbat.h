@@ -55,6 +55,10 @@ struct ebb_ledbat_params {
 
 /* [RFC6817 §2.4.2] Bound of a distance from the target: products stay within 64 bits. */
 #define EBB_LEDBAT_MAX_OFF_US 0xffffffu
+/* [LEDBATPP] Slow start ends at this part of the target: difference 4. */
+#define EBB_LEDBAT_EXIT_X4 3u
+/* [RFC6817 §2.4.2] What a loss leaves of the window. */
+#define EBB_LEDBAT_LOSS_DIVISOR 2u
 
 struct ebb_ledbat_state {
 	struct ebb_sender_window window;
@@ -91,9 +95,10 @@ EBB_INLINE u64 ebb_ledbat_step_x65536(const struct ebb_ledbat_state *state, u32 
 {
 	u64 acked = ebb_min(acked_pkts, EBB_LEDBAT_MAX_ACKED_PKTS);
 	u64 product = acked * gain_x1024 * ebb_min(off_us, EBB_LEDBAT_MAX_OFF_US);
-	u64 cwnd_x64 = ebb_max(state->cwnd_x65536 / 1024, 1);
+	u64 cwnd_x64 = ebb_max(state->cwnd_x65536 / EBB_LEDBAT_X65536_PER_X64, 1);
 
-	return ebb_div(product * 64 * 64, cwnd_x64 * target_us, 0);
+	product *= EBB_LEDBAT_X65536_PER_X1024 * EBB_ONE_X64;
+	return ebb_div(product, cwnd_x64 * target_us, 0);
 }
 
 /* The controller, between acknowledgement and bounds. */
@@ -116,9 +121,11 @@ EBB_INLINE u8 ebb_ledbat_slow_start(struct ebb_ledbat_state *state,
 				    const struct ebb_sender_ack *ack, u32 queue_us,
 				    const struct ebb_ledbat_params *params)
 {
+	u64 exit_us = (u64)params->target_us * EBB_LEDBAT_EXIT_X4 / EBB_ONE_X4;
+
 	if (!params->slow_start || !ebb_sender_in_slow_start(&state->window))
 		return 0;
-	if (queue_us != EBB_LEDBAT_NO_DELAY && queue_us > (u64)params->target_us * 3 / 4) {
+	if (queue_us != EBB_LEDBAT_NO_DELAY && queue_us > exit_us) {
 		state->window.ssthresh_pkts = state->window.cwnd_pkts;
 		return 0;
 	}
@@ -187,7 +194,7 @@ EBB_INLINE void ebb_ledbat_on_loss(struct ebb_ledbat_state *state,
 				   const struct ebb_sender_event *event,
 				   const struct ebb_ledbat_params *params)
 {
-	u64 left_pkts = ebb_max(event->cwnd_pkts / 2, params->min_cwnd_pkts);
+	u64 left_pkts = ebb_max(event->cwnd_pkts / EBB_LEDBAT_LOSS_DIVISOR, params->min_cwnd_pkts);
 
 	ebb_ledbat_follow(state, event->cwnd_pkts, event->ssthresh_pkts);
 	state->window.ssthresh_pkts = state->window.cwnd_pkts;
@@ -207,7 +214,8 @@ EBB_INLINE void ebb_ledbat_on_timeout(struct ebb_ledbat_state *state,
 	state->prior_cwnd_pkts = event->cwnd_pkts;
 	state->halved_seq = event->snd_nxt;
 	state->has_halved = 1;
-	state->window.ssthresh_pkts = (u32)ebb_max(event->cwnd_pkts / 2, params->min_cwnd_pkts);
+	state->window.ssthresh_pkts =
+		(u32)ebb_max(event->cwnd_pkts / EBB_LEDBAT_LOSS_DIVISOR, params->min_cwnd_pkts);
 	ebb_ledbat_answer(state, ebb_ledbat_window_x65536(0, 1));
 }
 

@@ -7,7 +7,6 @@
 #define EBB_RATE_MEASURE_H
 
 #include "receiver_contract.h"
-#include "math.h"
 
 #define EBB_RATE_PARAMS(P)                                                             \
 	P(target_kbit_per_s, 1000, 1, 34000000, "kbit/s", "[BWSS §III.A]",             \
@@ -37,16 +36,24 @@ struct ebb_rate_params {
 
 /* [BWSS §A] TFRC's number of loss intervals. */
 #define EBB_RATE_INTERVALS 8u
+/* [BWSS §A] Their weights: the first ones this, the others one less each. */
+#define EBB_RATE_EQUAL_INTERVALS 4u
+#define EBB_RATE_EQUAL_WEIGHT 5u
+/* [BWSS §A] Losses are rare if this part of a window passes between them. */
+#define EBB_RATE_RARE_DIVISOR 2u
+/* [RFC6298 §2] Weight of the smoothed RTT when a sample comes in. */
+#define EBB_RATE_SRTT_X8 7u
 /* [DELAYLAWS §rate] Bounds that keep products within 64 bits. */
 #define EBB_RATE_MAX_RTT_US 8000000u
 #define EBB_RATE_MAX_BYTES_PER_S 0xffffffffull
 #define EBB_RATE_MAX_INTERVAL_US 0xffffffffull
 #define EBB_RATE_MAX_WINDOW_BYTES 0x3fffffffu
-/* [BWSS §III.A] The length of a second, for rates. */
-#define EBB_RATE_SECOND_US 1000000u
-/* [BWSS §A] 1 and 1 / ln 2 in 1/65536, for exp. */
-#define EBB_RATE_ONE_X65536 65536u
+#define EBB_RATE_MAX_PERIOD_BYTES (1ull << 40)
+/* [BWSS §A] exp: 1 / ln 2, the factors of f and f^2 (difference 8), and where it is 0. */
 #define EBB_RATE_LOG2_E_X65536 94548u
+#define EBB_RATE_EXP_LINEAR_X65536 44012u
+#define EBB_RATE_EXP_SQUARE_X65536 11244u
+#define EBB_RATE_EXP_END_X65536 (64ull << 16)
 
 struct ebb_rate_measure {
 	/* The estimator. */
@@ -80,7 +87,7 @@ EBB_INLINE void ebb_rate_take_rtt(struct ebb_rate_measure *m, const struct ebb_s
 	if (!segment->has_timestamps) {
 		if (ebb_sub_floor(segment->now_us, m->rtt_seen_at_us) >= m->srtt_us)
 			sample_us = segment->kernel_rtt_us;
-	} else if (segment->tsecr && echo_age < 0x7fffffff &&
+	} else if (segment->tsecr && echo_age < EBB_HALF_CIRCLE &&
 		   !(m->has_tsecr && m->last_tsecr == segment->tsecr)) {
 		m->last_tsecr = segment->tsecr;
 		m->has_tsecr = 1;
@@ -92,7 +99,9 @@ EBB_INLINE void ebb_rate_take_rtt(struct ebb_rate_measure *m, const struct ebb_s
 		return;
 	m->rtt_seen_at_us = segment->now_us;
 	sample_us = ebb_min(sample_us, EBB_RATE_MAX_RTT_US);
-	m->srtt_us = (u32)(m->srtt_us ? (7ull * m->srtt_us + sample_us) / 8 : sample_us);
+	if (m->srtt_us)
+		sample_us = ((u64)m->srtt_us * EBB_RATE_SRTT_X8 + sample_us) / EBB_ONE_X8;
+	m->srtt_us = (u32)sample_us;
 }
 
 /* ---- losses ---- */
@@ -103,13 +112,15 @@ EBB_INLINE void ebb_rate_take_rtt(struct ebb_rate_measure *m, const struct ebb_s
  */
 EBB_INLINE u64 ebb_rate_exp_minus_x65536(u64 x_x65536)
 {
-	u64 log2_x65536 = ebb_min(x_x65536, 64ull << 16) * EBB_RATE_LOG2_E_X65536 >> 16;
-	u64 whole = log2_x65536 >> 16, part = log2_x65536 & 0xffff, power;
+	u64 x = ebb_min(x_x65536, EBB_RATE_EXP_END_X65536);
+	u64 log2_x65536 = x * EBB_RATE_LOG2_E_X65536 >> EBB_X65536_BITS;
+	u64 whole = log2_x65536 >> EBB_X65536_BITS, part = log2_x65536 & (EBB_ONE_X65536 - 1);
+	u64 linear = EBB_RATE_EXP_LINEAR_X65536 * part >> EBB_X65536_BITS;
+	u64 square = EBB_RATE_EXP_SQUARE_X65536 * part >> EBB_X65536_BITS;
 
-	if (whole > 16)
+	if (whole > EBB_X65536_BITS)
 		return 0;
-	power = EBB_RATE_ONE_X65536 - (44012 * part >> 16) + ((11244 * part >> 16) * part >> 16);
-	return power >> whole;
+	return (EBB_ONE_X65536 - linear + (square * part >> EBB_X65536_BITS)) >> whole;
 }
 
 /* I': weighted mean of the last intervals, weights 5 5 5 5 4 3 2 1; 0: no loss yet. */
@@ -119,7 +130,8 @@ EBB_INLINE u64 ebb_rate_past_interval_us(const struct ebb_rate_measure *m)
 	u32 i;
 
 	for (i = 0; i < EBB_RATE_INTERVALS; i++) {
-		weight = i < 4 ? 5 : EBB_RATE_INTERVALS - i;
+		weight = i < EBB_RATE_EQUAL_INTERVALS ? EBB_RATE_EQUAL_WEIGHT
+						      : EBB_RATE_INTERVALS - i;
 		if (i < m->interval_count) {
 			sum_us += m->interval_us[i] * weight;
 			weights += weight;
@@ -137,10 +149,10 @@ EBB_INLINE u64 ebb_rate_interval_us(const struct ebb_rate_measure *m, u64 now_us
 
 	if (!past_us)
 		return 0;
-	weight_x65536 = ebb_rate_exp_minus_x65536(ebb_div(since_us << 16, past_us, 0));
-	return ebb_max(((EBB_RATE_ONE_X65536 - weight_x65536) * since_us >> 16) +
-			       (weight_x65536 * past_us >> 16),
-		       1);
+	weight_x65536 = ebb_rate_exp_minus_x65536(ebb_div(since_us << EBB_X65536_BITS, past_us, 0));
+	since_us = (EBB_ONE_X65536 - weight_x65536) * since_us >> EBB_X65536_BITS;
+	past_us = weight_x65536 * past_us >> EBB_X65536_BITS;
+	return ebb_max(since_us + past_us, 1);
 }
 
 /* A hole shows a loss; all of one round trip are one event. */
@@ -169,9 +181,9 @@ EBB_INLINE u64 ebb_rate_period_us(const struct ebb_rate_measure *m, u64 now_us, 
 {
 	u64 interval_us = ebb_rate_interval_us(m, now_us);
 
-	if (!interval_us || interval_us > (u64)m->srtt_us * window_pkts / 2)
+	if (!interval_us || interval_us > (u64)m->srtt_us * window_pkts / EBB_RATE_RARE_DIVISOR)
 		return (u64)m->srtt_us * params->period_rtts;
-	return ebb_max(interval_us * params->period_loss_x1024 / 1024, m->srtt_us);
+	return ebb_max(interval_us * params->period_loss_x1024 / EBB_ONE_X1024, m->srtt_us);
 }
 
 /* After an adjustment R is measured anew, from when it has taken effect. */
@@ -196,15 +208,16 @@ EBB_INLINE u8 ebb_rate_take_bytes(struct ebb_rate_measure *m, const struct ebb_s
 		m->is_waiting = 0;
 		return 0;
 	}
-	m->period_bytes = ebb_min(m->period_bytes + segment->payload_bytes, 1ull << 40);
+	m->period_bytes =
+		ebb_min(m->period_bytes + segment->payload_bytes, EBB_RATE_MAX_PERIOD_BYTES);
 	if (!elapsed_us || elapsed_us < period_us)
 		return 0;
-	rate_bytes_per_s = ebb_min(ebb_div(m->period_bytes * EBB_RATE_SECOND_US, elapsed_us, 0),
+	rate_bytes_per_s = ebb_min(ebb_div(m->period_bytes * EBB_US_PER_S, elapsed_us, 0),
 				   EBB_RATE_MAX_BYTES_PER_S);
 	if (m->has_rate)
 		rate_bytes_per_s = (m->bytes_per_s * params->smoothing_x1024 +
-				    rate_bytes_per_s * (1024 - params->smoothing_x1024)) /
-				   1024;
+				    rate_bytes_per_s * (EBB_ONE_X1024 - params->smoothing_x1024)) /
+				   EBB_ONE_X1024;
 	m->bytes_per_s = rate_bytes_per_s;
 	m->has_rate = 1;
 	m->period_since_us = segment->now_us;

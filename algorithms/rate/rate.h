@@ -36,6 +36,8 @@
 #define EBB_RATE_DELAY_STEP_US 100000u
 /* [DELAYLAWS §rate] The window, in windows that the target needs, at the most. */
 #define EBB_RATE_MOST_WINDOWS 2u
+/* [DELAYLAWS §rate] A bound that keeps products within 64 bits. */
+#define EBB_RATE_MAX_ROUND_US (1ull << 24)
 /* [BWSS §III.A] Half a segment, for rounding. */
 #define EBB_RATE_HALF_X1024 512u
 
@@ -57,20 +59,21 @@ struct ebb_rate_state {
 
 EBB_INLINE u64 ebb_rate_target_bytes_per_s(const struct ebb_rate_params *params)
 {
-	return ebb_min((u64)params->target_kbit_per_s * 125, EBB_RATE_MAX_BYTES_PER_S);
+	return ebb_min((u64)params->target_kbit_per_s * EBB_BYTES_PER_KBIT,
+		       EBB_RATE_MAX_BYTES_PER_S);
 }
 
 /* RTT + d */
 EBB_INLINE u64 ebb_rate_round_us(const struct ebb_rate_state *s)
 {
-	return ebb_clamp((u64)s->measure.srtt_us + s->ack_delay_us, 1, 1ull << 24);
+	return ebb_clamp((u64)s->measure.srtt_us + s->ack_delay_us, 1, EBB_RATE_MAX_ROUND_US);
 }
 
 EBB_INLINE void ebb_rate_set_window(struct ebb_rate_state *s, u64 pkts,
 				    const struct ebb_rate_params *params)
 {
 	u64 needed_bytes = ebb_rate_target_bytes_per_s(params) * ebb_rate_round_us(s) /
-			   EBB_RATE_SECOND_US * EBB_RATE_MOST_WINDOWS;
+			   EBB_US_PER_S * EBB_RATE_MOST_WINDOWS;
 	u64 most_pkts = ebb_max(ebb_div(needed_bytes, s->mss_bytes, 0), params->start_pkts);
 
 	if (s->measure.srtt_us)
@@ -92,9 +95,9 @@ EBB_INLINE void ebb_rate_set_mss(struct ebb_rate_state *s, u32 mss_bytes,
 /* A difference of rates in segments of window, by (2), in 1/1024. */
 EBB_INLINE u64 ebb_rate_in_pkts_x1024(const struct ebb_rate_state *s, u64 bytes_per_s)
 {
-	u64 bytes = bytes_per_s * ebb_rate_round_us(s) / EBB_RATE_SECOND_US;
+	u64 bytes = bytes_per_s * ebb_rate_round_us(s) / EBB_US_PER_S;
 
-	return ebb_div(bytes * 1024, s->mss_bytes, 0);
+	return ebb_div(bytes * EBB_ONE_X1024, s->mss_bytes, 0);
 }
 
 /*
@@ -104,7 +107,7 @@ EBB_INLINE u64 ebb_rate_in_pkts_x1024(const struct ebb_rate_state *s, u64 bytes_
 EBB_INLINE u64 ebb_rate_in_delay_us(const struct ebb_rate_state *s, u64 bytes_per_s)
 {
 	u64 round_us = ebb_rate_round_us(s);
-	u64 bytes = bytes_per_s * round_us / EBB_RATE_SECOND_US;
+	u64 bytes = bytes_per_s * round_us / EBB_US_PER_S;
 
 	return ebb_div(bytes * round_us, (u64)s->window_pkts * s->mss_bytes, 0);
 }
@@ -113,11 +116,11 @@ EBB_INLINE u64 ebb_rate_in_delay_us(const struct ebb_rate_state *s, u64 bytes_pe
 EBB_INLINE void ebb_rate_widen(struct ebb_rate_state *s, u64 missing_bytes_per_s,
 			       const struct ebb_rate_params *params)
 {
-	u64 more_x1024 =
-		ebb_rate_in_pkts_x1024(s, missing_bytes_per_s) * params->stability_x1024 / 1024;
+	u64 missing_x1024 = ebb_rate_in_pkts_x1024(s, missing_bytes_per_s);
+	u64 more_x1024 = missing_x1024 * params->stability_x1024 / EBB_ONE_X1024;
 
 	s->has_risen = 1;
-	ebb_rate_set_window(s, s->window_pkts + ebb_max(more_x1024 / 1024, 1), params);
+	ebb_rate_set_window(s, s->window_pkts + ebb_max(more_x1024 / EBB_ONE_X1024, 1), params);
 }
 
 /* Step 3. */
@@ -139,11 +142,11 @@ EBB_INLINE void ebb_rate_narrow(struct ebb_rate_state *s, u64 less_pkts,
 EBB_INLINE u8 ebb_rate_slow(struct ebb_rate_state *s, u64 excess_bytes_per_s,
 			    const struct ebb_rate_params *params)
 {
-	u64 undelayed_x1024 =
-		ebb_div((u64)s->ack_delay_us * s->window_pkts * 1024, ebb_rate_round_us(s), 0);
+	u64 undelayed_x1024 = ebb_div((u64)s->ack_delay_us * s->window_pkts * EBB_ONE_X1024,
+				      ebb_rate_round_us(s), 0);
 	u64 less_pkts = (ebb_rate_in_pkts_x1024(s, excess_bytes_per_s) + undelayed_x1024 +
 			 EBB_RATE_HALF_X1024) /
-			1024;
+			EBB_ONE_X1024;
 	u64 more_us = ebb_rate_in_delay_us(s, excess_bytes_per_s);
 
 	if (less_pkts > params->hysteresis_pkts && s->window_pkts > 1) {
@@ -163,7 +166,7 @@ EBB_INLINE u8 ebb_rate_slow(struct ebb_rate_state *s, u64 excess_bytes_per_s,
 EBB_INLINE u8 ebb_rate_adjust(struct ebb_rate_state *s, const struct ebb_rate_params *params)
 {
 	u64 target = ebb_rate_target_bytes_per_s(params), rate = s->measure.bytes_per_s;
-	u64 slack = target * params->slack_x1024 / 1024;
+	u64 slack = target * params->slack_x1024 / EBB_ONE_X1024;
 	u32 window_pkts = s->window_pkts;
 
 	if (rate + slack >= target && rate <= target + slack)
@@ -178,7 +181,7 @@ EBB_INLINE u8 ebb_rate_adjust(struct ebb_rate_state *s, const struct ebb_rate_pa
 	}
 	if (s->has_risen || s->window_pkts <= 1)
 		return ebb_rate_slow(s, rate - target, params);
-	ebb_rate_narrow(s, ebb_rate_in_pkts_x1024(s, rate - target) / 1024, params);
+	ebb_rate_narrow(s, ebb_rate_in_pkts_x1024(s, rate - target) / EBB_ONE_X1024, params);
 	return 1;
 }
 
@@ -189,7 +192,7 @@ EBB_INLINE void ebb_rate_begin(struct ebb_rate_state *s, u64 now_us,
 	u64 pkts_x1024 = ebb_rate_in_pkts_x1024(s, ebb_rate_target_bytes_per_s(params));
 
 	s->is_regulating = 1;
-	ebb_rate_set_window(s, pkts_x1024 / 1024, params);
+	ebb_rate_set_window(s, pkts_x1024 / EBB_ONE_X1024, params);
 	s->adjust_at_us = now_us;
 	ebb_rate_restart(&s->measure, now_us + s->measure.srtt_us);
 }

@@ -65,7 +65,7 @@ EBB_INLINE void ebb_reno_reduce(struct ebb_reno_state *state, u32 cwnd_pkts,
 	u64 left;
 
 	cwnd_pkts = (u32)ebb_clamp(cwnd_pkts, 1, EBB_SENDER_MAX_CWND_PKTS);
-	left = (u64)cwnd_pkts * params->beta_x1024 / 1024;
+	left = (u64)cwnd_pkts * params->beta_x1024 / EBB_ONE_X1024;
 	state->prior_cwnd_pkts = cwnd_pkts;
 	state->credit_pkts = 0;
 	state->window.cwnd_pkts = cwnd_pkts;

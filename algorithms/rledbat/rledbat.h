@@ -51,6 +51,8 @@ struct ebb_rledbat_params {
 #define EBB_RLEDBAT_SPARE_PKTS 4u
 /* [DELAYLAWS §rledbat] A round trip that does not end ends by itself. */
 #define EBB_RLEDBAT_ROUND_LIMIT_US 10000000u
+/* [RFC6298 §2] Weight of a sample in the smoothed RTT. */
+#define EBB_RLEDBAT_SRTT_DIVISOR 8u
 
 struct ebb_rledbat_state {
 	u32 rwnd_bytes;
@@ -81,7 +83,8 @@ EBB_INLINE void ebb_rledbat_set_mss(struct ebb_rledbat_state *s, u32 mss_bytes)
 
 EBB_INLINE void ebb_rledbat_answer(struct ebb_rledbat_state *s)
 {
-	u64 bytes = (s->own.cwnd_x65536 >> 8) * s->mss_bytes >> 8;
+	u64 cwnd_x256 = s->own.cwnd_x65536 >> (EBB_X65536_BITS - EBB_X256_BITS);
+	u64 bytes = cwnd_x256 * s->mss_bytes >> EBB_X256_BITS;
 
 	s->rwnd_bytes = (u32)ebb_clamp(bytes, s->mss_bytes, EBB_RLEDBAT_MAX_WINDOW_BYTES);
 }
@@ -95,7 +98,7 @@ EBB_INLINE u32 ebb_rledbat_sample_us(struct ebb_rledbat_state *s, const struct e
 	if (!segment->has_timestamps)
 		return segment->now_us - s->round_since_us >= s->rtt_us ? segment->kernel_rtt_us
 									: 0;
-	if (!segment->tsecr || echo_age > 0x7fffffff ||
+	if (!segment->tsecr || echo_age > EBB_HALF_CIRCLE ||
 	    (s->has_tsecr && segment->tsecr == s->last_tsecr))
 		return 0;
 	s->last_tsecr = segment->tsecr;
@@ -111,7 +114,10 @@ EBB_INLINE void ebb_rledbat_take_rtt(struct ebb_rledbat_state *s, u64 now_us, u3
 		return;
 	sample_us = (u32)ebb_min(sample_us, EBB_RLEDBAT_MAX_RTT_US);
 	ebb_ledbat_delays_take(&s->delays, now_us, sample_us);
-	s->rtt_us = s->rtt_us ? s->rtt_us - s->rtt_us / 8 + sample_us / 8 : sample_us;
+	if (s->rtt_us)
+		sample_us = s->rtt_us - s->rtt_us / EBB_RLEDBAT_SRTT_DIVISOR +
+			    sample_us / EBB_RLEDBAT_SRTT_DIVISOR;
+	s->rtt_us = sample_us;
 }
 
 /* Counts what arrives in each round trip. */
@@ -171,9 +177,9 @@ EBB_INLINE u8 ebb_rledbat_is_used(const struct ebb_rledbat_state *s,
 				  const struct ebb_rledbat_params *params)
 {
 	u64 bytes = ebb_max(s->round_bytes, s->last_round_bytes);
+	u64 spare_bytes = (u64)s->mss_bytes * EBB_RLEDBAT_SPARE_PKTS;
 
-	return s->rwnd_bytes <=
-	       bytes * params->unused_x1024 / 1024 + (u64)s->mss_bytes * EBB_RLEDBAT_SPARE_PKTS;
+	return s->rwnd_bytes <= bytes * params->unused_x1024 / EBB_ONE_X1024 + spare_bytes;
 }
 
 EBB_INLINE void ebb_rledbat_observe(struct ebb_rledbat_state *s)
@@ -227,8 +233,9 @@ EBB_INLINE void ebb_rledbat_on_segment(struct ebb_rledbat_state *s,
 	if (is_repeated || segment->is_ce)
 		ebb_rledbat_lose(s, segment->now_us, params);
 	if (!is_repeated) {
-		step.acked_x65536 = ebb_min(ebb_div(payload_bytes << 16, s->mss_bytes, 0),
-					    (u64)EBB_LEDBAT_MAX_ACKED_PKTS << 16);
+		step.acked_x65536 =
+			ebb_min(ebb_div(payload_bytes << EBB_X65536_BITS, s->mss_bytes, 0),
+				(u64)EBB_LEDBAT_MAX_ACKED_PKTS << EBB_X65536_BITS);
 		step.queue_us = ebb_ledbat_queue_us(&s->delays, s->rtt_us, &params->delay);
 		step.base_us = ebb_ledbat_base_us(&s->delays, &params->delay);
 		step.rtt_us = s->rtt_us;

@@ -116,11 +116,12 @@ EBB_INLINE void ebb_tcp_lp_reset_extremes(struct ebb_tcp_lp_state *state, u64 no
 	if (!state->has_window) {
 		state->least_us[0] = EBB_TCP_LP_NO_DELAY;
 		range_us = 0;
-	} else if (ebb_sub_floor(now_us, state->window_since_us) < (u64)params->reset_ms * 1000) {
+	} else if (ebb_sub_floor(now_us, state->window_since_us) <
+		   (u64)params->reset_ms * EBB_US_PER_MS) {
 		return;
 	}
 	spare_us = ebb_sub_floor(range_us, EBB_TCP_LP_KEPT_RANGE_US);
-	range_us -= spare_us - spare_us * params->kept_range_x1024 / 1024;
+	range_us -= spare_us - spare_us * params->kept_range_x1024 / EBB_ONE_X1024;
 	if (state->has_window)
 		seen_us = ebb_sub_floor(state->greatest_us, ebb_tcp_lp_least_us(state));
 	state->range_us = (u32)ebb_max(range_us, seen_us);
@@ -142,10 +143,10 @@ EBB_INLINE void ebb_tcp_lp_take_delay(struct ebb_tcp_lp_state *state, u64 now_us
 	state->least_us[0] = (u32)ebb_min(state->least_us[0], delay_us);
 	state->greatest_us = (u32)ebb_max(state->greatest_us, delay_us);
 	if (!state->has_smoothed)
-		state->smoothed_us_x1024 = (u64)delay_us * 1024;
+		state->smoothed_us_x1024 = (u64)delay_us * EBB_ONE_X1024;
 	else
 		state->smoothed_us_x1024 = state->smoothed_us_x1024 -
-					   state->smoothed_us_x1024 * gamma_x1024 / 1024 +
+					   state->smoothed_us_x1024 * gamma_x1024 / EBB_ONE_X1024 +
 					   delay_us * gamma_x1024;
 	state->has_smoothed = 1;
 }
@@ -154,7 +155,7 @@ EBB_INLINE void ebb_tcp_lp_take_delay(struct ebb_tcp_lp_state *state, u64 now_us
 EBB_INLINE u8 ebb_tcp_lp_is_congested(const struct ebb_tcp_lp_state *state,
 				      const struct ebb_tcp_lp_params *params)
 {
-	u64 least_us_x1024 = (u64)ebb_tcp_lp_least_us(state) * 1024;
+	u64 least_us_x1024 = (u64)ebb_tcp_lp_least_us(state) * EBB_ONE_X1024;
 	u64 threshold_us_x1024 = (u64)ebb_tcp_lp_range_us(state) * params->delta_x1024;
 
 	return state->has_smoothed && state->has_lost &&

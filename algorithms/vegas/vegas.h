@@ -33,6 +33,9 @@
 /* [LINUXVEGAS] Least window. */
 #define EBB_VEGAS_LEAST_PKTS 2u
 
+/* [VEGAS §3.3] Slow start that doubles in so many round trips rests in every other one. */
+#define EBB_VEGAS_RESTING_ROUNDS 2u
+
 /* queue_rule: what the part of the RTT that is queueing is held against. */
 #define EBB_VEGAS_QUEUE_LINUX 0u /* the shortest RTT */
 #define EBB_VEGAS_QUEUE_PAPER 1u /* this round trip's */
@@ -98,7 +101,7 @@ EBB_INLINE void ebb_vegas_sample_rtt(struct ebb_vegas_state *state, u32 rtt_us)
 EBB_INLINE void ebb_vegas_slow_start(struct ebb_vegas_state *state, u32 acked_pkts,
 				     const struct ebb_vegas_params *params)
 {
-	if (params->slow_start_rounds < 2 || !state->is_resting)
+	if (params->slow_start_rounds < EBB_VEGAS_RESTING_ROUNDS || !state->is_resting)
 		ebb_sender_slow_start(&state->window, acked_pkts);
 }
 
@@ -178,7 +181,7 @@ EBB_INLINE void ebb_vegas_reduce(struct ebb_vegas_state *state, u32 cwnd_pkts,
 	u64 left_pkts;
 
 	cwnd_pkts = (u32)ebb_clamp(cwnd_pkts, 1, EBB_SENDER_MAX_CWND_PKTS);
-	left_pkts = (u64)cwnd_pkts * params->beta_x1024 / 1024;
+	left_pkts = (u64)cwnd_pkts * params->beta_x1024 / EBB_ONE_X1024;
 	state->prior_cwnd_pkts = cwnd_pkts;
 	state->credit_pkts = 0;
 	state->is_judging = 0;

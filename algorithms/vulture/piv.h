@@ -21,6 +21,13 @@
 /* [READING §additions] Bounds one variation, and so the sum of a round trip's. */
 #define EBB_VULTURE_MAX_PIV_JIFFIES 1000000u
 
+/* [VULTURE §0.3.3] Most variations are positive if they are above this part of all. */
+#define EBB_VULTURE_MOST_DIVISOR 2u
+/* [VULTURE §0.3.2] Packets that make a pair. */
+#define EBB_VULTURE_PAIR_PACKETS 2u
+/* [READING §additions] Rounding to the nearest jiffy adds this part of one. */
+#define EBB_VULTURE_NEAREST_DIVISOR 2u
+
 /* [VULTURE §0.3.3] The policies. */
 #define EBB_VULTURE_FIX 0u
 #define EBB_VULTURE_DOUBLE 1u
@@ -96,7 +103,7 @@ EBB_INLINE u8 ebb_vulture_is_conservative(const struct ebb_vulture_counts *count
 					  const struct ebb_vulture_params *params)
 {
 	u8 has_positive_sum = counts->sum_jiffies > 0;
-	u8 is_mostly_positive = counts->positive > counts->all / 2;
+	u8 is_mostly_positive = counts->positive > counts->all / EBB_VULTURE_MOST_DIVISOR;
 
 	if (params->mode_rule == EBB_VULTURE_MODE_SUM)
 		return has_positive_sum;
@@ -108,7 +115,7 @@ EBB_INLINE u8 ebb_vulture_is_conservative(const struct ebb_vulture_counts *count
 /* Algorithm 4's test: does the share reach alpha? Counts are below 2^32. */
 EBB_INLINE u8 ebb_vulture_is_most(u32 part, u32 all, const struct ebb_vulture_params *params)
 {
-	u64 part_x1024 = (u64)part * 1024;
+	u64 part_x1024 = (u64)part * EBB_ONE_X1024;
 	u64 needed_x1024 = (u64)all * params->alpha_x1024;
 
 	return part_x1024 > needed_x1024 ||
@@ -183,7 +190,7 @@ EBB_INLINE void ebb_vulture_pair_count(struct ebb_vulture_pairs *pairs,
 	u64 size = is_negative ? psi - pai : pai - psi;
 
 	if (params->piv_clock == EBB_VULTURE_CLOCK_NEAREST)
-		size += params->jiffy_us / 2;
+		size += params->jiffy_us / EBB_VULTURE_NEAREST_DIVISOR;
 	if (params->piv_clock != EBB_VULTURE_CLOCK_JIFFIES)
 		size = ebb_div(size, params->jiffy_us, 0);
 	ebb_vulture_counts_add(&pairs->counts, (u32)ebb_min(size, EBB_VULTURE_MAX_PIV_JIFFIES),
@@ -208,7 +215,8 @@ EBB_INLINE void ebb_vulture_packets_pass_over(struct ebb_vulture_pairs *pairs, u
 			ebb_vulture_packets_pop(pairs);
 			continue;
 		}
-		if (params->pair_rule != EBB_VULTURE_PAIR_NEAREST || pairs->count < 2)
+		if (params->pair_rule != EBB_VULTURE_PAIR_NEAREST ||
+		    pairs->count < EBB_VULTURE_PAIR_PACKETS)
 			return;
 		if ((s32)(sent - second->sent) < 0 || sent - second->sent < psi_limit)
 			return;

@@ -11,10 +11,10 @@
 #include "vulture/piv.h"
 #include "vulture/round.h"
 
-/* [READING §additions] Bounds of the window and of segments. */
+/* [READING §additions] Bound of the window. */
 #define EBB_VULTURE_MAX_WINDOW_BYTES 0x3fffffffu
-#define EBB_VULTURE_MIN_MSS_BYTES 64u
-#define EBB_VULTURE_MAX_MSS_BYTES 65535u
+/* [RFC9293 §3.7.1] A segment's payload where nobody says. */
+#define EBB_VULTURE_USUAL_MSS_BYTES 536u
 
 struct ebb_vulture_state {
 	u32 rwnd_bytes;   /* the answer */
@@ -50,10 +50,9 @@ EBB_INLINE void ebb_vulture_set_window(struct ebb_vulture_state *state, u64 byte
 EBB_INLINE void ebb_vulture_set_mss(struct ebb_vulture_state *state, u32 mss_bytes)
 {
 	if (mss_bytes)
-		state->mss_bytes = (u32)ebb_clamp(mss_bytes, EBB_VULTURE_MIN_MSS_BYTES,
-						  EBB_VULTURE_MAX_MSS_BYTES);
+		state->mss_bytes = ebb_bound_mss_bytes(mss_bytes);
 	else if (!state->mss_bytes)
-		state->mss_bytes = 536; /* [RFC9293 §3.7.1] */
+		state->mss_bytes = EBB_VULTURE_USUAL_MSS_BYTES;
 }
 
 #endif /* EBB_VULTURE_STATE_H */

@@ -38,6 +38,12 @@
 
 #include "vulture/state.h"
 
+/* [VULTURE §0.3.4] Algorithm 5: the window that halving and doubling lead to. */
+#define EBB_VULTURE_HALVE_DIVISOR 2u
+#define EBB_VULTURE_DOUBLE_FACTOR 2u
+/* [VULTURE §0.3.4] halve_stop 2: part of what is acknowledged that the window loses. */
+#define EBB_VULTURE_SLOW_DIVISOR 2u
+
 /* ---- helpers: the first window ---- */
 
 /* First window and first threshold of a flow that becomes less than best effort. */
@@ -47,9 +53,9 @@ EBB_INLINE void ebb_vulture_set_first_window(struct ebb_vulture_state *state, u6
 	ebb_vulture_set_window(state, bytes, params);
 	state->thresh_bytes = EBB_NO_LIMIT_BYTES;
 	if (params->first_thresh_x1024)
-		state->thresh_bytes =
-			(u32)ebb_min((u64)state->rwnd_bytes * params->first_thresh_x1024 / 1024,
-				     EBB_NO_LIMIT_BYTES);
+		state->thresh_bytes = (u32)ebb_min(
+			(u64)state->rwnd_bytes * params->first_thresh_x1024 / EBB_ONE_X1024,
+			EBB_NO_LIMIT_BYTES);
 	state->policy = EBB_VULTURE_FIX;
 }
 
@@ -107,7 +113,7 @@ EBB_INLINE void ebb_vulture_remember_thresh(struct ebb_vulture_state *state, u8 
 	if (is_loss && !params->thresh_on_loss)
 		return;
 	if (params->thresh_rule == EBB_VULTURE_THRESH_AFTER)
-		state->thresh_bytes = state->rwnd_bytes / 2;
+		state->thresh_bytes = state->rwnd_bytes / EBB_VULTURE_HALVE_DIVISOR;
 	else if (params->thresh_rule == EBB_VULTURE_THRESH_BEFORE || !is_in_a_row)
 		state->thresh_bytes = state->rwnd_bytes;
 }
@@ -120,13 +126,13 @@ EBB_INLINE void ebb_vulture_set_policy(struct ebb_vulture_state *state, u8 polic
 
 	if (policy == EBB_VULTURE_HALVE) {
 		ebb_vulture_remember_thresh(state, is_loss, params);
-		state->target_bytes = state->rwnd_bytes / 2;
+		state->target_bytes = state->rwnd_bytes / EBB_VULTURE_HALVE_DIVISOR;
 		ebb_vulture_mark_set(&state->halved, segment);
 		state->has_halved = 1;
 	} else if (policy == EBB_VULTURE_DOUBLE) {
-		state->target_bytes = (u32)ebb_min((u64)state->rwnd_bytes * 2,
-						   params->double_to_thresh ? state->thresh_bytes
-									    : EBB_NO_LIMIT_BYTES);
+		state->target_bytes = (u32)ebb_min(
+			(u64)state->rwnd_bytes * EBB_VULTURE_DOUBLE_FACTOR,
+			params->double_to_thresh ? state->thresh_bytes : EBB_NO_LIMIT_BYTES);
 	} else if (policy == EBB_VULTURE_INCREASE) {
 		state->has_increased = 0;
 	}
@@ -267,7 +273,7 @@ EBB_INLINE void ebb_vulture_start_acting(struct ebb_vulture_state *state,
 					 const struct ebb_segment *segment,
 					 const struct ebb_vulture_params *params)
 {
-	u64 first_bytes = (u64)state->estimate.bytes * params->first_window_x1024 / 1024;
+	u64 first_bytes = (u64)state->estimate.bytes * params->first_window_x1024 / EBB_ONE_X1024;
 
 	if (!first_bytes)
 		first_bytes = (u64)state->mss_bytes * params->first_window_mss;
@@ -283,7 +289,7 @@ EBB_INLINE void ebb_vulture_start_acting(struct ebb_vulture_state *state,
 EBB_INLINE u8 ebb_vulture_may_grow(const struct ebb_vulture_state *state,
 				   const struct ebb_vulture_params *params)
 {
-	u64 limit_bytes = (u64)state->estimate.bytes * params->growth_limit_x1024 / 1024;
+	u64 limit_bytes = (u64)state->estimate.bytes * params->growth_limit_x1024 / EBB_ONE_X1024;
 
 	return !params->growth_limit_x1024 || state->rwnd_bytes < limit_bytes;
 }
@@ -357,7 +363,7 @@ EBB_INLINE void ebb_vulture_on_ack(struct ebb_vulture_state *state, const struct
 		state->increased.local_ts = ack->local_ts;
 	} else if (state->policy == EBB_VULTURE_HALVE) {
 		if (params->halve_stop == EBB_VULTURE_STOP_SLOW)
-			acked_bytes /= 2;
+			acked_bytes /= EBB_VULTURE_SLOW_DIVISOR;
 		rwnd_bytes = ebb_sub_floor(rwnd_bytes, acked_bytes);
 		if (params->halve_stop != EBB_VULTURE_STOP_NEVER)
 			rwnd_bytes = ebb_max(rwnd_bytes,
