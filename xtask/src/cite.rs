@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::header::{self, Citation, Parameter};
+use crate::literals;
 
 /// Headers that hold no law: their numbers are the interface's own.
 const INTERFACE_HEADERS: [&str; 9] = [
@@ -50,8 +51,10 @@ pub fn check(directory: &Path) -> Result<Report> {
             report: &mut report,
         };
         check.citations(&text);
+        check.literals(&text);
         if !INTERFACE_HEADERS.iter().any(|name| path.ends_with(name)) {
             check.constants(&text);
+            check.lists(&text);
             check.parameters(&text);
         }
         report.headers += 1;
@@ -98,6 +101,25 @@ impl HeaderCheck<'_> {
                 );
                 self.problem(constant.line, &problem);
             }
+        }
+    }
+
+    fn lists(&mut self, text: &str) {
+        for list in header::lists(text) {
+            if header::citations(&list.comment).is_empty() {
+                let problem = format!("{} has no source: put [KEY §section] above it", list.name);
+                self.problem(list.line, &problem);
+            }
+        }
+    }
+
+    fn literals(&mut self, text: &str) {
+        for literal in literals::literals(text) {
+            let problem = format!(
+                "{} has no name: #define it with its unit, [KEY §section] above it",
+                literal.text
+            );
+            self.problem(literal.line, &problem);
         }
     }
 
@@ -234,6 +256,49 @@ mod tests {
         assert_eq!(
             problems,
             ["2: EBB_A has no source: put [KEY §section] above it"]
+        );
+    }
+
+    #[test]
+    fn a_bare_number_is_named() {
+        let law = "EBB_INLINE u32 ebb_a(u32 b)\n{\n\treturn b * 3 / 4 + 1;\n}\n";
+        let needs = "has no name: #define it with its unit, [KEY §section] above it";
+        assert_eq!(
+            problems_of(law),
+            [format!("3: 3 {needs}"), format!("3: 4 {needs}")]
+        );
+    }
+
+    #[test]
+    fn a_constant_made_of_others_and_a_number_needs_a_source() {
+        let header = "/* [A1 §2] */\n#define EBB_A 4u\n\n#define EBB_MASK (EBB_A - 1)\n\n\
+                      #define EBB_B (EBB_A * 3)\n";
+        assert_eq!(
+            problems_of(header),
+            ["6: EBB_B has no source: put [KEY §section] above it"]
+        );
+    }
+
+    #[test]
+    fn a_list_of_numbers_needs_a_source_above_it() {
+        let list = "#define EBB_TICKS(X) \\\n\tX(3, 1)\n";
+        assert_eq!(
+            problems_of(&format!("/* [A1 §2] ticks */\n{list}")),
+            [""; 0]
+        );
+        assert_eq!(
+            problems_of(&format!("/* ticks */\n{list}")),
+            ["2: EBB_TICKS has no source: put [KEY §section] above it"]
+        );
+    }
+
+    #[test]
+    fn parameters_of_a_list_with_arguments_are_read() {
+        let header = "#define EBB_L_LIST(P, low) \\\n\tP(x, low, 0, 2, \"us\", \"ours\", \"what\")\n\
+                      #define EBB_L_PARAMS(P) EBB_L_LIST(P, 7)\n";
+        assert_eq!(
+            problems_of(header),
+            ["2: parameter x has no source: \"ours\""]
         );
     }
 

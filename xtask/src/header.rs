@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads of a C header just what citations need: comments, constants, parameter lists.
+//! Reads of a C header just what citations need: comments, constants, lists.
+
+use crate::literals;
 
 /// A citation such as `[RFC6817 §2.4.2]`, as it stands in a comment or a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +60,7 @@ pub fn citations(text: &str) -> Vec<Citation> {
     found
 }
 
-/// Every object-like macro whose body starts with a number.
+/// Every object-like macro whose body is a number, or has one that needs a name.
 pub fn constants(text: &str) -> Vec<Constant> {
     let mut found = Vec::new();
     let mut comment = String::new();
@@ -87,12 +89,37 @@ pub fn constants(text: &str) -> Vec<Constant> {
     found
 }
 
-/// Every entry of every parameter list (`#define EBB_…_PARAMS(P)`).
+/// Every list of numbers, `#define EBB_…(X)` with entries `X(…)`.
+pub fn lists(text: &str) -> Vec<Constant> {
+    let mut found = Vec::new();
+    let mut comment = String::new();
+    for (number, line) in text.lines().enumerate() {
+        match line
+            .strip_prefix("#define ")
+            .and_then(|rest| rest.split_once("(X)"))
+        {
+            Some((name, _)) => found.push(Constant {
+                name: name.to_owned(),
+                line: number + 1,
+                comment: std::mem::take(&mut comment),
+            }),
+            None if line.starts_with("/*") || line.starts_with(" *") => {
+                comment.push_str(line);
+                comment.push('\n');
+            }
+            None => comment.clear(),
+        }
+    }
+    found
+}
+
+/// Every entry of every parameter list, `#define EBB_…(P)` or `#define EBB_…(P, …)`.
 pub fn parameters(text: &str) -> Vec<Parameter> {
     let mut found = Vec::new();
     let mut lines = text.lines().enumerate();
     while let Some((first, line)) = lines.next() {
-        if !(line.starts_with("#define EBB_") && line.contains("_PARAMS(P)")) {
+        let is_list = line.contains("(P)") || line.contains("(P,");
+        if !(line.starts_with("#define EBB_") && is_list) {
             continue;
         }
         let mut body = String::new();
@@ -122,8 +149,9 @@ fn numeric_define(line: &str) -> Option<(&str, &str)> {
     let name = &line["#define ".len()..line.len() - body.len()].trim_end();
     let body = body.trim();
     let number = body.trim_start_matches(['(', '-', '~']);
-    (!name.contains('(') && number.starts_with(|c: char| c.is_ascii_digit()))
-        .then_some((*name, body))
+    let is_number = number.starts_with(|c: char| c.is_ascii_digit())
+        || literals::has_number(&literals::without_comments(body));
+    (!name.contains('(') && is_number).then_some((*name, body))
 }
 
 fn parse_entries(body: &str, first_line: usize, found: &mut Vec<Parameter>) {

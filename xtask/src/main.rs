@@ -4,6 +4,7 @@
 mod cite;
 mod header;
 mod links;
+mod literals;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 
 const USAGE: &str = "usage: cargo xtask cite|links
-  cite   every constant and parameter of the laws names its source, and the source exists
+  cite   every number of the laws has a name, every name a source, and the source exists
   links  every file that a document links to exists";
 
 fn main() -> ExitCode {
