@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Compiles the laws natively.
+//! Compiles the laws natively, and writes down what `layout.h` says of the structs in `src/`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 fn main() {
     rerun_on_change_of_sources(Path::new("."), true);
+    write_layout();
     let mut build = cc::Build::new();
     build
         .file("native.c")
@@ -36,4 +38,59 @@ fn rerun_on_change_of_sources(directory: &Path, has_laws: bool) {
             rerun_on_change_of_sources(&path, false);
         }
     }
+}
+
+/// `$OUT_DIR/layout.rs`: assertions of sizes, offsets and numbers, from the lists in `layout.h`.
+fn write_layout() {
+    let header = std::fs::read_to_string("layout.h").expect("layout.h is readable");
+    let numbers: String = entries(&header, "EBB_LAYOUT_NUMBERS")
+        .map(|[_, value, number]| format!("const _: () = assert!({value} == {number});\n"))
+        .collect();
+    let text = [
+        layout(&header, "EBB_LAYOUT", ""),
+        layout(
+            &header,
+            "EBB_LAYOUT_TABLE",
+            "#[cfg(target_pointer_width = \"64\")]\n",
+        ),
+        numbers,
+    ];
+    let out = std::env::var_os("OUT_DIR").expect("set by cargo");
+    std::fs::write(Path::new(&out).join("layout.rs"), text.concat()).expect("OUT_DIR is writable");
+}
+
+fn layout(header: &str, lists: &str, condition: &str) -> String {
+    let mut text = String::new();
+    for [_, name, bytes] in entries(header, &format!("{lists}_SIZES")) {
+        text += &format!("{condition}const _: () = assert!(size_of::<{name}>() == {bytes});\n");
+    }
+    let mut fields = BTreeMap::<&str, Vec<&str>>::new();
+    for [_, name, field, bytes] in entries(header, &format!("{lists}_OFFSETS")) {
+        text += &format!(
+            "{condition}const _: () = assert!(std::mem::offset_of!({name}, {field}) == {bytes});\n"
+        );
+        fields.entry(name).or_default().push(field);
+    }
+    // A pattern without `..` does not compile unless it has every field.
+    for (name, fields) in fields {
+        let pattern = format!("{name} {{ {}: _ }}", fields.join(": _, "));
+        text += &format!("{condition}const _: fn({name}) = |{pattern}| ();\n");
+    }
+    text
+}
+
+/// The entries `X(…)` of a list, each split at its commas.
+fn entries<'a, const N: usize>(header: &'a str, list: &str) -> impl Iterator<Item = [&'a str; N]> {
+    let (_, body) = header
+        .split_once(&format!("#define {list}(X)"))
+        .unwrap_or_else(|| panic!("layout.h has no {list}"));
+    let lines = body.lines().skip(1);
+    let entries = lines.map_while(|line| line.trim().strip_prefix("X("));
+    entries.map(|entry| {
+        let (inside, _) = entry.split_once(')').expect("an entry ends");
+        let parts: Vec<&str> = inside.split(',').map(str::trim).collect();
+        parts
+            .try_into()
+            .unwrap_or_else(|parts| panic!("layout.h: {parts:?} has another number of parts"))
+    })
 }

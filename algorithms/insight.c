@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What a law's state says to a person: the queue it sees, and what it is about. */
+#include "insight.h"
+
 #include "receiver_laws.h"
 #include "sender_laws.h"
 
-/* What a law is about; src/insight.rs has the words. */
-#define EBB_DOING_UNKNOWN 0u
-#define EBB_DOING_START 1u /* doubling: from the beginning, or since others have gone */
-#define EBB_DOING_GROW 2u  /* by and by: there is room */
-#define EBB_DOING_HOLD 3u  /* the queue is as long as it may be */
-#define EBB_DOING_YIELD 4u /* others want the link */
-#define EBB_DOING_LOOK 5u  /* sends little for a moment, to see the path without its queue */
-#define EBB_DOING_WAIT 6u  /* until what was granted before the law came is used up */
+/* The laws that say more than whether they double: of_<law> reads it from the state. */
+#define TELLING_LAWS(X) \
+	X(ebb)          \
+	X(sampled)      \
+	X(paced)        \
+	X(vulture)      \
+	X(rledbat)      \
+	X(rate)         \
+	X(tcp_lp)       \
+	X(ledbat)       \
+	X(ledbat_pp)
 
-#define EBB_NO_INSIGHT 0xffffffffu
-
-struct ebb_insight {
-	u32 queue_us; /* queueing delay; EBB_NO_INSIGHT: the law does not see it */
-	u32 doing;    /* EBB_DOING_… */
-};
-
-void ebb_native_insight(u32 number, const void *state, const void *params,
-			struct ebb_insight *insight);
+/* A queue of this part of the target is held; one of so many targets is others'. */
+#define HELD_X4 3u
+#define OTHERS_TARGETS 2u
 
 /* The numbers that the lists of laws give them. */
 #define LAW_NUMBER(number, law, ...) LAW_##law = number,
@@ -28,6 +27,7 @@ enum {
 	EBB_RECEIVER_LAWS(LAW_NUMBER) EBB_COUNTER_RECEIVER_LAWS(LAW_NUMBER)
 		EBB_SENDER_LAWS(LAW_NUMBER) EBB_COUNTER_SENDER_LAWS(LAW_NUMBER)
 };
+#define IS_IT(of_number, ...) number == of_number ||
 
 /* A law that doubles, or does not, and sees no queue. */
 static u32 of_window(const struct ebb_sender_window *window)
@@ -37,13 +37,15 @@ static u32 of_window(const struct ebb_sender_window *window)
 
 static u32 of_target(u32 queue_us, u32 target_us)
 {
-	if (queue_us == EBB_NO_INSIGHT || queue_us < target_us / 4 * 3)
+	if (queue_us == EBB_NO_INSIGHT || queue_us < target_us / EBB_ONE_X4 * HELD_X4)
 		return EBB_DOING_GROW;
-	return queue_us > target_us * 2 ? EBB_DOING_YIELD : EBB_DOING_HOLD;
+	return queue_us > target_us * OTHERS_TARGETS ? EBB_DOING_YIELD : EBB_DOING_HOLD;
 }
 
-static void of_ebb(const struct ebb_ebb_state *s, struct ebb_insight *insight)
+static void of_ebb(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p,
+		   struct ebb_insight *insight)
 {
+	(void)p;
 	insight->queue_us = s->queue_us;
 	if (s->is_awaiting)
 		insight->doing = EBB_DOING_WAIT;
@@ -57,8 +59,10 @@ static void of_ebb(const struct ebb_ebb_state *s, struct ebb_insight *insight)
 		insight->doing = s->growth_bytes ? EBB_DOING_GROW : EBB_DOING_HOLD;
 }
 
-static void of_sampled(const struct ebb_sampled_state *s, struct ebb_insight *insight)
+static void of_sampled(const struct ebb_sampled_state *s, const struct ebb_sampled_params *p,
+		       struct ebb_insight *insight)
 {
+	(void)p;
 	insight->queue_us = s->queue_us;
 	if (s->is_yielding)
 		insight->doing = EBB_DOING_YIELD;
@@ -70,13 +74,16 @@ static void of_sampled(const struct ebb_sampled_state *s, struct ebb_insight *in
 		insight->doing = s->growth_bytes ? EBB_DOING_GROW : EBB_DOING_HOLD;
 }
 
-static void of_paced(const struct ebb_paced_state *s, struct ebb_insight *insight)
+static void of_paced(const struct ebb_paced_state *s, const struct ebb_paced_params *p,
+		     struct ebb_insight *insight)
 {
-	of_sampled(&s->own, insight);
+	of_sampled(&s->own, &p->own, insight);
 }
 
-static void of_vulture(const struct ebb_vulture_state *s, struct ebb_insight *insight)
+static void of_vulture(const struct ebb_vulture_state *s, const struct ebb_vulture_params *p,
+		       struct ebb_insight *insight)
 {
+	(void)p;
 	static const u8 doing[] = {
 		[EBB_VULTURE_FIX] = EBB_DOING_HOLD,
 		[EBB_VULTURE_DOUBLE] = EBB_DOING_START,
@@ -85,6 +92,14 @@ static void of_vulture(const struct ebb_vulture_state *s, struct ebb_insight *in
 	};
 
 	insight->doing = doing[s->policy & 3];
+}
+
+static void of_rate(const struct ebb_rate_state *s, const struct ebb_rate_params *p,
+		    struct ebb_insight *insight)
+{
+	(void)s;
+	(void)p;
+	insight->doing = EBB_DOING_HOLD;
 }
 
 static u32 of_stage(const struct ebb_ledbat_pp_window *own, u32 queue_us, u32 target_us)
@@ -121,14 +136,21 @@ static void of_ledbat(const struct ebb_ledbat_state *s, const struct ebb_ledbat_
 		insight->doing = of_target(insight->queue_us, p->target_us);
 }
 
-static void of_tcp_lp(const struct ebb_tcp_lp_state *s, struct ebb_insight *insight)
+static void of_tcp_lp(const struct ebb_tcp_lp_state *s, const struct ebb_tcp_lp_params *p,
+		      struct ebb_insight *insight)
 {
-	u64 smoothed_us = s->smoothed_us_x1024 / 1024;
+	(void)p;
+	u64 smoothed_us = s->smoothed_us_x1024 / EBB_ONE_X1024;
 
 	if (s->has_smoothed)
 		insight->queue_us = (u32)ebb_sub_floor(smoothed_us, ebb_tcp_lp_least_us(s));
 	insight->doing = s->policy.is_quiet ? EBB_DOING_YIELD : of_window(&s->window);
 }
+
+#define OF_LAW(law)                               \
+	case LAW_##law:                           \
+		of_##law(state, params, insight); \
+		break;
 
 void ebb_native_insight(u32 number, const void *state, const void *params,
 			struct ebb_insight *insight)
@@ -136,36 +158,10 @@ void ebb_native_insight(u32 number, const void *state, const void *params,
 	insight->queue_us = EBB_NO_INSIGHT;
 	insight->doing = EBB_DOING_UNKNOWN;
 	switch (number) {
-	case LAW_ebb:
-		of_ebb(state, insight);
-		break;
-	case LAW_sampled:
-		of_sampled(state, insight);
-		break;
-	case LAW_paced:
-		of_paced(state, insight);
-		break;
-	case LAW_vulture:
-		of_vulture(state, insight);
-		break;
-	case LAW_rledbat:
-		of_rledbat(state, params, insight);
-		break;
-	case LAW_rate:
-		insight->doing = EBB_DOING_HOLD;
-		break;
-	case LAW_tcp_lp:
-		of_tcp_lp(state, insight);
-		break;
-	case LAW_ledbat:
-		of_ledbat(state, params, insight);
-		break;
-	case LAW_ledbat_pp:
-		of_ledbat_pp(state, params, insight);
-		break;
+		TELLING_LAWS(OF_LAW)
 	default:
-		/* Every other law of a sender begins with its window. */
-		if (number >= LAW_reno)
+		/* Every law of a sender begins with its window. */
+		if (EBB_SENDER_LAWS(IS_IT) 0)
 			insight->doing = of_window(state);
 	}
 }

@@ -2,13 +2,15 @@
 /* The laws as ordinary functions, for the Rust face in src/. */
 #include "native.h"
 
+#include "insight.h"
+#include "layout.h"
 #include "receiver_laws.h"
 #include "sender_laws.h"
 
 #define EBB_PARAM_ENTRY(name, default_value, min, max, unit, source, what) \
 	{#name, unit, source, what, default_value, min, max},
 
-#define EBB_NATIVE_LAW(number, name, PARAMS, summary)                                           \
+#define EBB_NATIVE_RECEIVER_LAW(number, name, PARAMS, summary)                                  \
 	EBB_BUILD_ASSERT(sizeof(struct ebb_##name##_params) <= EBB_MAX_PARAMS * sizeof(u32),    \
 			 #name " has too many parameters");                                     \
 	static const struct ebb_native_param name##_param_list[] = {PARAMS(EBB_PARAM_ENTRY)};   \
@@ -29,64 +31,78 @@
 	{                                                                                       \
 		return ((const struct ebb_##name##_state *)state)->rwnd_bytes;                  \
 	}
-EBB_RECEIVER_LAWS(EBB_NATIVE_LAW)
-EBB_COUNTER_RECEIVER_LAWS(EBB_NATIVE_LAW)
+EBB_RECEIVER_LAWS(EBB_NATIVE_RECEIVER_LAW)
+EBB_COUNTER_RECEIVER_LAWS(EBB_NATIVE_RECEIVER_LAW)
 
-#define EBB_NATIVE_ENTRY(number, name, PARAMS, summary)            \
-	{number,                                                   \
-	 sizeof(struct ebb_##name##_state),                        \
-	 sizeof(name##_param_list) / sizeof(name##_param_list[0]), \
-	 #name,                                                    \
-	 summary,                                                  \
-	 name##_param_list,                                        \
-	 name##_init,                                              \
-	 name##_on_segment,                                        \
-	 name##_on_ack,                                            \
-	 name##_rwnd_bytes},
+/* ---- what some receiver laws have ---- */
 
-const struct ebb_native_law ebb_native_laws[] = {
-	EBB_RECEIVER_LAWS(EBB_NATIVE_ENTRY) EBB_COUNTER_RECEIVER_LAWS(EBB_NATIVE_ENTRY)};
-const u32 ebb_native_law_count = sizeof(ebb_native_laws) / sizeof(ebb_native_laws[0]);
-
-#define EBB_NATIVE_ACK_DELAY(number, name) \
-	case number:                       \
-		return ((const struct ebb_##name##_state *)state)->ack_delay_us;
-
-/* How long a law wants acknowledgements held back; 0 for laws that know nothing of it. */
-u32 ebb_native_ack_delay_us(u32 number, const void *state)
-{
-	switch (number) {
-		EBB_ACK_DELAY_LAWS(EBB_NATIVE_ACK_DELAY)
+#define EBB_NATIVE_ACK_DELAY(name)                                               \
+	static u32 name##_ack_delay_us(const void *state)                        \
+	{                                                                        \
+		return ((const struct ebb_##name##_state *)state)->ack_delay_us; \
 	}
-	return 0;
-}
+EBB_ACK_DELAY_LAWS(EBB_NATIVE_ACK_DELAY)
 
-/* What a connection under `vulture` takes the sender's congestion window for. */
-u32 ebb_native_vulture_estimate_bytes(const void *state)
-{
-	return ((const struct ebb_vulture_state *)state)->estimate.bytes;
-}
+#define EBB_NATIVE_ESTIMATE(name)                           \
+	static u32 name##_estimate_bytes(const void *state) \
+	{                                                   \
+		return ebb_##name##_estimate_bytes(state);  \
+	}
+EBB_ESTIMATE_LAWS(EBB_NATIVE_ESTIMATE)
 
-/* Vulture's variations by themselves, for whoever only wants to look at them. */
-const u32 ebb_native_pairs_bytes = sizeof(struct ebb_vulture_pairs);
+#define EBB_NATIVE_PAIRS(name)                                                             \
+	static void name##_pairs_on_segment(void *pairs, u64 now_us, u32 tsval,            \
+					    const void *params)                            \
+	{                                                                                  \
+		ebb_##name##_pairs_on_segment(pairs, now_us, tsval, params);               \
+	}                                                                                  \
+	static void name##_pairs_end_round(void *pairs, struct ebb_variations *variations) \
+	{                                                                                  \
+		ebb_##name##_pairs_end_round(pairs, variations);                           \
+	}                                                                                  \
+	static const struct ebb_native_pairs name##_pairs = {                              \
+		.state_bytes = sizeof(struct ebb_##name##_pairs),                          \
+		.on_segment = name##_pairs_on_segment,                                     \
+		.end_round = name##_pairs_end_round,                                       \
+	};
+EBB_PAIRS_LAWS(EBB_NATIVE_PAIRS)
 
-void ebb_native_pairs_on_segment(void *pairs, u64 now_us, u32 tsval, const void *params)
-{
-	struct ebb_vulture_packet times;
+/* ---- the table of receiver laws ---- */
 
-	if (ebb_vulture_pairs_clock(pairs, now_us, tsval, params, &times))
-		ebb_vulture_pairs_take(pairs, now_us, times.sent, times.arrived, params);
-}
+#define EBB_NATIVE_AT(number, name, ...) AT_##name,
+enum { EBB_RECEIVER_LAWS(EBB_NATIVE_AT) EBB_COUNTER_RECEIVER_LAWS(EBB_NATIVE_AT) };
 
-void ebb_native_pairs_end_round(void *pairs, struct ebb_native_variations *variations)
-{
-	struct ebb_vulture_counts *counts = &((struct ebb_vulture_pairs *)pairs)->counts;
+#define EBB_NATIVE_RECEIVER_ENTRY(of_number, of_name, of_summary, of_counters)                 \
+	[AT_##of_name] = {                                                                     \
+		.number = of_number,                                                           \
+		.state_bytes = sizeof(struct ebb_##of_name##_state),                           \
+		.param_count = sizeof(of_name##_param_list) / sizeof(of_name##_param_list[0]), \
+		.sees_counters = of_counters,                                                  \
+		.name = #of_name,                                                              \
+		.summary = of_summary,                                                         \
+		.params = of_name##_param_list,                                                \
+		.init = of_name##_init,                                                        \
+		.on_segment = of_name##_on_segment,                                            \
+		.on_ack = of_name##_on_ack,                                                    \
+		.rwnd_bytes = of_name##_rwnd_bytes,                                            \
+	},
+#define EBB_NATIVE_OF_PACKETS(number, name, PARAMS, summary) \
+	EBB_NATIVE_RECEIVER_ENTRY(number, name, summary, 0)
+#define EBB_NATIVE_OF_COUNTERS(number, name, PARAMS, summary) \
+	EBB_NATIVE_RECEIVER_ENTRY(number, name, summary, 1)
+#define EBB_NATIVE_HAS_ACK_DELAY(name) [AT_##name].ack_delay_us = name##_ack_delay_us,
+#define EBB_NATIVE_HAS_ESTIMATE(name) [AT_##name].estimate_bytes = name##_estimate_bytes,
+#define EBB_NATIVE_HAS_PAIRS(name) [AT_##name].pairs = &name##_pairs,
 
-	variations->sum_jiffies = counts->sum_jiffies;
-	variations->all = counts->all;
-	variations->positive = counts->positive;
-	ebb_vulture_counts_clear(counts);
-}
+const struct ebb_native_receiver_law ebb_native_receiver_laws[] = {
+	EBB_RECEIVER_LAWS(EBB_NATIVE_OF_PACKETS) EBB_COUNTER_RECEIVER_LAWS(EBB_NATIVE_OF_COUNTERS)
+		EBB_ACK_DELAY_LAWS(EBB_NATIVE_HAS_ACK_DELAY)
+			EBB_ESTIMATE_LAWS(EBB_NATIVE_HAS_ESTIMATE)
+				EBB_PAIRS_LAWS(EBB_NATIVE_HAS_PAIRS)};
+const u32 ebb_native_receiver_law_count =
+	sizeof(ebb_native_receiver_laws) / sizeof(ebb_native_receiver_laws[0]);
+
+/* ---- sender laws ---- */
 
 #define EBB_NATIVE_SENDER_HOOK(law, hook, input)                                            \
 	static void law##_##hook(void *state, const struct input *what, const void *params) \
@@ -110,30 +126,48 @@ void ebb_native_pairs_end_round(void *pairs, struct ebb_native_variations *varia
 EBB_SENDER_LAWS(EBB_NATIVE_SENDER_LAW)
 EBB_COUNTER_SENDER_LAWS(EBB_NATIVE_SENDER_LAW)
 
-#define EBB_NATIVE_SENDER_ENTRY(number, law, name, PARAMS, flags, summary) \
-	{number,                                                           \
-	 sizeof(struct ebb_##law##_state),                                 \
-	 sizeof(law##_param_list) / sizeof(law##_param_list[0]),           \
-	 flags,                                                            \
-	 name,                                                             \
-	 summary,                                                          \
-	 law##_param_list,                                                 \
-	 law##_init,                                                       \
-	 law##_on_ack,                                                     \
-	 law##_on_loss,                                                    \
-	 law##_on_timeout,                                                 \
-	 law##_on_undo,                                                    \
-	 law##_on_idle},
+#define EBB_NATIVE_SENDER_ENTRY(of_number, law, of_name, flags, of_summary, of_counters) \
+	{                                                                                \
+		.number = of_number,                                                     \
+		.state_bytes = sizeof(struct ebb_##law##_state),                         \
+		.param_count = sizeof(law##_param_list) / sizeof(law##_param_list[0]),   \
+		.sees_counters = of_counters,                                            \
+		.has_full_control = ((flags)&EBB_SENDER_FULL_CONTROL) != 0,              \
+		.needs_ecn = ((flags)&EBB_SENDER_NEEDS_ECN) != 0,                        \
+		.name = of_name,                                                         \
+		.summary = of_summary,                                                   \
+		.params = law##_param_list,                                              \
+		.init = law##_init,                                                      \
+		.on_ack = law##_on_ack,                                                  \
+		.on_loss = law##_on_loss,                                                \
+		.on_timeout = law##_on_timeout,                                          \
+		.on_undo = law##_on_undo,                                                \
+		.on_idle = law##_on_idle,                                                \
+	},
+#define EBB_NATIVE_SENDER_OF_PACKETS(number, law, name, PARAMS, flags, summary) \
+	EBB_NATIVE_SENDER_ENTRY(number, law, name, flags, summary, 0)
+#define EBB_NATIVE_SENDER_OF_COUNTERS(number, law, name, PARAMS, flags, summary) \
+	EBB_NATIVE_SENDER_ENTRY(number, law, name, flags, summary, 1)
 
-const struct ebb_native_sender_law ebb_native_sender_laws[] = {
-	EBB_SENDER_LAWS(EBB_NATIVE_SENDER_ENTRY) EBB_COUNTER_SENDER_LAWS(EBB_NATIVE_SENDER_ENTRY)};
+const struct ebb_native_sender_law ebb_native_sender_laws[] = {EBB_SENDER_LAWS(
+	EBB_NATIVE_SENDER_OF_PACKETS) EBB_COUNTER_SENDER_LAWS(EBB_NATIVE_SENDER_OF_COUNTERS)};
 const u32 ebb_native_sender_law_count =
 	sizeof(ebb_native_sender_laws) / sizeof(ebb_native_sender_laws[0]);
 
-/* For Rust to hold its mirrors against. */
-const u32 ebb_native_sender_start_bytes = sizeof(struct ebb_sender_start);
-const u32 ebb_native_sender_ack_bytes = sizeof(struct ebb_sender_ack);
-const u32 ebb_native_sender_event_bytes = sizeof(struct ebb_sender_event);
-const u32 ebb_native_start_bytes = sizeof(struct ebb_start);
-const u32 ebb_native_segment_bytes = sizeof(struct ebb_segment);
-const u32 ebb_native_ack_bytes = sizeof(struct ebb_ack);
+/* ---- what src/ has as well ---- */
+
+#define EBB_ASSERT_SIZE(c_struct, rust_struct, bytes) \
+	EBB_BUILD_ASSERT(sizeof(struct c_struct) == (bytes), "layout.h: size of " #c_struct);
+#define EBB_ASSERT_OFFSET(c_struct, rust_struct, field, bytes)                  \
+	EBB_BUILD_ASSERT(__builtin_offsetof(struct c_struct, field) == (bytes), \
+			 "layout.h: offset of " #field " in " #c_struct);
+#define EBB_ASSERT_NUMBER(c_name, rust_expression, number) \
+	EBB_BUILD_ASSERT(c_name == (number), "layout.h: " #c_name);
+
+EBB_LAYOUT_SIZES(EBB_ASSERT_SIZE)
+EBB_LAYOUT_OFFSETS(EBB_ASSERT_OFFSET)
+EBB_LAYOUT_NUMBERS(EBB_ASSERT_NUMBER)
+#if __SIZEOF_POINTER__ == 8
+EBB_LAYOUT_TABLE_SIZES(EBB_ASSERT_SIZE)
+EBB_LAYOUT_TABLE_OFFSETS(EBB_ASSERT_OFFSET)
+#endif

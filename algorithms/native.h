@@ -19,10 +19,19 @@ struct ebb_native_param {
 	u32 max;
 };
 
-struct ebb_native_law {
+/* Packet interval variations by themselves. */
+struct ebb_native_pairs {
+	u32 state_bytes;
+	u32 reserved;
+	void (*on_segment)(void *pairs, u64 now_us, u32 tsval, const void *params);
+	void (*end_round)(void *pairs, struct ebb_variations *variations);
+};
+
+struct ebb_native_receiver_law {
 	u32 number;
 	u32 state_bytes;
 	u32 param_count;
+	u32 sees_counters; /* it does with what the host counts; else it has to see every packet */
 	const char *name;
 	const char *summary;
 	const struct ebb_native_param *params;
@@ -30,13 +39,19 @@ struct ebb_native_law {
 	void (*on_segment)(void *state, const struct ebb_segment *segment, const void *params);
 	void (*on_ack)(void *state, const struct ebb_ack *ack, const void *params);
 	u32 (*rwnd_bytes)(const void *state);
+	/* Optional, 0 where the law has none (receiver_laws.h). */
+	u32 (*ack_delay_us)(const void *state);
+	u32 (*estimate_bytes)(const void *state);
+	const struct ebb_native_pairs *pairs;
 };
 
 struct ebb_native_sender_law {
 	u32 number;
 	u32 state_bytes;
 	u32 param_count;
-	u32 flags;
+	u32 sees_counters;
+	u32 has_full_control; /* sets the window in recovery, too, and its own pace */
+	u32 needs_ecn;        /* its connections negotiate ECN */
 	const char *name;
 	const char *summary;
 	const struct ebb_native_param *params;
@@ -48,23 +63,9 @@ struct ebb_native_sender_law {
 	void (*on_idle)(void *state, const struct ebb_sender_event *event, const void *params);
 };
 
-extern const struct ebb_native_law ebb_native_laws[];
-extern const u32 ebb_native_law_count;
+extern const struct ebb_native_receiver_law ebb_native_receiver_laws[];
+extern const u32 ebb_native_receiver_law_count;
 extern const struct ebb_native_sender_law ebb_native_sender_laws[];
 extern const u32 ebb_native_sender_law_count;
-
-u32 ebb_native_ack_delay_us(u32 number, const void *state);
-u32 ebb_native_vulture_estimate_bytes(const void *state);
-
-/* What a round trip's packet interval variations amount to. */
-struct ebb_native_variations {
-	s64 sum_jiffies;
-	u32 all;
-	u32 positive;
-};
-
-extern const u32 ebb_native_pairs_bytes;
-void ebb_native_pairs_on_segment(void *pairs, u64 now_us, u32 tsval, const void *params);
-void ebb_native_pairs_end_round(void *pairs, struct ebb_native_variations *variations);
 
 #endif /* EBB_NATIVE_H */

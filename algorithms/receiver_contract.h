@@ -72,6 +72,13 @@ struct ebb_ack {
 	u8 reserved[2];
 };
 
+/* What the packet interval variations of a round trip amount to. */
+struct ebb_variations {
+	s64 sum_jiffies;
+	u32 all;
+	u32 positive;
+};
+
 /* ---- what most laws share ---- */
 
 /* Whatever the host takes for the segment size. */

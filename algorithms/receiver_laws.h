@@ -29,7 +29,14 @@
 	X(5, sampled, EBB_SAMPLED_PARAMS, \
 	  "Ebb's own for the user backend: sees the kernel's counters in place of packets")
 
-/* Those whose state has ack_delay_us as well: X(number, name). */
-#define EBB_ACK_DELAY_LAWS(X) X(4, rate)
+/*
+ * What a law may have beyond the hooks, X(name), each list for hosts that ask for it:
+ * ack_delay_us in its state; ebb_<name>_estimate_bytes(state), what it takes the sender's
+ * congestion window for; struct ebb_<name>_pairs with ebb_<name>_pairs_{on_segment,end_round},
+ * the packet interval variations that it goes by.
+ */
+#define EBB_ACK_DELAY_LAWS(X) X(rate)
+#define EBB_ESTIMATE_LAWS(X) X(vulture)
+#define EBB_PAIRS_LAWS(X) X(vulture)
 
 #endif /* EBB_RECEIVER_LAWS_H */

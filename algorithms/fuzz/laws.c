@@ -9,7 +9,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const u8 *bytes, unsigned long count);
 
-static const struct ebb_native_law *receiver_law;
+static const struct ebb_native_receiver_law *receiver_law;
 static const struct ebb_native_sender_law *sender_law;
 static struct subject runs[2];
 
@@ -17,9 +17,9 @@ static void choose(const char *name)
 {
 	u32 i;
 
-	for (i = 0; i < ebb_native_law_count; i++)
-		if (!strcmp(ebb_native_laws[i].name, name))
-			receiver_law = &ebb_native_laws[i];
+	for (i = 0; i < ebb_native_receiver_law_count; i++)
+		if (!strcmp(ebb_native_receiver_laws[i].name, name))
+			receiver_law = &ebb_native_receiver_laws[i];
 	for (i = 0; i < ebb_native_sender_law_count; i++)
 		if (!strcmp(ebb_native_sender_laws[i].name, name))
 			sender_law = &ebb_native_sender_laws[i];

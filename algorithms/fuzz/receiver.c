@@ -92,7 +92,7 @@ static void arrive(struct receiver *host, const struct ebb_segment *segment)
 		host->rcv_nxt = host->highest_seq;
 }
 
-static void give_segment(const struct ebb_native_law *law, struct subject *subject,
+static void give_segment(const struct ebb_native_receiver_law *law, struct subject *subject,
 			 struct receiver *host, struct input *in, u32 step)
 {
 	struct ebb_segment segment = next_segment(host, in);
@@ -110,7 +110,7 @@ static void give_segment(const struct ebb_native_law *law, struct subject *subje
 	arrive(host, &segment);
 }
 
-static void give_ack(const struct ebb_native_law *law, struct subject *subject,
+static void give_ack(const struct ebb_native_receiver_law *law, struct subject *subject,
 		     struct receiver *host, struct input *in)
 {
 	struct ebb_ack ack = {
@@ -133,10 +133,10 @@ static void give_ack(const struct ebb_native_law *law, struct subject *subject,
 		host->right_edge_seq = edge_seq;
 }
 
-static void check(const struct ebb_native_law *law, const struct subject *subject)
+static void check(const struct ebb_native_receiver_law *law, const struct subject *subject)
 {
 	u32 rwnd_bytes = law->rwnd_bytes(subject->state);
-	u32 delay_us = ebb_native_ack_delay_us(law->number, subject->state);
+	u32 delay_us = law->ack_delay_us ? law->ack_delay_us(subject->state) : 0;
 
 	subject_after(subject);
 	REQUIRE(rwnd_bytes >= LEAST_WINDOW_BYTES, "%s: window of %u bytes", law->name, rwnd_bytes);
@@ -147,7 +147,8 @@ static void check(const struct ebb_native_law *law, const struct subject *subjec
 		delay_us);
 }
 
-void run_receiver(const struct ebb_native_law *law, struct subject *subject, struct input *in)
+void run_receiver(const struct ebb_native_receiver_law *law, struct subject *subject,
+		  struct input *in)
 {
 	struct receiver host;
 	struct ebb_start start = {0};

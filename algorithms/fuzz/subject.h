@@ -36,7 +36,8 @@ void subject_before(struct subject *subject);
 void subject_after(const struct subject *subject);
 
 /* Runs the sequence that the bytes stand for. */
-void run_receiver(const struct ebb_native_law *law, struct subject *subject, struct input *in);
+void run_receiver(const struct ebb_native_receiver_law *law, struct subject *subject,
+		  struct input *in);
 void run_sender(const struct ebb_native_sender_law *law, struct subject *subject, struct input *in);
 
 #endif /* EBB_FUZZ_SUBJECT_H */

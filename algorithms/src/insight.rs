@@ -74,9 +74,9 @@ pub struct Insight {
 
 #[repr(C)]
 #[derive(Default)]
-struct Native {
-    queue_us: u32,
-    doing: u32,
+pub(crate) struct NativeInsight {
+    pub queue_us: u32,
+    pub doing: u32,
 }
 
 unsafe extern "C" {
@@ -84,7 +84,7 @@ unsafe extern "C" {
         number: u32,
         state: *const c_void,
         params: *const c_void,
-        insight: *mut Native,
+        insight: *mut NativeInsight,
     );
 }
 
@@ -100,7 +100,7 @@ impl Policy {
         let mut words = vec![0u64; law.state_bytes.div_ceil(8)];
         let mut params = [0u32; MAX_PARAMS];
         params[..self.values().len()].copy_from_slice(self.values());
-        let mut native = Native::default();
+        let mut native = NativeInsight::default();
         // SAFETY: the words are aligned to 8 and hold a state of the law, of any bytes; the
         // parameters are as many as a law can have.
         unsafe {

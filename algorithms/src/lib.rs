@@ -7,6 +7,7 @@
 
 mod defaults;
 mod insight;
+mod layout;
 mod native;
 mod policy;
 mod receiver_contract;

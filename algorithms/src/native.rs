@@ -11,16 +11,17 @@ pub(crate) struct NativeParam {
     pub unit: *const c_char,
     pub source: *const c_char,
     pub what: *const c_char,
-    pub default: u32,
+    pub default_value: u32,
     pub min: u32,
     pub max: u32,
 }
 
 #[repr(C)]
-pub(crate) struct NativeLaw {
+pub(crate) struct NativeReceiverLaw {
     pub number: u32,
     pub state_bytes: u32,
     pub param_count: u32,
+    pub sees_counters: u32,
     pub name: *const c_char,
     pub summary: *const c_char,
     pub params: *const NativeParam,
@@ -28,6 +29,20 @@ pub(crate) struct NativeLaw {
     pub on_segment: unsafe extern "C" fn(*mut c_void, *const Segment, *const c_void),
     pub on_ack: unsafe extern "C" fn(*mut c_void, *const Ack, *const c_void),
     pub rwnd_bytes: unsafe extern "C" fn(*const c_void) -> u32,
+    // Not every law has these.
+    pub ack_delay_us: Option<unsafe extern "C" fn(*const c_void) -> u32>,
+    pub estimate_bytes: Option<unsafe extern "C" fn(*const c_void) -> u32>,
+    pub pairs: Option<&'static NativePairs>,
+}
+
+/// The packet interval variations that a law goes by, by themselves.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct NativePairs {
+    pub state_bytes: u32,
+    pub reserved: u32,
+    pub on_segment: unsafe extern "C" fn(*mut c_void, u64, u32, *const c_void),
+    pub end_round: unsafe extern "C" fn(*mut c_void, *mut Variations),
 }
 
 #[repr(C)]
@@ -35,7 +50,9 @@ pub(crate) struct NativeSenderLaw {
     pub number: u32,
     pub state_bytes: u32,
     pub param_count: u32,
-    pub flags: u32,
+    pub sees_counters: u32,
+    pub has_full_control: u32,
+    pub needs_ecn: u32,
     pub name: *const c_char,
     pub summary: *const c_char,
     pub params: *const NativeParam,
@@ -50,9 +67,9 @@ pub(crate) struct NativeSenderLaw {
 pub(crate) type NativeEventHook =
     unsafe extern "C" fn(*mut c_void, *const SenderEvent, *const c_void);
 
-impl std::fmt::Debug for NativeLaw {
+impl std::fmt::Debug for NativeReceiverLaw {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "NativeLaw({})", self.number)
+        write!(formatter, "NativeReceiverLaw({})", self.number)
     }
 }
 
@@ -63,7 +80,7 @@ impl std::fmt::Debug for NativeSenderLaw {
 }
 
 // SAFETY: constant tables with static strings and functions; nothing is ever written.
-unsafe impl Sync for NativeLaw {}
+unsafe impl Sync for NativeReceiverLaw {}
 // SAFETY: as above.
 unsafe impl Sync for NativeSenderLaw {}
 
@@ -80,45 +97,20 @@ pub struct Variations {
 }
 
 unsafe extern "C" {
-    pub(crate) fn ebb_native_pairs_on_segment(
-        pairs: *mut c_void,
-        now_us: u64,
-        tsval: u32,
-        params: *const c_void,
-    );
-    pub(crate) fn ebb_native_pairs_end_round(pairs: *mut c_void, variations: *mut Variations);
-    pub(crate) static ebb_native_pairs_bytes: u32;
-    pub(crate) fn ebb_native_vulture_estimate_bytes(state: *const c_void) -> u32;
-    fn ebb_native_ack_delay_us(number: u32, state: *const c_void) -> u32;
-    static ebb_native_laws: NativeLaw;
-    static ebb_native_law_count: u32;
+    static ebb_native_receiver_laws: NativeReceiverLaw;
+    static ebb_native_receiver_law_count: u32;
     static ebb_native_sender_laws: NativeSenderLaw;
     static ebb_native_sender_law_count: u32;
-    static ebb_native_sender_start_bytes: u32;
-    static ebb_native_sender_ack_bytes: u32;
-    static ebb_native_sender_event_bytes: u32;
-    static ebb_native_start_bytes: u32;
-    static ebb_native_segment_bytes: u32;
-    static ebb_native_ack_bytes: u32;
-}
-
-/// How long the law of a number wants acknowledgements held back.
-///
-/// # Safety
-/// The state is one of that law.
-pub(crate) unsafe fn native_ack_delay_us(number: u32, state: *const c_void) -> u32 {
-    // SAFETY: the caller's.
-    unsafe { ebb_native_ack_delay_us(number, state) }
 }
 
 /// The receiver laws that were compiled in, in the order of `receiver_laws.h`.
-pub(crate) fn native_laws() -> &'static [NativeLaw] {
+pub(crate) fn native_receiver_laws() -> &'static [NativeReceiverLaw] {
     // SAFETY: constants of native.c; the count belongs to the array.
     unsafe {
-        assert_eq!(ebb_native_start_bytes as usize, size_of::<Start>());
-        assert_eq!(ebb_native_segment_bytes as usize, size_of::<Segment>());
-        assert_eq!(ebb_native_ack_bytes as usize, size_of::<Ack>());
-        std::slice::from_raw_parts(&raw const ebb_native_laws, ebb_native_law_count as usize)
+        std::slice::from_raw_parts(
+            &raw const ebb_native_receiver_laws,
+            ebb_native_receiver_law_count as usize,
+        )
     }
 }
 
@@ -126,15 +118,6 @@ pub(crate) fn native_laws() -> &'static [NativeLaw] {
 pub(crate) fn native_sender_laws() -> &'static [NativeSenderLaw] {
     // SAFETY: constants of native.c; the count belongs to the array.
     unsafe {
-        assert_eq!(
-            ebb_native_sender_start_bytes as usize,
-            size_of::<SenderStart>()
-        );
-        assert_eq!(ebb_native_sender_ack_bytes as usize, size_of::<SenderAck>());
-        assert_eq!(
-            ebb_native_sender_event_bytes as usize,
-            size_of::<SenderEvent>()
-        );
         std::slice::from_raw_parts(
             &raw const ebb_native_sender_laws,
             ebb_native_sender_law_count as usize,

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One connection under a receiver law, run natively.
 
-use crate::native::{NativeLaw, ebb_native_vulture_estimate_bytes, native_ack_delay_us};
+use crate::native::NativeReceiverLaw;
 use crate::policy::Policy;
 use crate::receiver_contract::{Ack, Segment, Start};
 use crate::registry::{Native, Side};
-
-/// The law that pairs packets and estimates the sender's window.
-pub(crate) const VULTURE: &str = "vulture";
+use std::ffi::c_void;
 
 /// The state of a law for one connection.
 ///
@@ -16,7 +14,7 @@ pub(crate) const VULTURE: &str = "vulture";
 #[derive(Debug, Clone)]
 pub struct ReceiverFlow {
     policy: Policy,
-    native: &'static NativeLaw,
+    native: &'static NativeReceiverLaw,
     /// As 64-bit words, so that the C struct is aligned.
     state: Vec<u64>,
 }
@@ -74,22 +72,23 @@ impl ReceiverFlow {
 
     /// The largest window that may be advertised, in bytes.
     pub fn window_bytes(&self) -> u32 {
-        // SAFETY: as in `new`.
-        unsafe { (self.native.rwnd_bytes)(self.state.as_ptr().cast()) }
+        self.ask(self.native.rwnd_bytes)
     }
 
     /// How long each acknowledgement should be held back, in us, by a host that can do
     /// that and says so in [`Segment::can_delay_acks`]; 0 for most laws.
     pub fn ack_delay_us(&self) -> u32 {
-        // SAFETY: the state is of the law of this number.
-        unsafe { native_ack_delay_us(self.native.number, self.state.as_ptr().cast()) }
+        self.native.ack_delay_us.map_or(0, |hook| self.ask(hook))
     }
 
-    /// What `vulture` takes the sender's congestion window for, in bytes; none for other laws.
+    /// What the law takes the sender's congestion window for, in bytes; none if it does not ask.
     pub fn estimate_bytes(&self) -> Option<u32> {
-        // SAFETY: the state is of this law.
-        (self.policy.law().name == VULTURE)
-            .then(|| unsafe { ebb_native_vulture_estimate_bytes(self.state.as_ptr().cast()) })
+        self.native.estimate_bytes.map(|hook| self.ask(hook))
+    }
+
+    fn ask(&self, hook: unsafe extern "C" fn(*const c_void) -> u32) -> u32 {
+        // SAFETY: as in `new`; the hook is of this flow's law.
+        unsafe { hook(self.state.as_ptr().cast()) }
     }
 
     /// The law's state, byte by byte, for comparison with other hosts.

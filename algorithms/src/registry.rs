@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What laws there are, and what can be set on each.
 
-use crate::native::{NativeLaw, NativeParam, NativeSenderLaw, native_laws, native_sender_laws};
+use crate::native::{
+    NativeParam, NativeReceiverLaw, NativeSenderLaw, native_receiver_laws, native_sender_laws,
+};
 use std::ffi::{CStr, c_char};
 use std::sync::OnceLock;
 
@@ -41,7 +43,7 @@ impl std::fmt::Display for Side {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Native {
-    Receiver(&'static NativeLaw),
+    Receiver(&'static NativeReceiverLaw),
     Sender(&'static NativeSenderLaw),
 }
 
@@ -56,21 +58,21 @@ impl LawInfo {
 
     /// The law sets the window during recovery, too, and its own pace (as BBR does).
     pub fn has_full_control(&self) -> bool {
-        self.has_sender_flag(1)
+        matches!(self.native, Native::Sender(native) if native.has_full_control != 0)
     }
 
-    /// The law judges what the kernel counts, not packets: it is for the user backend.
+    /// The law does with what a host counts of a connection; the others have to see every packet.
     pub fn is_for_counters(&self) -> bool {
-        COUNTER_LAWS.contains(&self.name)
+        let sees_counters = match self.native {
+            Native::Receiver(native) => native.sees_counters,
+            Native::Sender(native) => native.sees_counters,
+        };
+        sees_counters != 0
     }
 
     /// The law reads congestion marks: its connections negotiate ECN.
     pub fn needs_ecn(&self) -> bool {
-        self.has_sender_flag(2)
-    }
-
-    fn has_sender_flag(&self, flag: u32) -> bool {
-        matches!(self.native, Native::Sender(native) if native.flags & flag != 0)
+        matches!(self.native, Native::Sender(native) if native.needs_ecn != 0)
     }
 }
 
@@ -93,25 +95,24 @@ pub struct ParamInfo {
     pub max: u32,
 }
 
-/// The laws that judge packets, those of the receiving end first; the first one is the default.
+/// The laws that see every packet, those of the receiving end first; the first one is the default.
 pub fn laws() -> &'static [LawInfo] {
-    let all = all_laws();
-    &all[..all.len() - COUNTER_LAWS.len()]
+    all_laws().split_at(first_counter_law()).0
 }
 
-/// The laws of the user backend, which judge counters: of the receiving end, of the sending end.
+/// The laws that do with counters: of the receiving end, then of the sending end.
 pub fn counter_laws() -> &'static [LawInfo] {
-    let all = all_laws();
-    &all[all.len() - COUNTER_LAWS.len()..]
+    all_laws().split_at(first_counter_law()).1
 }
 
-/// They are no part of the kernel's programs.
-const COUNTER_LAWS: [&str; 2] = ["sampled", "paced"];
+fn first_counter_law() -> usize {
+    all_laws().partition_point(|law| !law.is_for_counters())
+}
 
 fn all_laws() -> &'static [LawInfo] {
     static LAWS: OnceLock<Vec<LawInfo>> = OnceLock::new();
     LAWS.get_or_init(|| {
-        let receivers = native_laws().iter().map(describe);
+        let receivers = native_receiver_laws().iter().map(describe);
         let senders = native_sender_laws().iter().map(describe_sender);
         let mut laws: Vec<_> = receivers.chain(senders).collect();
         laws.sort_by_key(LawInfo::is_for_counters);
@@ -129,7 +130,7 @@ pub fn law(name: &str) -> Option<&'static LawInfo> {
     all_laws().iter().find(|law| law.name == name)
 }
 
-fn describe(native: &'static NativeLaw) -> LawInfo {
+fn describe(native: &'static NativeReceiverLaw) -> LawInfo {
     LawInfo {
         name: text(native.name),
         summary: text(native.summary),
@@ -163,7 +164,7 @@ fn describe_param(native: &NativeParam) -> ParamInfo {
         unit: text(native.unit),
         source: text(native.source),
         what: text(native.what),
-        default: native.default,
+        default: native.default_value,
         min: native.min,
         max: native.max,
     }

@@ -149,8 +149,3 @@ pub struct SenderEvent {
 }
 
 as_bytes!(SenderStart, SenderAck, SenderEvent);
-
-const _: () = assert!(size_of::<SenderWindow>() == 24);
-const _: () = assert!(size_of::<SenderStart>() == 24);
-const _: () = assert!(size_of::<SenderAck>() == 112);
-const _: () = assert!(size_of::<SenderEvent>() == 48);

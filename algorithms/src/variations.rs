@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The packet interval variations that `vulture` goes by, without the law.
+//! The packet interval variations that some laws go by, without the law.
 
-use crate::native::{
-    Variations, ebb_native_pairs_bytes, ebb_native_pairs_end_round, ebb_native_pairs_on_segment,
-};
+use crate::native::{NativePairs, Variations};
 use crate::policy::Policy;
-use crate::receiver_flow::VULTURE;
+use crate::registry::Native;
 
 /// Pairs of packets of one connection, by the law's own code.
 #[derive(Debug, Clone)]
 pub struct PacketPairs {
     policy: Policy,
+    native: &'static NativePairs,
     /// As 64-bit words, so that the C struct is aligned.
     pairs: Vec<u64>,
 }
 
 impl PacketPairs {
-    /// None if the policy is not one of `vulture`, whose parameters say what a pair is.
+    /// None if the policy's law goes by no pairs; its parameters say what one is.
     pub fn new(policy: Policy) -> Option<Self> {
-        // SAFETY: a constant of native.c.
-        let bytes = unsafe { ebb_native_pairs_bytes } as usize;
-        (policy.law().name == VULTURE).then(|| Self {
+        let Native::Receiver(law) = policy.law().native else {
+            return None;
+        };
+        let native = law.pairs?;
+        Some(Self {
             policy,
-            pairs: vec![0; bytes.div_ceil(8)],
+            native,
+            pairs: vec![0; (native.state_bytes as usize).div_ceil(8)],
         })
     }
 
     /// Takes an arriving data segment. *Units:* `now_us` in µs, `tsval` in the sender's ticks.
     pub fn on_segment(&mut self, now_us: u64, tsval: u32) {
         // SAFETY: the struct began zeroed, is aligned to 8 and as large as it says; the
-        // values are those of `vulture`.
+        // values are those of its law.
         unsafe {
-            ebb_native_pairs_on_segment(
+            (self.native.on_segment)(
                 self.pairs.as_mut_ptr().cast(),
                 now_us,
                 tsval,
@@ -44,7 +46,7 @@ impl PacketPairs {
     pub fn end_round(&mut self) -> Variations {
         let mut variations = Variations::default();
         // SAFETY: as in `on_segment`.
-        unsafe { ebb_native_pairs_end_round(self.pairs.as_mut_ptr().cast(), &raw mut variations) };
+        unsafe { (self.native.end_round)(self.pairs.as_mut_ptr().cast(), &raw mut variations) };
         variations
     }
 }
@@ -58,7 +60,7 @@ pub struct PairRounds {
 }
 
 impl PairRounds {
-    /// None if the policy is not one of `vulture`.
+    /// None if the policy's law goes by no pairs.
     pub fn new(policy: Policy) -> Option<Self> {
         Some(Self {
             pairs: PacketPairs::new(policy)?,

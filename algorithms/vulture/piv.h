@@ -267,4 +267,24 @@ EBB_INLINE u8 ebb_vulture_pairs_clock(struct ebb_vulture_pairs *pairs, u64 now_u
 	return pairs->clock.tick.tick_us != 0;
 }
 
+/* ---- optional hooks: the pairs by themselves, for whoever only wants to look at them ---- */
+
+EBB_INLINE void ebb_vulture_pairs_on_segment(struct ebb_vulture_pairs *pairs, u64 now_us, u32 tsval,
+					     const struct ebb_vulture_params *params)
+{
+	struct ebb_vulture_packet times;
+
+	if (ebb_vulture_pairs_clock(pairs, now_us, tsval, params, &times))
+		ebb_vulture_pairs_take(pairs, now_us, times.sent, times.arrived, params);
+}
+
+EBB_INLINE void ebb_vulture_pairs_end_round(struct ebb_vulture_pairs *pairs,
+					    struct ebb_variations *variations)
+{
+	variations->sum_jiffies = pairs->counts.sum_jiffies;
+	variations->all = pairs->counts.all;
+	variations->positive = pairs->counts.positive;
+	ebb_vulture_counts_clear(&pairs->counts);
+}
+
 #endif /* EBB_VULTURE_PIV_H */

@@ -372,4 +372,10 @@ EBB_INLINE void ebb_vulture_on_ack(struct ebb_vulture_state *state, const struct
 	ebb_vulture_set_window(state, rwnd_bytes, params);
 }
 
+/* Optional: what it takes the sender's congestion window for. */
+EBB_INLINE u32 ebb_vulture_estimate_bytes(const struct ebb_vulture_state *state)
+{
+	return state->estimate.bytes;
+}
+
 #endif /* EBB_VULTURE_H */

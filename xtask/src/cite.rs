@@ -11,7 +11,9 @@ use crate::header::{self, Citation, Parameter};
 use crate::literals;
 
 /// Headers that hold no law: their numbers are the interface's own.
-const INTERFACE_HEADERS: [&str; 9] = [
+const INTERFACE_HEADERS: [&str; 11] = [
+    "insight.h",
+    "layout.h",
     "math.h",
     "native.h",
     "params.h",
