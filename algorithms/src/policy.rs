@@ -260,24 +260,10 @@ fn suggestion(nearest: &Option<&'static str>) -> String {
 /// The name most alike, if any is alike enough to have been meant.
 pub fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names
-        .map(|name| (edit_distance(text, name), name))
+        .map(|name| (strsim::levenshtein(text, name), name))
         .filter(|(distance, name)| distance * 2 <= name.len().max(text.len()))
         .min()
         .map(|(_, name)| name)
-}
-
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, to) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -344,6 +330,35 @@ mod tests {
             error.to_string().contains("did you mean 'vulture'?"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn what_was_meant_is_found_by_the_fewest_changes_if_these_are_few() {
+        let typos = [
+            ("eb", Some("ebb")),
+            ("bbe", Some("bbr")),
+            ("rledbta", Some("rledbat")),
+            ("ledbat--", Some("ledbat")),
+            ("tcplp", Some("tcp-lp")),
+            ("tcp-lp-enc", Some("tcp-lp-ecn")),
+            ("ren\u{f6}", Some("reno")),
+            ("r\u{e9}n\u{f6}", Some("reno")),
+            ("reno++", Some("reno+")),
+            ("pace", Some("paced")),
+            ("ebb ", Some("ebb")),
+            ("base_window", Some("base_window_us")),
+            ("calm", Some("calm_us")),
+            ("hold", None),
+            ("LEDBAT", None),
+            ("x", None),
+            ("", None),
+        ];
+        let names = laws().iter().chain(counter_laws()).map(|law| law.name);
+        let params = laws()[0].params.iter().map(|param| param.name);
+        let known: Vec<&str> = names.chain(params).collect();
+        for (typo, meant) in typos {
+            assert_eq!(nearest(typo, known.iter().copied()), meant, "{typo:?}");
+        }
     }
 
     #[test]
