@@ -34,7 +34,7 @@ pub enum PolicyError {
         is: Side,
         /// Where a law is needed.
         side: Side,
-        /// The names of the laws that act there, by backend.
+        /// The names of the laws that act there, by what they have to see.
         known: String,
     },
     /// The law has no such parameter.
@@ -206,14 +206,14 @@ impl PartialEq for Policy {
     }
 }
 
-/// The laws for this end of a connection, and which backend has them.
+/// The laws for this end of a connection, and what they have to see of it.
 fn names_for(side: Side) -> String {
     let names = |laws: &'static [LawInfo]| {
         let names = laws.iter().filter(|law| law.side() == side);
         names.map(|law| law.name).collect::<Vec<_>>().join(", ")
     };
     format!(
-        "{} (kernel backend), {} (user backend)",
+        "{} (by every packet), {} (by counters alone)",
         names(laws()),
         names(counter_laws())
     )
@@ -302,18 +302,18 @@ mod tests {
     }
 
     #[test]
-    fn the_laws_that_are_offered_are_those_for_the_direction_with_their_backends() {
+    fn the_laws_that_are_offered_are_those_for_the_direction_with_what_they_see() {
         let offered = |error: PolicyError| {
             let text = error.to_string();
             text.split_once("there are: ").unwrap().1.to_owned()
         };
-        let down = "ebb, vulture, rledbat, rate (kernel backend), sampled (user backend)";
+        let down = "ebb, vulture, rledbat, rate (by every packet), sampled (by counters alone)";
         assert_eq!(offered(Policy::receiver("nosuch").unwrap_err()), down);
         assert_eq!(offered(Policy::receiver("ledbat").unwrap_err()), down);
         let up = offered(Policy::sender("sampled").unwrap_err());
         assert!(up.starts_with("reno, "), "{up}");
         assert!(
-            up.ends_with(" (kernel backend), paced (user backend)"),
+            up.ends_with(" (by every packet), paced (by counters alone)"),
             "{up}"
         );
         assert_eq!(offered(Policy::sender("nosuch").unwrap_err()), up);

@@ -65,7 +65,7 @@ fn a_misspelt_parameter_is_named_with_the_nearest_one() {
 #[test]
 fn the_laws_that_are_offered_are_those_that_can_be_had_there() {
     let ebb = Ebb::new();
-    let both = ["sampled (user backend)", "paced (user backend)"];
+    let both = ["sampled (by counters alone)", "paced (by counters alone)"];
     for (words, offered) in [
         (&["run", "--policy", "nosuch", "--", "true"][..], &both[..1]),
         (&["run", "--policy", "ledbat", "--", "true"], &both[..1]),
