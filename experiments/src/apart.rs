@@ -2,8 +2,8 @@
 //! How far the lab and the simulator are apart.
 use std::collections::BTreeMap;
 
-use ebb_lab::stats::Summary;
 use ebb_link::Nanos;
+use ebb_scenario::stats::Summary;
 use ebb_scenario::{Outcome, Results, Scenario};
 
 /// Goodput of flows that nothing but chance tells apart: those of a group that start together.

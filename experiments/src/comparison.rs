@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use std::path::{Path, PathBuf};
 
-use ebb_lab::stats::Summary;
+use ebb_scenario::stats::Summary;
 use ebb_scenario::{Outcome, Results};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

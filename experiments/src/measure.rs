@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What can be taken from a run: a small closed set.
-use ebb_lab::stats::jain_index;
 use ebb_link::{Capacity, Nanos};
+use ebb_scenario::stats::jain_index;
 use ebb_scenario::{FlowMeasure, FlowOutcome, LinkMeasure, Outcome, Scenario};
 
 use crate::Dimension;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Pictures with the paper's values and ours.
-use ebb_lab::stats::Summary;
 use ebb_link::Nanos;
+use ebb_scenario::stats::Summary;
 use ebb_scenario::{FlowSeries, LinkSeries, Outcome, Results, VariationRound};
 use serde::{Deserialize, Serialize};
 

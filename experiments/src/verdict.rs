@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use ebb_lab::stats::Summary;
+use ebb_scenario::stats::Summary;
 use serde::{Deserialize, Serialize};
 
 use crate::Dimension;

@@ -21,7 +21,6 @@ pub mod figures;
 pub mod judging;
 pub mod namespace;
 pub mod shell;
-pub mod stats;
 pub mod traffic;
 pub mod tun;
 pub mod veth;

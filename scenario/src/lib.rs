@@ -6,17 +6,22 @@
 //! - [`Scenario`]: everything spelt out, as an engine needs it: one-way links, one flow
 //!   for each connection, the way of each flow as a list of links;
 //! - [`Outcome`]: what one run gave, in numbers with units, the same bytes for the same
-//!   run.
+//!   run;
+//! - [`Seeds`]: where both take a run's random numbers from, so that they start flows at the
+//!   same times;
+//! - [`stats`]: what several runs say together.
 #![forbid(unsafe_code)]
 
 mod error;
 mod file;
 mod flow;
 mod outcome;
+mod random;
 mod results;
 mod scenario;
 mod setting;
 mod sharing;
+pub mod stats;
 mod tcp;
 mod traffic;
 
@@ -34,6 +39,7 @@ pub use outcome::{
     LateShare, LinkMeasure, LinkOutcome, LinkSeries, OUTCOME_FORMAT, Outcome, Period, Series,
     SizeClass, VariationRound, Variations,
 };
+pub use random::{Seeds, Stream};
 pub use results::Results;
 pub use scenario::{Interval, Link, LinkId, Node, NodeId, NodeKind, Scenario};
 pub use setting::Setting;

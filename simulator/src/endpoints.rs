@@ -7,12 +7,11 @@ mod news;
 use std::sync::Arc;
 
 use ebb_link::{Class, Ecn, Nanos};
-use ebb_scenario::Flow;
+use ebb_scenario::{Flow, Stream};
 
 use crate::Error;
 use crate::application::{ConnectOptions, ConnectionId, End};
 use crate::network::Network;
-use crate::random::Stream;
 use crate::schedule::{Alarm, Entity, MAX_PLACES};
 use crate::segment::Segment;
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use ebb_link::{Ecn, Nanos};
-use ebb_scenario::{Flow, Interval};
+use ebb_scenario::{Flow, Interval, Stream};
 
 use crate::application::{ConnectOptions, ConnectionId, Datagram, End};
 use crate::network::Network;
 use crate::parcel::Body;
-use crate::random::Stream;
 use crate::tcp::Connection;
 
 /// Headers of a UDP packet, the least that it can have. *Units:* bytes.

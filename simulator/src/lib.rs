@@ -18,7 +18,6 @@ mod network;
 mod observer;
 mod outcome;
 mod parcel;
-mod random;
 mod run;
 mod schedule;
 mod segment;
@@ -32,6 +31,6 @@ pub use error::Error;
 pub use histogram::Histogram;
 pub use host::{Host, UDP_HEADER_BYTES};
 pub use observer::{Observer, PacketBody, PacketRecord, Point};
-pub use random::{Seeds, Stream};
+
 pub use run::{Cost, Options, run, run_applications, run_counted};
 pub use segment::{Flags, SackBlocks, Segment, SynOptions, TimestampOption};

@@ -2,6 +2,7 @@
 //! The network: links, and packets that move from one to the next.
 
 use ebb_link::{Class, Ecn, Link, Nanos, Packet, QueueSpec};
+use ebb_scenario::Seeds;
 
 use crate::Error;
 use crate::application::End;
@@ -10,7 +11,6 @@ use crate::flows::FlowState;
 use crate::meter::{ByInterval, Clock};
 use crate::observer::{PacketBody, PacketRecord, Point};
 use crate::parcel::{Body, Parcel, Pool};
-use crate::random::Seeds;
 use crate::schedule::{Alarm, Entity, Schedule};
 
 /// In the list of routes: the packet has arrived.

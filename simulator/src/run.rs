@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use ebb_link::Link;
-use ebb_scenario::{LinkId, NodeId, Outcome, Scenario};
+use ebb_scenario::{LinkId, NodeId, Outcome, Scenario, Seeds};
 
 use crate::application::Application;
 use crate::endpoints::{Endpoints, FlowTcp};
@@ -14,7 +14,6 @@ use crate::network::{ARRIVED, Network, Port};
 use crate::observer::Observer;
 use crate::outcome::Readings;
 use crate::parcel::Pool;
-use crate::random::Seeds;
 use crate::schedule::{Entity, MAX_PLACES, Schedule};
 use crate::sharing::Groups;
 use crate::simulation::Simulation;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use ebb_lab::stats::jain_index;
+use ebb_scenario::stats::jain_index;
 use ebb_scenario::{ApplicationMeasure, Distribution, FlowMeasure, FlowOutcome, Outcome};
 use serde::{Deserialize, Serialize};
 

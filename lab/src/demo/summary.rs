@@ -2,7 +2,7 @@
 //! The numbers that the demo's table shows, from what was measured.
 
 use super::Part;
-use crate::stats::{self, percentile};
+use ebb_scenario::stats::{self, percentile};
 
 /// A part's pages, call and download in numbers; `None` where there is nothing to count.
 #[derive(Clone, Copy, Debug, PartialEq)]

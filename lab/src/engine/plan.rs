@@ -2,8 +2,7 @@
 //! From a scenario to one emulated path with flows, or a refusal that names what is missing.
 use ebb_algorithms::Policy;
 use ebb_link::{Capacity, Class, LinkSpec, Nanos, Rate};
-use ebb_scenario::{Flow, LinkId, NodeId, Scenario, Traffic};
-use ebb_simulator::Seeds;
+use ebb_scenario::{Flow, LinkId, NodeId, Scenario, Seeds, Traffic};
 
 use super::EngineError;
 use super::tcp_options::apply_tcp_options;

@@ -3,7 +3,7 @@ use serde::Serialize;
 
 use super::RunResult;
 use super::measure::measure;
-use crate::stats::Summary;
+use ebb_scenario::stats::Summary;
 
 /// One measured value of one scenario under one policy, over all repetitions.
 #[derive(Clone, Debug, Serialize)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::{Question, RunResult};
-use crate::stats::jain_index;
 use crate::traffic::{Burst, FlowKind, FlowResult, Role, TcpSample};
+use ebb_scenario::stats::jain_index;
 
 /// The values that answer a run's question, by name; `alone` is the same scenario
 /// without LBE flows. What cannot be computed is left out.

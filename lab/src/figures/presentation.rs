@@ -117,7 +117,7 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 mod tests {
     use super::*;
     use crate::figures::catalogue::CATALOGUE;
-    use crate::stats::Summary;
+    use ebb_scenario::stats::Summary;
 
     fn figure(entry: &Entry, values: &[f64]) -> Figure {
         Figure {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The table of flows: who got how much, at what price.
-use ebb_lab::stats::jain_index;
 use ebb_link::Class;
+use ebb_scenario::stats::jain_index;
 use ebb_scenario::{FlowMeasure, FlowOutcome, Results};
 
 use super::{NOTHING, cut, interval_title, mean, spread};

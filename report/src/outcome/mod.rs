@@ -10,7 +10,7 @@ mod sweep;
 pub use figure::figure;
 pub use sweep::{SweepPoint, sweep_csv, sweep_table};
 
-use ebb_lab::stats::Summary;
+use ebb_scenario::stats::Summary;
 use ebb_scenario::{Interval, Results};
 
 use crate::table::wrap;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The rows of the figure: series of flows and links as lines.
-use ebb_lab::stats::percentile;
+use ebb_scenario::stats::percentile;
 use ebb_scenario::{FlowSeries, LinkSeries, Outcome, Scenario};
 
 use super::figure::{Item, TEXT};

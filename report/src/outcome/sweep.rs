@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A scenario with each of several values: a line for each combination, and all of it as CSV.
-use ebb_lab::stats::jain_index;
+use ebb_scenario::stats::jain_index;
 use ebb_scenario::{FlowOutcome, LinkMeasure, Results};
 
 use super::{NOTHING, WIDTH, cut, interval_title, mean, spread};

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use ebb_link::{Nanos, Rate};
-use ebb_scenario::{ApplicationMeasure, Interval};
+use ebb_scenario::{ApplicationMeasure, Interval, Stream};
 
 use super::time_of;
-use crate::random::Stream;
 use crate::{Application, Datagram, End, Histogram, Host, UDP_HEADER_BYTES};
 
 /// UDP packets at equal distances, at one rate or at two in turn.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use ebb_scenario::Draw;
-
-use crate::Stream;
+use ebb_scenario::{Draw, Stream};
 
 /// The next value of a draw.
 ///
@@ -28,7 +26,7 @@ fn pareto(mean: f64, shape: f64, unit: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Seeds;
+    use ebb_scenario::Seeds;
 
     fn values(kind: Draw, count: usize) -> Vec<u64> {
         let mut stream = Seeds::new(1).stream("sizes", "test");

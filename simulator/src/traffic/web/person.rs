@@ -2,11 +2,11 @@
 use std::collections::VecDeque;
 
 use ebb_link::Nanos;
-use ebb_scenario::Web;
+use ebb_scenario::{Stream, Web};
 
 use super::Object;
 use crate::traffic::draw::draw;
-use crate::{ConnectionId, Host, Stream};
+use crate::{ConnectionId, Host};
 
 /// A page of which objects are missing.
 struct Page {
@@ -97,7 +97,7 @@ mod tests {
     use ebb_scenario::{Connections, Draw};
 
     use super::*;
-    use crate::Seeds;
+    use ebb_scenario::Seeds;
 
     fn person(seed: u64, objects: u32) -> Person {
         let spec = Web {

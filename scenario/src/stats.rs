@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Statistics of repeated runs.
+//! Statistics of repeated runs: means, spreads, fairness.
 
 use serde::Serialize;
 

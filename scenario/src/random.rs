@@ -42,21 +42,25 @@ pub struct Stream(Xoshiro256PlusPlus);
 
 impl Stream {
     /// Uniform over all 64-bit numbers.
+    #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// Uniform over all 32-bit numbers.
+    #[inline]
     pub fn next_u32(&mut self) -> u32 {
         self.0.next_u32()
     }
 
     /// Uniform from 0 (included) to 1 (not), with 53 bits.
+    #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Uniform from 0 to `largest`, both included.
+    #[inline]
     pub fn up_to(&mut self, largest: u64) -> u64 {
         let span = u128::from(largest) + 1;
         // Fits: the draw is below 2^64, so the product is below span * 2^64.
