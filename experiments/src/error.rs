@@ -48,6 +48,17 @@ pub enum ExperimentError {
         /// What was found in it.
         source: serde_json::Error,
     },
+    /// The simulator refused a scenario.
+    #[error(transparent)]
+    Simulation(#[from] ebb_simulator::Error),
+    /// The lab refused a scenario, or failed.
+    #[cfg(feature = "lab")]
+    #[error(transparent)]
+    Lab(#[from] ebb_lab::engine::EngineError),
+    /// There is no lab in this program.
+    #[cfg(not(feature = "lab"))]
+    #[error("this program was built without the lab (feature `lab` of ebb-experiments)")]
+    NoLab,
     /// A table could not be made.
     #[error("the table could not be made: {0}")]
     Table(#[from] csv::Error),

@@ -5,6 +5,7 @@
 //! - [`Catalogue`]: the experiments of a folder, `<paper>/<experiment>.toml`;
 //! - [`Experiment`]: scenarios to run, measures to take, the paper's values;
 //! - [`Comparison`]: these beside ours, with a [`Verdict`] for each;
+//! - [`Runner`]: runs them, in the simulator or, with the feature `lab`, with real kernel TCP;
 //! - [`RunStore`]: finished runs, so that nothing is run twice;
 //! - [`score`]: how far every law is from strict priority.
 #![forbid(unsafe_code)]
@@ -31,6 +32,7 @@ mod read_plot;
 mod read_row;
 mod read_series;
 mod read_sweep;
+mod run;
 pub mod score;
 mod store;
 mod sweep;
@@ -47,6 +49,9 @@ pub use measure::{Beside, Figure, Measure, Part, Phase, VariationPart, Window};
 pub use numbers::{number, tolerance};
 pub use picture::{Curve, DashedLine, Picture, Point};
 pub use plot::{Axis, Extent, Form, Line, Mark, Place, Plot, Quantity, Source};
+#[cfg(feature = "lab")]
+pub use run::LabRuns;
+pub use run::{Runner, Watch, Wave};
 pub use store::RunStore;
 pub use sweep::{Influence, InfluenceLine, Sweep};
 pub use unit::{Dimension, Unit};

@@ -57,7 +57,7 @@ fn experiment() -> (Experiment, Vec<Results>) {
     std::fs::write(paper.join("table.toml"), EXPERIMENT).unwrap();
     let catalogue = Catalogue::open(folder.path()).unwrap();
     let experiment = catalogue.read(&["paper".into()]).unwrap().remove(0);
-    let results = simulate(experiment.scenarios(SIMULATED));
+    let results = simulate(&experiment.scenarios(SIMULATED));
     (experiment, results)
 }
 

@@ -3,9 +3,9 @@
 //! can be printed and drawn.
 use std::path::{Path, PathBuf};
 
+use ebb_experiments::Runner;
 use ebb_report::{image, outcome};
-use ebb_scenario::{Results, Scenario};
-use ebb_simulator::{Options, run};
+use ebb_scenario::Scenario;
 
 #[test]
 fn every_example_file_runs() {
@@ -74,7 +74,13 @@ fn completed(block: &str) -> String {
 }
 
 fn check(scenario: Scenario) {
-    let outcome = run(&scenario, Options::default()).unwrap();
+    let scenario = Scenario {
+        runs: 1,
+        ..scenario
+    };
+    let simulated = Runner::default().simulate(&[scenario], None);
+    let results = simulated.unwrap().remove(0);
+    let (scenario, outcome) = (&results.scenario, &results.runs[0]);
     for flow in &outcome.flows {
         let delivered_bytes: u64 = flow.measures.iter().map(|one| one.delivered_bytes).sum();
         assert!(delivered_bytes > 0, "{}: {}", scenario.name, flow.name);
@@ -86,10 +92,6 @@ fn check(scenario: Scenario) {
             assert!((0.0..=1.001).contains(&used), "{}: {used}", link.name);
         }
     }
-    let results = Results {
-        scenario,
-        runs: vec![outcome],
-    };
     let text = outcome::text(&results);
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line}");

@@ -4,10 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ebb_experiments::{Engine, Experiment, Plan, Ran};
+use ebb_experiments::{Engine, Experiment, Plan, Ran, Runner};
 use ebb_report::pages::{self, Entry};
-use ebb_scenario::{Results, Scenario};
-use ebb_simulator::Options;
 
 const SCENARIO: &str = "\
 duration = \"4s\"
@@ -101,23 +99,6 @@ y = 2
 interval = \"second\"
 ";
 
-fn simulate(scenarios: Vec<Scenario>) -> Vec<Results> {
-    let results = |scenario: Scenario| {
-        let one = |run| {
-            let options = Options {
-                run,
-                ..Options::default()
-            };
-            ebb_simulator::run(&scenario, options).unwrap()
-        };
-        Results {
-            runs: (0..scenario.runs).map(one).collect(),
-            scenario,
-        }
-    };
-    scenarios.into_iter().map(results).collect()
-}
-
 /// Pages of one experiment that was run, and of one that was not.
 fn written(folder: &Path) -> [PathBuf; 2] {
     std::fs::write(folder.join("scenario.toml"), SCENARIO).unwrap();
@@ -125,10 +106,11 @@ fn written(folder: &Path) -> [PathBuf; 2] {
     std::fs::write(&file, EXPERIMENT).unwrap();
     let experiment = Experiment::read("paper/table-1", &file).unwrap();
     let other = Experiment::read("paper/table-2", &file).unwrap();
+    let runner = Runner::default();
     // As if the lab had given what the simulator gives.
     let compare = |engine, is_quick| {
         let plan = Plan { engine, is_quick };
-        let results = simulate(experiment.scenarios(plan));
+        let results = runner.simulate(&experiment.scenarios(plan), None).unwrap();
         experiment.compare(&Ran {
             plan,
             results: &results,
@@ -138,7 +120,7 @@ fn written(folder: &Path) -> [PathBuf; 2] {
     };
     let comparisons = vec![compare(Engine::Sim, false), compare(Engine::Lab, true)];
     let sweep = &experiment.sweeps[0];
-    let influence = sweep.influence(&experiment, &simulate(sweep.scenarios(&experiment)));
+    let influence = runner.influence(&experiment, sweep).unwrap();
     let entries = [
         Entry {
             experiment: &experiment,

@@ -9,6 +9,7 @@ pub mod lab;
 pub mod laws;
 pub mod man;
 pub mod policies;
+mod progress;
 pub mod reproduce;
 pub mod run;
 pub mod score;

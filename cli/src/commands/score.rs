@@ -6,14 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use ebb_algorithms::{Policy, laws};
-use ebb_experiments::RunStore;
-use ebb_experiments::score::{
-    Distances, Matrix, Reference, Score, ScoreScenario, scores_to_csv, scores_to_json,
-};
+use ebb_experiments::score::{Matrix, Score, ScoreScenario, scores_to_csv, scores_to_json};
+use ebb_experiments::{RunStore, Runner};
 use ebb_report::{image, score};
-use ebb_scenario::{Results, Scenario};
 
-use super::sim::run_all;
+use super::progress::Progress;
 use crate::output;
 
 /// Hold every law against strict priority, in one set of scenarios
@@ -123,96 +120,16 @@ impl ScoreCommand {
         self.runs.unwrap_or(if self.quick { 1 } else { RUNS })
     }
 
-    /// Law by law, scenario by scenario.
     fn scores(&self, scenarios: &[&ScoreScenario], laws: &[Policy]) -> Result<Vec<Score>> {
         let store = RunStore::open(&self.out, self.fresh)?;
-        let runs = self.runs();
-        let planned: Vec<Planned<'_>> = scenarios
-            .iter()
-            .map(|scenario| Planned::of(scenario, laws, runs))
-            .collect();
-        let all: Vec<Scenario> = planned.iter().flat_map(Planned::scenarios).collect();
-        let mut results = run_all(&all, self.jobs, None, Some(&store))
-            .context("ebb score")?
-            .into_iter();
-        let by_scenario: Vec<Vec<Score>> = planned
-            .iter()
-            .map(|planned| planned.scores(&mut results, laws, runs))
-            .collect();
-        let of_law = |law: usize| {
-            by_scenario
-                .iter()
-                .map(move |scores: &Vec<Score>| scores[law].clone())
+        let progress = Progress::default();
+        let runner = Runner {
+            store: Some(&store),
+            ..progress.runner(self.jobs)
         };
-        Ok((0..laws.len()).flat_map(of_law).collect())
-    }
-}
-
-/// What is run for a scenario.
-struct Planned<'s> {
-    scenario: &'s ScoreScenario,
-    ideal: Scenario,
-    undisturbed: Option<Scenario>,
-    with_laws: Vec<Scenario>,
-}
-
-impl<'s> Planned<'s> {
-    fn of(scenario: &'s ScoreScenario, laws: &[Policy], runs: u32) -> Self {
-        Self {
-            scenario,
-            ideal: scenario.ideal(runs),
-            undisturbed: scenario.undisturbed(runs),
-            with_laws: laws
-                .iter()
-                .map(|law| scenario.with_law(law, runs))
-                .collect(),
-        }
-    }
-
-    fn scenarios(&self) -> Vec<Scenario> {
-        let references = [Some(&self.ideal), self.undisturbed.as_ref()];
-        let references = references.into_iter().flatten();
-        references.chain(&self.with_laws).cloned().collect()
-    }
-
-    /// Takes the results of [`Self::scenarios`].
-    fn scores(
-        &self,
-        results: &mut impl Iterator<Item = Results>,
-        laws: &[Policy],
-        runs: u32,
-    ) -> Vec<Score> {
-        let mut next = || {
-            results
-                .next()
-                .map(|results| results.runs)
-                .unwrap_or_default()
-        };
-        let ideal = next();
-        let undisturbed = self.undisturbed.as_ref().map(|_| next());
-        let score = |law: &Policy| {
-            let distances: Vec<Distances> = next()
-                .iter()
-                .enumerate()
-                .map(|(run, outcome)| {
-                    let undisturbed = undisturbed.as_ref().map(|runs| &runs[run]);
-                    let reference = Reference {
-                        ideal: &ideal[run],
-                        undisturbed,
-                    };
-                    Distances::of(self.scenario, outcome, reference)
-                })
-                .collect();
-            Score {
-                law: law.to_string(),
-                side: law.law().side().to_string(),
-                scenario: self.scenario.name.clone(),
-                runs,
-                distances: Distances::mean(distances.iter()),
-                command: self.scenario.command(law),
-            }
-        };
-        laws.iter().map(score).collect()
+        runner
+            .scores(scenarios, laws, self.runs())
+            .context("ebb score")
     }
 }
 

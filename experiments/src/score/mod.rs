@@ -4,14 +4,17 @@
 //! - [`Matrix`]: the scenarios, from `experiments/score/matrix.toml`;
 //! - [`ScoreScenario`]: one of them, with what is run for it: the law, the ideal, and others
 //!   left to themselves;
+//! - [`ScorePlan`]: all that is run for several of them and several laws;
 //! - [`Score`]: what came out for a law, with [`Distances`] from the ideal.
 
 mod distances;
 mod events;
 mod matrix;
+mod plan;
 mod read;
 mod table;
 
 pub use distances::{Distances, Reference};
 pub use matrix::{Matrix, ScoreScenario};
+pub use plan::ScorePlan;
 pub use table::{Score, scores_to_csv, scores_to_json, summaries};

@@ -4,13 +4,12 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
-use ebb_experiments::{Comparison, Engine, Experiment, Plan, Ran};
+use ebb_experiments::{Comparison, Engine, Experiment, Plan, Ran, Runner};
 use ebb_scenario::{Results, Scenario};
-use ebb_simulator::Options;
 
 /// What an experiment gives; in the lab what the simulator gives.
 pub fn compare(experiment: &Experiment, plan: Plan) -> Comparison {
-    let results = simulate(experiment.scenarios(plan));
+    let results = simulate(&experiment.scenarios(plan));
     experiment.compare(&Ran {
         plan,
         results: &results,
@@ -26,21 +25,8 @@ pub const SIMULATED: Plan = Plan {
 };
 
 /// All runs of these.
-pub fn simulate(scenarios: Vec<Scenario>) -> Vec<Results> {
-    let results = |scenario: Scenario| {
-        let one = |run| {
-            let options = Options {
-                run,
-                ..Options::default()
-            };
-            ebb_simulator::run(&scenario, options).unwrap()
-        };
-        Results {
-            runs: (0..scenario.runs).map(one).collect(),
-            scenario,
-        }
-    };
-    scenarios.into_iter().map(results).collect()
+pub fn simulate(scenarios: &[Scenario]) -> Vec<Results> {
+    Runner::default().simulate(scenarios, None).unwrap()
 }
 
 /// Files of verdicts: of few runs, which is what the tests of the repository make, and of all.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb reproduce`: what papers report, beside what we get.
-mod lab;
 mod layout;
 mod tables;
 
@@ -10,12 +9,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use ebb_experiments::{
-    Catalogue, Comparison, Engine, Experiment, Influence, KnownVerdicts, Plan, Ran, RunStore,
+    Catalogue, Comparison, Engine, Experiment, Influence, KnownVerdicts, Plan, RunStore, Runner,
 };
 use ebb_report::pages::{self, Entry};
 
+use super::progress::Progress;
 use super::run::require_root;
-use super::sim::run_all;
 use crate::output;
 
 /// Run what papers report, and print their values beside ours
@@ -130,13 +129,19 @@ impl Reproduce {
             return self.write_pages(&experiments);
         }
         let store = RunStore::open(&self.out, self.fresh)?;
+        let progress = Progress::default();
+        let runner = Runner {
+            parallel: self.parallel,
+            store: Some(&store),
+            ..progress.runner(self.jobs)
+        };
         if self.assumptions {
-            self.sweep_assumptions(&experiments, &store)?;
+            self.sweep_assumptions(&experiments, &runner)?;
             return self.write_pages(&experiments);
         }
         let mut comparisons = Vec::new();
         for experiment in &experiments {
-            let comparison = self.run(experiment, &store)?;
+            let comparison = self.run(experiment, &runner)?;
             // What is complete stays when a later one is broken off.
             let path = comparison.store(&self.out)?;
             if !self.json {
@@ -253,42 +258,23 @@ impl Reproduce {
         }
     }
 
-    fn run(&self, experiment: &Experiment, store: &RunStore) -> Result<Comparison> {
+    fn run(&self, experiment: &Experiment, runner: &Runner<'_>) -> Result<Comparison> {
         let plan = self.plan(experiment);
-        let scenarios = experiment.scenarios(plan);
-        let simulate = || match scenarios.is_empty() {
-            true => Ok(Vec::new()),
-            false => run_all(&scenarios, self.jobs, None, Some(store))
-                .with_context(|| experiment.id.clone()),
-        };
-        if plan.engine != Engine::Lab {
-            return Ok(experiment.compare(&Ran {
-                plan,
-                results: &simulate()?,
-                simulated: None,
-                disturbed_runs: 0,
-            }));
+        if plan.engine == Engine::Lab {
+            require_root("reproduce --engine lab")?;
         }
-        require_root("reproduce --engine lab")?;
-        let ran = lab::run_all(&scenarios, self.parallel, store)
-            .with_context(|| experiment.id.clone())?;
-        Ok(experiment.compare(&Ran {
-            plan,
-            results: &ran.results,
-            simulated: Some(&simulate()?),
-            disturbed_runs: ran.disturbed_runs,
-        }))
+        let comparison = runner.run(experiment, plan);
+        comparison.with_context(|| experiment.id.clone())
     }
 
-    fn sweep_assumptions(&self, experiments: &[Experiment], store: &RunStore) -> Result<()> {
+    fn sweep_assumptions(&self, experiments: &[Experiment], runner: &Runner<'_>) -> Result<()> {
         let mut all = Vec::new();
         for experiment in experiments.iter().filter(|it| !it.sweeps.is_empty()) {
             let mut influences = Vec::new();
             for sweep in &experiment.sweeps {
-                let scenarios = sweep.scenarios(experiment);
-                let results = run_all(&scenarios, self.jobs, None, Some(store))
+                let influence = runner
+                    .influence(experiment, sweep)
                     .with_context(|| experiment.id.clone())?;
-                let influence = sweep.influence(experiment, &results);
                 if !self.json {
                     output::print(&tables::influence(&experiment.id, &influence))?;
                 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb sim`: runs scenarios in the simulator.
-mod progress;
-mod runs;
 mod sweep;
 
 use std::fs::File;
@@ -11,13 +9,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use ebb_experiments::RunStore;
 use ebb_report::capture::{Capture, Place};
 use ebb_report::{image, outcome};
 use ebb_scenario::{Results, Scenario, Setting};
-use ebb_simulator::Observer;
 
-use self::progress::Progress;
+use super::progress::Progress;
 use crate::output;
 
 /// Simulate scenarios: links, queues and flows from one file
@@ -220,7 +216,9 @@ impl SimRun {
 
         let observer = capture.as_mut().map(|capture| capture as _);
         let scenarios = [scenario];
-        let results = run_all(&scenarios, self.jobs, observer, None)
+        let results = Progress::default()
+            .runner(self.jobs)
+            .simulate(&scenarios, observer)
             .with_context(|| self.file.display().to_string())?
             .remove(0);
         // Files first: whoever reads the tables may stop to do so, as `head` does.
@@ -288,25 +286,6 @@ impl SimRun {
             .map(Some)
             .with_context(name)
     }
-}
-
-/// Runs all of them with a line of progress; what the store knows is not run again.
-pub(super) fn run_all(
-    scenarios: &[Scenario],
-    jobs: Option<NonZeroUsize>,
-    observer: Option<&mut (dyn Observer + Send)>,
-    store: Option<&RunStore>,
-) -> Result<Vec<Results>> {
-    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let progress = Progress::start(scenarios);
-    let jobs = jobs.unwrap_or(cores);
-    let outcomes = runs::run_all(scenarios, jobs, observer, store, &progress);
-    progress.end();
-    let results = |(scenario, runs): (&Scenario, _)| Results {
-        scenario: scenario.clone(),
-        runs,
-    };
-    Ok(scenarios.iter().zip(outcomes?).map(results).collect())
 }
 
 /// Draws a run; answers what to tell of it.

@@ -9,7 +9,7 @@ use clap::Args;
 use ebb_report::outcome::{self, SweepPoint};
 use ebb_scenario::{Scenario, ScenarioError, Setting};
 
-use super::run_all;
+use crate::commands::progress::Progress;
 use crate::output;
 
 /// Run a scenario with each of several values
@@ -132,7 +132,9 @@ impl SimSweep {
             scenarios.push(self.scenario(combination)?);
         }
         let interval = self.interval(&scenarios[0])?;
-        let results = run_all(&scenarios, self.jobs, None, None)
+        let results = Progress::default()
+            .runner(self.jobs)
+            .simulate(&scenarios, None)
             .with_context(|| self.file.display().to_string())?;
         let points: Vec<SweepPoint> = combinations
             .into_iter()

@@ -1,15 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How far the runs are: one line on standard error, if that is a terminal.
+//! How far runs are: in the simulator one line on standard error, if that is a terminal; in the
+//! lab a line for each wave, since real time is long.
 use std::io::{IsTerminal, Write};
-use std::sync::Mutex;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use ebb_experiments::{Runner, Watch, Wave};
 use ebb_link::Nanos;
 use ebb_scenario::Scenario;
 
-/// Told by all runs, from any thread.
+use crate::output;
+
+/// Tells the terminal what a [`Watch`] hears.
+#[derive(Default)]
 pub(super) struct Progress {
+    /// What is simulated now.
+    line: RwLock<Option<Line>>,
+}
+
+impl Watch for Progress {
+    fn begins(&self, scenarios: &[Scenario]) {
+        self.set(Some(Line::new(scenarios)));
+    }
+
+    fn reached(&self, run: usize, now: Nanos) {
+        let line = self.line.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(line) = &*line {
+            line.reached(run, now);
+        }
+    }
+
+    fn ends(&self) {
+        self.set(None);
+    }
+
+    fn wave(&self, wave: &Wave<'_>) {
+        let Wave { name, all, .. } = wave;
+        let (first, last) = (wave.done + 1, wave.done + wave.runs);
+        output::complain(&format!(
+            "{name}: runs {first} to {last} of {all} in the lab, {:.0} s",
+            wave.longest_s
+        ));
+    }
+}
+
+impl Progress {
+    /// What carries runs out and tells of them here: so many at a time in the simulator, or one on
+    /// each core.
+    pub(super) fn runner(&self, jobs: Option<NonZeroUsize>) -> Runner<'_> {
+        let runner = Runner {
+            watch: self,
+            ..Runner::default()
+        };
+        Runner {
+            jobs: jobs.unwrap_or(runner.jobs),
+            ..runner
+        }
+    }
+
+    /// Another line takes the place of the one that is there.
+    fn set(&self, line: Option<Line>) {
+        let mut current = self.line.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = std::mem::replace(&mut *current, line) {
+            before.end();
+        }
+    }
+}
+
+/// Told by all runs, from any thread.
+struct Line {
     is_terminal: bool,
     name: String,
     /// Time that each run has reached, and is to reach. *Units:* ns.
@@ -24,8 +85,8 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// What takes less is over before somebody wonders.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-impl Progress {
-    pub fn start(scenarios: &[Scenario]) -> Self {
+impl Line {
+    fn new(scenarios: &[Scenario]) -> Self {
         let runs = |scenario: &Scenario| {
             let duration_ns = scenario.duration.0;
             (0..scenario.runs).map(move |_| (AtomicU64::new(0), duration_ns))
@@ -43,7 +104,7 @@ impl Progress {
     }
 
     /// A run, counted over all scenarios, has reached this time.
-    pub fn reached(&self, run: usize, now: Nanos) {
+    fn reached(&self, run: usize, now: Nanos) {
         let (reached, duration_ns) = &self.runs_ns[run];
         let before_ns = reached.swap(now.0, Ordering::Relaxed);
         if now.0 >= *duration_ns && before_ns < *duration_ns {
@@ -58,18 +119,18 @@ impl Progress {
         if written.is_none_or(|written| written.elapsed() >= INTERVAL) {
             *written = Some(Instant::now());
             // The runs go on where nobody watches.
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}", self.line());
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", self.text());
         }
     }
 
     /// The line goes away.
-    pub fn end(&self) {
+    fn end(&self) {
         if self.is_terminal {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }
 
-    fn line(&self) -> String {
+    fn text(&self) -> String {
         let reached: u128 = self
             .runs_ns
             .iter()

@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs of scenarios, side by side on several cores.
-use std::num::NonZeroUsize;
+//! Runs in the simulator, side by side on several cores.
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use anyhow::{Result, anyhow};
-use ebb_experiments::{Engine, RunStore};
 use ebb_scenario::{Outcome, Scenario};
 use ebb_simulator::{Observer, Options};
 
-use super::progress::Progress;
+use super::Runner;
+use crate::{Engine, ExperimentError, RunStore};
 
 /// Runs all runs of all scenarios, at the most `jobs` at a time. `observer` sees the
 /// packets of the first; what the store knows is not run again.
 ///
 /// *Shape:* outcomes by scenario, then by run, whatever was ready first.
 pub(super) fn run_all(
+    runner: &Runner<'_>,
     scenarios: &[Scenario],
-    jobs: NonZeroUsize,
     observer: Option<&mut (dyn Observer + Send)>,
-    store: Option<&RunStore>,
-    progress: &Progress,
-) -> Result<Vec<Vec<Outcome>>> {
+) -> Result<Vec<Vec<Outcome>>, ExperimentError> {
     let work: Vec<(usize, u32)> = scenarios
         .iter()
         .enumerate()
@@ -47,10 +43,10 @@ pub(super) fn run_all(
             let options = Options {
                 run,
                 observer: observer.as_mut().map(|observer| &mut **observer as _),
-                progress: Some(&mut |now| progress.reached(number, now)),
+                progress: Some(&mut |now| runner.watch.reached(number, now)),
             };
-            let result = run_or_load(&scenarios[place], options, store);
-            progress.reached(number, scenarios[place].duration);
+            let result = run_or_load(&scenarios[place], options, runner.store);
+            runner.watch.reached(number, scenarios[place].duration);
             has_failed.fetch_or(result.is_err(), Ordering::Relaxed);
             if let Ok(mut done) = done.lock() {
                 done.push((number, result));
@@ -58,13 +54,12 @@ pub(super) fn run_all(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..jobs.get().min(work.len()) {
+        for _ in 0..runner.jobs.get().min(work.len()) {
             scope.spawn(worker);
         }
     });
-    let mut done = done
-        .into_inner()
-        .map_err(|_| anyhow!("a run was broken off"))?;
+    // A thread that panics ends the scope with its panic, so nobody left the lock broken.
+    let mut done = done.into_inner().expect("no thread has panicked");
     done.sort_by_key(|(number, _)| *number);
     let mut outcomes: Vec<Vec<Outcome>> = vec![Vec::new(); scenarios.len()];
     for (number, result) in done {
@@ -78,7 +73,7 @@ fn run_or_load(
     scenario: &Scenario,
     options: Options<'_>,
     store: Option<&RunStore>,
-) -> Result<Outcome> {
+) -> Result<Outcome, ExperimentError> {
     let run = options.run;
     if let Some(known) = store.and_then(|store| store.load(Engine::Sim, scenario, run)) {
         return Ok(known);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Runs in the lab: in real time, a few at a time.
+use ebb_lab::engine::{self, Job};
+use ebb_scenario::{Outcome, Results, Scenario};
+
+use super::{Runner, Wave};
+use crate::{Engine, ExperimentError, RunStore};
+
+/// What came out of runs in the lab.
+#[derive(Clone, Debug)]
+pub struct LabRuns {
+    /// By scenario.
+    pub results: Vec<Results>,
+    /// Runs that stayed disturbed.
+    pub disturbed_runs: u32,
+}
+
+/// A run: place of its scenario, and its number.
+type Run = (usize, u32);
+
+impl Runner<'_> {
+    /// Runs all runs of these scenarios; what the store knows is not run again. A run that stays
+    /// disturbed is part of the result, and is not kept.
+    ///
+    /// *Errors:* [`ExperimentError::Lab`], and those of the store.
+    pub fn run_in_lab(&self, scenarios: &[Scenario]) -> Result<LabRuns, ExperimentError> {
+        let mut outcomes = known(scenarios, self.store);
+        let missing = missing(&outcomes);
+        let mut disturbed_runs = 0;
+        let mut done = 0;
+        for wave in missing.chunks(self.parallel.get()) {
+            self.watch.wave(&tell(scenarios, wave, done, missing.len()));
+            let job = |&(place, run): &Run| Job {
+                scenario: &scenarios[place],
+                run,
+            };
+            let jobs: Vec<Job<'_>> = wave.iter().map(job).collect();
+            let runs = engine::run(&jobs, wave.len(), self.retries)?;
+            for ((place, run), ran) in wave.iter().zip(runs) {
+                match (ran.is_disturbed, self.store) {
+                    (true, _) => disturbed_runs += 1,
+                    (false, Some(store)) => {
+                        store.save(Engine::Lab, &scenarios[*place], &ran.outcome)?;
+                    }
+                    (false, None) => {}
+                }
+                outcomes[*place][*run as usize] = Some(ran.outcome);
+            }
+            done += wave.len();
+        }
+        let results = scenarios.iter().zip(outcomes);
+        let results = results.map(|(scenario, runs)| Results {
+            scenario: scenario.clone(),
+            runs: runs.into_iter().flatten().collect(),
+        });
+        Ok(LabRuns {
+            results: results.collect(),
+            disturbed_runs,
+        })
+    }
+}
+
+/// What the store knows. *Shape:* by scenario, then by run.
+fn known(scenarios: &[Scenario], store: Option<&RunStore>) -> Vec<Vec<Option<Outcome>>> {
+    let of_one = |scenario: &Scenario| {
+        let runs = 0..scenario.runs;
+        runs.map(|run| store?.load(Engine::Lab, scenario, run))
+            .collect()
+    };
+    scenarios.iter().map(of_one).collect()
+}
+
+fn missing(outcomes: &[Vec<Option<Outcome>>]) -> Vec<Run> {
+    let of_one = |(place, runs): (usize, &Vec<Option<Outcome>>)| {
+        let runs = runs.iter().enumerate();
+        let unknown = runs.filter(|(_, outcome)| outcome.is_none());
+        let named = unknown.map(|(run, _)| (place, run as u32));
+        named.collect::<Vec<_>>()
+    };
+    outcomes.iter().enumerate().flat_map(of_one).collect()
+}
+
+fn tell<'s>(scenarios: &'s [Scenario], wave: &[Run], done: usize, all: usize) -> Wave<'s> {
+    let lengths_s = wave
+        .iter()
+        .map(|(place, _)| scenarios[*place].duration.as_secs_f64());
+    Wave {
+        name: scenarios.first().map_or("", |scenario| &scenario.name),
+        done,
+        runs: wave.len(),
+        all,
+        longest_s: lengths_s.fold(0.0, f64::max),
+    }
+}
