@@ -4,7 +4,6 @@
 //! - [`table`]: aligned columns that fit 80 characters and need no colour;
 //! - [`figure`]: a grid of panels that share their axes, and what is drawn in them;
 //! - [`image`]: the one way from a figure to its two files;
-//! - [`capture`]: packets as a pcapng file;
 //! - [`command`]: how an experiment is run again;
 //! - [`demo`]: the demo's table and figure;
 //! - [`outcome`]: tables and figure of a scenario;
@@ -12,7 +11,6 @@
 //! - [`pages`]: what papers report beside what we get, as HTML;
 //! - [`units`]: numbers with their units, written the same everywhere.
 
-pub mod capture;
 pub mod command;
 pub mod demo;
 pub mod figure;

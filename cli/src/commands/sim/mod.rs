@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb sim`: runs scenarios in the simulator.
+mod capture;
 mod sweep;
 
 use std::fs::File;
@@ -9,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use ebb_report::capture::{Capture, Place};
 use ebb_report::{image, outcome};
 use ebb_scenario::{Results, Scenario, Setting};
 
 use super::progress::Progress;
 use crate::output;
+use capture::{Capture, Place};
 
 /// Simulate scenarios: links, queues and flows from one file
 #[derive(Debug, Args)]

@@ -4,6 +4,11 @@
 //! Each host is an interface and has an address of its own, `10.0.0.1` and on. Packets are
 //! written whole but for their payload, which the simulator does not have: checksums are
 //! those of a payload of zeros. Times are of the run, in nanoseconds.
+#[cfg(test)]
+mod byte_by_byte;
+#[cfg(test)]
+mod read_by_others;
+
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;

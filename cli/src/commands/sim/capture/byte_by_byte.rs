@@ -5,9 +5,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ebb_report::capture::{Capture, Place};
 use ebb_scenario::Scenario;
 use ebb_simulator::{Options, run};
+
+use super::{Capture, Place};
 
 const BYTES: u32 = 300_000;
 const SCENARIO: &str = r#"
