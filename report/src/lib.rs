@@ -5,14 +5,12 @@
 //! - [`figure`]: a grid of panels that share their axes, and what is drawn in them;
 //! - [`image`]: the one way from a figure to its two files;
 //! - [`command`]: how an experiment is run again;
-//! - [`demo`]: the demo's table and figure;
 //! - [`outcome`]: tables and figure of a scenario;
 //! - [`score`]: how far laws are from strict priority;
 //! - [`pages`]: what papers report beside what we get, as HTML;
 //! - [`units`]: numbers with their units, written the same everywhere.
 
 pub mod command;
-pub mod demo;
 pub mod figure;
 pub mod image;
 pub mod outcome;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb demo`: shows on an emulated home link what Ebb is for.
 
+mod shown;
+
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -75,8 +77,8 @@ impl Demo {
         let (outcome, emulator) = outcome?;
 
         let notes = notes(&emulator);
-        output::print(&format!("{}\n", ebb_report::demo::table(&outcome, &notes)))?;
-        let files = image::write(&ebb_report::demo::figure(&outcome), &self.output, "demo")?;
+        output::print(&format!("{}\n", shown::table(&outcome, &notes)))?;
+        let files = image::write(&shown::figure(&outcome), &self.output, "demo")?;
         give_to_sudoer(&self.output, &files);
         output::print(&format!(
             "Plot: {} and {}\n",

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The demo's table and figure.
+#[cfg(test)]
+mod tests;
 
-use crate::figure::{Colour, Column, Figure, Legend, Mark, Panel, Row, Sample, colours};
-use crate::table::{Align, Table};
-use crate::units;
 use ebb_lab::demo::{
     ONE_WAY_DELAY, Outcome, PAGE_BYTES, PAGE_INTERVAL, PAGE_OBJECTS, Part, PartKind, QUEUE_PKTS,
     RATE, Share, Summary,
 };
+use ebb_report::figure::{Colour, Column, Figure, Legend, Mark, Panel, Row, Sample, colours};
+use ebb_report::table::{Align, Table};
+use ebb_report::units;
 
 /// The table of all parts; `notes` come below it.
-pub fn table(outcome: &Outcome, notes: &[String]) -> Table {
+pub(super) fn table(outcome: &Outcome, notes: &[String]) -> Table {
     let title = format!("A person's traffic and a download on a link of {}", link());
     let mut table = Table::new(title).column("", Align::Left);
     for part in &outcome.parts {
@@ -60,7 +62,7 @@ const LINES: [(&str, Cell); 7] = [
 ];
 
 /// The figure: rate, pages and call over time, the parts side by side.
-pub fn figure(outcome: &Outcome) -> Figure {
+pub(super) fn figure(outcome: &Outcome) -> Figure {
     let parts = &outcome.parts;
     let summaries: Vec<Summary> = parts.iter().map(Summary::of).collect();
     let columns = parts

@@ -2,8 +2,9 @@
 //! The demo's table and figure say what was measured, and claim no more.
 
 use ebb_lab::demo::{Outcome, Page, Part, PartKind, Received, Share, Spoken};
-use ebb_report::demo::{figure, table};
 use ebb_report::image;
+
+use super::{figure, table};
 
 fn part(kind: PartKind, load_s: f64, delay_ms: f64) -> Part {
     let share = |index: i32| Share {
