@@ -36,12 +36,6 @@ pub enum LabError {
         /// What is wrong with it.
         source: LinkError,
     },
-    /// A trace file is wrong.
-    #[error(transparent)]
-    Trace(#[from] LinkError),
-    /// An argument is wrong, said in a sentence with its flag.
-    #[error("{0}")]
-    Argument(String),
     /// The emulator's thread ended before it was asked to.
     #[error("the emulator stopped: {0}")]
     Emulator(String),

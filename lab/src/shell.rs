@@ -3,15 +3,12 @@
 //!
 //! Only the network of the shell is another one; files, processes, cgroups and `/sys`
 //! are the machine's, so that `ebb run` works in it.
-mod args;
 mod programs;
 
 use std::ffi::OsString;
 use std::process::Command;
 
 use ebb_link::{Capacity, LinkSpec, QueueLimit, QueueSpec};
-
-pub use args::ShellArgs;
 
 use crate::LabError;
 use crate::emulator::{
@@ -20,23 +17,33 @@ use crate::emulator::{
 };
 use programs::{end_all, run_in_background, run_in_foreground};
 
+/// A link, and what runs at its two ends.
+#[derive(Clone, Debug, Default)]
+pub struct Shell {
+    /// The link, both directions.
+    pub path: PathSpec,
+    /// Command line that runs at the server's end, by sh, until the shell ends.
+    pub server: Option<String>,
+    /// Command at the client's end; empty: the user's shell.
+    pub command: Vec<OsString>,
+}
+
 /// Runs a shell or a command behind the link; answers its exit status, 128 and the
 /// number for one that a signal ended.
 ///
 /// Commands find the addresses of both ends in `EBB_LAB_SERVER`, `EBB_LAB_SERVER6`,
 /// `EBB_LAB_CLIENT` and `EBB_LAB_CLIENT6`.
 ///
-/// *Errors:* those of [`ShellArgs::path_spec`] and [`Testbed::start`], and
-/// [`LabError::System`] for a command that cannot be started.
-pub fn run(args: &ShellArgs) -> Result<u8, LabError> {
-    let spec = args.path_spec()?;
-    let banner = banner(&spec, args.server.as_deref());
-    let testbed = Testbed::start(vec![spec])?;
+/// *Errors:* those of [`Testbed::start`], and [`LabError::System`] for a command that cannot be
+/// started.
+pub fn run(shell: &Shell) -> Result<u8, LabError> {
+    let banner = banner(&shell.path, shell.server.as_deref());
+    let testbed = Testbed::start(vec![shell.path.clone()])?;
     let path = testbed.path(0);
-    if args.command.is_empty() {
+    if shell.command.is_empty() {
         eprintln!("{banner}");
     }
-    let status = run_both_ends(args, path);
+    let status = run_both_ends(shell, path);
     end_all(path.client())?;
     end_all(path.server())?;
     let report = testbed.stop()?;
@@ -44,15 +51,15 @@ pub fn run(args: &ShellArgs) -> Result<u8, LabError> {
     status
 }
 
-fn run_both_ends(args: &ShellArgs, path: &Path) -> Result<u8, LabError> {
+fn run_both_ends(shell: &Shell, path: &Path) -> Result<u8, LabError> {
     let mut server = None;
-    if let Some(line) = &args.server {
+    if let Some(line) = &shell.server {
         let mut command = path.server().command("sh");
         command.arg("-c").arg(line);
         server = Some((run_in_background(with_addresses(command))?, line));
     }
-    let shell = shell();
-    let (program, arguments) = args.command.split_first().unwrap_or((&shell, &[]));
+    let users = users_shell();
+    let (program, arguments) = shell.command.split_first().unwrap_or((&users, &[]));
     let mut command = path.client().command(program);
     command.args(arguments);
     let status = run_in_foreground(with_addresses(command));
@@ -65,7 +72,7 @@ fn run_both_ends(args: &ShellArgs, path: &Path) -> Result<u8, LabError> {
     status
 }
 
-fn shell() -> OsString {
+fn users_shell() -> OsString {
     std::env::var_os("SHELL")
         .filter(|shell| !shell.is_empty())
         .unwrap_or("/bin/sh".into())

@@ -5,20 +5,30 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use clap::Parser;
-use ebb_lab::shell::{self, ShellArgs};
+use ebb_lab::emulator::PathSpec;
+use ebb_lab::shell::{self, Shell};
+use ebb_link::{LinkSpec, Nanos, QueueLimit, Rate};
 
-#[derive(Parser)]
-struct Line {
-    #[command(flatten)]
-    args: ShellArgs,
+/// Runs `sh -c script` behind a link without a bottleneck; answers the exit status.
+fn run(script: &str) -> u8 {
+    run_behind(PathSpec::default(), None, script)
 }
 
-/// Runs the flags, then `sh -c script`; answers the exit status.
-fn run(flags: &[&str], script: &str) -> u8 {
-    let command = ["--", "sh", "-c", script];
-    let words = ["shell"].iter().chain(flags).chain(&command);
-    shell::run(&Line::parse_from(words).args).unwrap()
+fn run_behind(path: PathSpec, server: Option<String>, script: &str) -> u8 {
+    let command = ["sh", "-c", script].map(Into::into).to_vec();
+    let shell = Shell {
+        path,
+        server,
+        command,
+    };
+    shell::run(&shell).unwrap()
+}
+
+fn link(rate_mbit_per_s: u32, delay_ms: u64) -> PathSpec {
+    let rate = Rate::from_mbit_per_s(rate_mbit_per_s);
+    let delay = Nanos::from_millis(delay_ms);
+    let link = LinkSpec::drop_tail(rate, delay, QueueLimit::Packets(86));
+    PathSpec::new(link.clone(), link)
 }
 
 fn read(directory: &Path, file: &str) -> String {
@@ -33,9 +43,9 @@ fn answers_the_exit_status_of_its_command() {
     if !common::is_root("answers_the_exit_status_of_its_command") {
         return;
     }
-    assert_eq!(run(&[], "exit 0"), 0);
-    assert_eq!(run(&[], "exit 7"), 7);
-    assert_eq!(run(&[], "kill -TERM $$"), 128 + 15);
+    assert_eq!(run("exit 0"), 0);
+    assert_eq!(run("exit 7"), 7);
+    assert_eq!(run("kill -TERM $$"), 128 + 15);
 }
 
 /// Fetches a page when the server is there; prints its length and the seconds that
@@ -67,11 +77,8 @@ fn fetches_from_the_server_through_the_link() {
     // In a session of its own, as daemons are.
     let daemon = format!("echo $$ > {here}/pid; exec python3 -m http.server 80 2> {here}/log");
     let server = format!("cd {here}; setsid sh -c '{daemon}' &");
-    let flags = [
-        "--rate", "10mbit", "--delay", "50ms", "--queue", "86", "--server", &server,
-    ];
     let fetch = format!("for i in 1 2 3; do python3 {here}/client.py; done > {here}/result");
-    assert_eq!(run(&flags, &fetch), 0);
+    assert_eq!(run_behind(link(10, 50), Some(server), &fetch), 0);
 
     let results = read(path, "result");
     let results: Vec<_> = results
@@ -101,15 +108,12 @@ fn changes_nothing_but_the_network() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path().display();
     let script = format!("cat /proc/self/mountinfo > {here}/mounts");
-    assert_eq!(run(&["--rate", "1mbit"], &script), 0);
+    assert_eq!(run_behind(link(1, 0), None, &script), 0);
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     assert_eq!(read(directory.path(), "mounts"), mounts.trim());
     let own = fs::read_link("/proc/thread-self/ns/net").unwrap();
     assert_eq!(
-        run(
-            &[],
-            &format!("readlink /proc/self/ns/net > {here}/namespace")
-        ),
+        run(&format!("readlink /proc/self/ns/net > {here}/namespace")),
         0
     );
     assert_ne!(Path::new(&read(directory.path(), "namespace")), own);

@@ -11,8 +11,18 @@ use crate::{Engine, ExperimentError, RunStore};
 pub struct LabRuns {
     /// By scenario.
     pub results: Vec<Results>,
-    /// Runs that stayed disturbed.
-    pub disturbed_runs: u32,
+    /// How exactly packets were delivered, in lines. *Shape:* by scenario; none of runs that were
+    /// known.
+    pub emulator: Vec<Vec<String>>,
+    /// Runs that stayed disturbed: place of the scenario, and number.
+    pub disturbed: Vec<(usize, u32)>,
+}
+
+impl LabRuns {
+    /// Whether a run of the scenario at this place is not to be believed.
+    pub fn is_disturbed(&self, place: usize) -> bool {
+        self.disturbed.iter().any(|(of, _)| *of == place)
+    }
 }
 
 /// A run: place of its scenario, and its number.
@@ -26,7 +36,8 @@ impl Runner<'_> {
     pub fn run_in_lab(&self, scenarios: &[Scenario]) -> Result<LabRuns, ExperimentError> {
         let mut outcomes = known(scenarios, self.store);
         let missing = missing(&outcomes);
-        let mut disturbed_runs = 0;
+        let mut emulator = vec![Vec::new(); scenarios.len()];
+        let mut disturbed = Vec::new();
         let mut done = 0;
         for wave in missing.chunks(self.parallel.get()) {
             self.watch.wave(&tell(scenarios, wave, done, missing.len()));
@@ -38,13 +49,16 @@ impl Runner<'_> {
             let runs = engine::run(&jobs, wave.len(), self.retries)?;
             for ((place, run), ran) in wave.iter().zip(runs) {
                 match (ran.is_disturbed, self.store) {
-                    (true, _) => disturbed_runs += 1,
+                    (true, _) => disturbed.push((*place, *run)),
                     (false, Some(store)) => {
                         store.save(Engine::Lab, &scenarios[*place], &ran.outcome)?;
                     }
                     (false, None) => {}
                 }
                 outcomes[*place][*run as usize] = Some(ran.outcome);
+                if !emulator[*place].contains(&ran.emulator) {
+                    emulator[*place].push(ran.emulator);
+                }
             }
             done += wave.len();
         }
@@ -55,7 +69,8 @@ impl Runner<'_> {
         });
         Ok(LabRuns {
             results: results.collect(),
-            disturbed_runs,
+            emulator,
+            disturbed,
         })
     }
 }

@@ -126,7 +126,7 @@ impl Runner<'_> {
     #[cfg(feature = "lab")]
     fn in_lab(&self, scenarios: &[Scenario]) -> Result<(Vec<Results>, u32), ExperimentError> {
         let ran = self.run_in_lab(scenarios)?;
-        Ok((ran.results, ran.disturbed_runs))
+        Ok((ran.results, ran.disturbed.len() as u32))
     }
 
     #[cfg(not(feature = "lab"))]

@@ -6,7 +6,6 @@
 //! both directions and of different round trips, drop-tail or any other queue of the link,
 //! receiver laws through the kernel backend, groups that share, congestion controls that the
 //! kernel has. It refuses the rest by name.
-mod command;
 mod outcome;
 mod plan;
 mod programs;
@@ -16,7 +15,6 @@ mod sharing;
 mod tcp_options;
 mod yielding;
 
-pub use command::{CommandError, LabResults, RunArguments};
 pub use run::{Job, LabRun, run};
 
 use crate::LabError;

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb lab shell`: what the flags say of the link.
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result, bail};
 use clap::Args;
+use ebb_lab::emulator::{Classifier, PathSpec};
+use ebb_lab::shell::{self, Shell};
 use ebb_link::{
     Capacity, LinkSpec, Nanos, Probability, QueueLimit, QueueSpec, Rate, Reroute, Trace,
 };
 
-use crate::LabError;
-use crate::emulator::{Classifier, PathSpec};
-
 /// DSCP of the lower-effort service. [RFC8622]
 const DSCP_LOWER_EFFORT: u8 = 1;
 
-/// A link, and what runs at its two ends.
-///
-/// Both directions have the same values, but for the rate of `--up-rate`.
+/// Open a shell behind an emulated link
 #[derive(Clone, Debug, Args)]
-pub struct ShellArgs {
+#[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+pub(super) struct LabShell {
     /// Rate of the link, in bits per second of whole IP packets, like 10mbit; without it
     /// and --trace there is no bottleneck
     #[arg(long, value_name = "RATE", help_heading = "Link")]
-    pub rate: Option<Rate>,
+    rate: Option<Rate>,
 
     /// Rate from the client to the server, where it differs
     #[arg(long, value_name = "RATE", requires = "rate", help_heading = "Link")]
-    pub up_rate: Option<Rate>,
+    up_rate: Option<Rate>,
 
     /// File of delivery times: one time in milliseconds per line, each for one packet of
     /// 1500 bytes, repeated after the last
@@ -35,11 +35,11 @@ pub struct ShellArgs {
         conflicts_with = "rate",
         help_heading = "Link"
     )]
-    pub trace: Option<PathBuf>,
+    trace: Option<PathBuf>,
 
     /// One-way delay: half of the round trip, like 50ms
     #[arg(long, value_name = "TIME", default_value = "0", help_heading = "Link")]
-    pub delay: Nanos,
+    delay: Nanos,
 
     /// Queue in front of the link: packets, like 86, or bytes, like 128kb
     #[arg(
@@ -48,36 +48,36 @@ pub struct ShellArgs {
         default_value = "100",
         help_heading = "Link"
     )]
-    pub queue: QueueLimit,
+    queue: QueueLimit,
 
     /// Two queues of that size: packets marked as lower effort (DSCP 1) are sent only while
     /// no others wait
     #[arg(long, help_heading = "Link")]
-    pub priority: bool,
+    priority: bool,
 
     /// Use ECN, and mark packets that find more than this in the queue
     #[arg(long, value_name = "SIZE", help_heading = "Link")]
-    pub ecn_threshold: Option<QueueLimit>,
+    ecn_threshold: Option<QueueLimit>,
 
     /// Random loss, like 2% or 0.02
     #[arg(long, value_name = "SHARE", default_value = "0", help_heading = "Link")]
-    pub loss: Probability,
+    loss: Probability,
 
     /// Additional delay of each packet, uniform up to this; the order is kept
     #[arg(long, value_name = "TIME", default_value = "0", help_heading = "Link")]
-    pub jitter: Nanos,
+    jitter: Nanos,
 
     /// Another delay from some time on, as of a changed route, like 30s=80ms (may be repeated)
     #[arg(long, value_name = "TIME=DELAY", value_parser = read_reroute, help_heading = "Link")]
-    pub reroute: Vec<Reroute>,
+    reroute: Vec<Reroute>,
 
     /// Let packets overtake each other by jitter
     #[arg(long, requires = "jitter", help_heading = "Link")]
-    pub jitter_reorders: bool,
+    jitter_reorders: bool,
 
     /// Share of packets that arrive late by --reorder-delay, so that others overtake
     #[arg(long, value_name = "SHARE", default_value = "0", help_heading = "Link")]
-    pub reorder: Probability,
+    reorder: Probability,
 
     /// How late these packets are
     #[arg(
@@ -86,11 +86,11 @@ pub struct ShellArgs {
         default_value = "5ms",
         help_heading = "Link"
     )]
-    pub reorder_delay: Nanos,
+    reorder_delay: Nanos,
 
     /// Share of packets that arrive twice
     #[arg(long, value_name = "SHARE", default_value = "0", help_heading = "Link")]
-    pub duplicate: Probability,
+    duplicate: Probability,
 
     /// Seed of all of the link's random numbers
     #[arg(
@@ -99,7 +99,7 @@ pub struct ShellArgs {
         default_value_t = 1,
         help_heading = "Link"
     )]
-    pub seed: u64,
+    seed: u64,
 
     /// Congestion control of both ends, as in
     /// /proc/sys/net/ipv4/tcp_available_congestion_control
@@ -109,29 +109,52 @@ pub struct ShellArgs {
         default_value = "cubic",
         help_heading = "Ends"
     )]
-    pub congestion: String,
+    congestion: String,
 
     /// Largest TCP payload of a segment that both ends announce
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(256..=1460),
           help_heading = "Ends")]
-    pub mss: Option<u16>,
+    mss: Option<u16>,
 
     /// Command line that runs at the server's end, by sh, until the shell ends
     #[arg(long, value_name = "COMMAND", help_heading = "Ends")]
-    pub server: Option<String>,
+    server: Option<String>,
 
     /// Command to run at the client's end in place of a shell
     #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
+    command: Vec<OsString>,
 }
 
-impl ShellArgs {
+const LONG_ABOUT: &str = "\
+Open a shell behind an emulated link.
+
+Only the network of the shell is another one; files and processes are the machine's, and `ebb run` \
+works in it. At the link's other end is a second network, at $EBB_LAB_SERVER (10.77.0.1) and \
+$EBB_LAB_SERVER6 (fd77::1), in which --server runs a command for the shell to talk to. Both \
+directions have the same values, but for --up-rate. When the shell ends everything goes away, and \
+the link tells what it carried, and how exactly it kept its times.";
+
+const AFTER_HELP: &str = "\
+Examples:
+  sudo ebb lab shell --rate 10mbit --delay 50ms --queue 86
+  sudo ebb lab shell --rate 10mbit --delay 50ms --server 'python3 -m http.server 80'
+  sudo ebb lab shell --trace cell.txt --loss 1% --server 'nginx -g \"daemon off;\"' -- curl http://10.77.0.1/
+
+Exit status: that of the shell or command, 128 and the number of the signal that ended it; 1 when \
+Ebb failed.";
+
+impl LabShell {
+    /// Runs the shell; answers its exit status.
+    pub(super) fn execute(self) -> Result<u8> {
+        Ok(shell::run(&Shell {
+            path: self.path_spec()?,
+            server: self.server,
+            command: self.command,
+        })?)
+    }
+
     /// The path that is asked for.
-    ///
-    /// *Errors:* [`LabError::System`] for a trace that cannot be read,
-    /// [`LabError::Trace`] for one that is wrong, and [`LabError::System`] for an unknown
-    /// congestion control.
-    pub fn path_spec(&self) -> Result<PathSpec, LabError> {
+    fn path_spec(&self) -> Result<PathSpec> {
         self.check_congestion()?;
         let down = self.capacity(self.rate)?;
         let up = self.capacity(self.up_rate.or(self.rate))?;
@@ -151,7 +174,7 @@ impl ShellArgs {
         Ok(spec)
     }
 
-    fn capacity(&self, rate: Option<Rate>) -> Result<Capacity, LabError> {
+    fn capacity(&self, rate: Option<Rate>) -> Result<Capacity> {
         match (&self.trace, rate) {
             (Some(file), _) => read_trace(file).map(Capacity::Trace),
             (None, Some(rate)) => Ok(Capacity::Rate(rate)),
@@ -183,10 +206,10 @@ impl ShellArgs {
     }
 
     /// `ip` would say no more than "Invalid argument".
-    fn check_congestion(&self) -> Result<(), LabError> {
+    fn check_congestion(&self) -> Result<()> {
         let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-        let available = std::fs::read_to_string(file)
-            .map_err(|error| LabError::system(file, error, "is /proc mounted?"))?;
+        let available =
+            std::fs::read_to_string(file).with_context(|| format!("{file} (is /proc mounted?)"))?;
         if available
             .split_whitespace()
             .any(|name| name == self.congestion)
@@ -194,9 +217,7 @@ impl ShellArgs {
             return Ok(());
         }
         let (name, available) = (&self.congestion, available.trim());
-        Err(LabError::Argument(format!(
-            "--congestion {name}: this kernel does not have it; it has {available}"
-        )))
+        bail!("--congestion {name}: this kernel does not have it; it has {available}");
     }
 }
 
@@ -211,11 +232,10 @@ fn read_reroute(text: &str) -> Result<Reroute, String> {
     })
 }
 
-fn read_trace(file: &Path) -> Result<Trace, LabError> {
+fn read_trace(file: &Path) -> Result<Trace> {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        let hint = "--trace wants a text file, one time in milliseconds per line";
-        LabError::system(name.clone(), error, hint)
+    let text = std::fs::read_to_string(file).with_context(|| {
+        format!("{name} (--trace wants a text file, one time in milliseconds per line)")
     })?;
     Ok(Trace::parse(&name, &text)?)
 }
@@ -229,10 +249,10 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        args: ShellArgs,
+        args: LabShell,
     }
 
-    fn parse(line: &str) -> Result<ShellArgs, clap::Error> {
+    fn parse(line: &str) -> Result<LabShell, clap::Error> {
         let words = std::iter::once("shell").chain(line.split_whitespace());
         Line::try_parse_from(words).map(|line| line.args)
     }
@@ -316,7 +336,7 @@ mod tests {
             .unwrap_err();
         assert!(
             error.to_string().contains(&format!("{path}:3: `three`")),
-            "{error}"
+            "{error:#}"
         );
         let error = parse("--trace /nowhere/t")
             .unwrap()
