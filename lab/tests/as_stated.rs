@@ -86,10 +86,7 @@ fn holds(name: &str, text: &str, wrong: impl Fn(&Outcome) -> Vec<String>) {
     }
     let scenario = scenario(text);
     judge(name, || {
-        let job = Job {
-            scenario: &scenario,
-            run: 0,
-        };
+        let job = Job::new(&scenario, 0);
         let lab = run(&[job], 1, 0).unwrap().remove(0);
         Attempt {
             wrong: wrong(&lab.outcome),

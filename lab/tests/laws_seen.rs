@@ -44,10 +44,7 @@ fn a_vulture_in_the_lab_tells_its_estimate_and_the_variations_it_watched() {
     }
     judge(name, || {
         let scenario = Scenario::parse("watched.toml", WATCHED, Path::new("")).unwrap();
-        let job = Job {
-            scenario: &scenario,
-            run: 0,
-        };
+        let job = Job::new(&scenario, 0);
         let lab = run(&[job], 1, 0).unwrap().remove(0);
         Attempt {
             wrong: [estimates(&lab.outcome), variations(&lab.outcome)].concat(),

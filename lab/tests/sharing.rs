@@ -52,10 +52,7 @@ rate = "1mbit"
 
 fn lab_run(text: &str) -> LabRun {
     let scenario = Scenario::parse("try.toml", text, Path::new("")).unwrap();
-    let job = Job {
-        scenario: &scenario,
-        run: 0,
-    };
+    let job = Job::new(&scenario, 0);
     run(&[job], 1, 0).unwrap().remove(0)
 }
 

@@ -41,10 +41,7 @@ impl Runner<'_> {
         let mut done = 0;
         for wave in missing.chunks(self.parallel.get()) {
             self.watch.wave(&tell(scenarios, wave, done, missing.len()));
-            let job = |&(place, run): &Run| Job {
-                scenario: &scenarios[place],
-                run,
-            };
+            let job = |&(place, run): &Run| Job::new(&scenarios[place], run);
             let jobs: Vec<Job<'_>> = wave.iter().map(job).collect();
             let runs = engine::run(&jobs, wave.len(), self.retries)?;
             for ((place, run), ran) in wave.iter().zip(runs) {

@@ -4,8 +4,11 @@
 //!
 //! It can do what two hosts with one link in each direction can show: TCP and UDP flows in
 //! both directions and of different round trips, drop-tail or any other queue of the link,
-//! receiver laws through the kernel backend, groups that share, congestion controls that the
-//! kernel has. It refuses the rest by name.
+//! laws of both ends through the kernel backend, those that judge counters through the user
+//! backend, groups that share, congestion controls that the kernel has. It refuses the rest by
+//! name.
+mod governed;
+mod group;
 mod outcome;
 mod plan;
 mod programs;
@@ -15,10 +18,15 @@ mod sharing;
 mod tcp_options;
 mod yielding;
 
+pub(crate) use governed::Governed;
+pub(crate) use group::Group;
+pub(crate) use plan::FIRST_PORT;
+pub(crate) use run::{BIN_US, ENDPOINT_LATE_US, LEAD, namespace_file};
 pub use run::{Job, LabRun, run};
 
+use std::path::PathBuf;
+
 use crate::LabError;
-use crate::figures::RunError;
 use crate::traffic::TrafficError;
 
 /// Why a scenario was not run in the lab.
@@ -42,9 +50,41 @@ pub enum EngineError {
     #[error(transparent)]
     Traffic(#[from] TrafficError),
     /// A policy could not be put on its flows.
-    #[error(transparent)]
-    Run(#[from] RunError),
+    #[error("policy `{policy}`: {source}")]
+    Policy {
+        /// The policy.
+        policy: String,
+        /// What was wrong.
+        source: ebb_kernel::Error,
+    },
+    /// The user backend could not follow the flows.
+    #[error("policy `{policy}`: {source}")]
+    UserBackend {
+        /// The policy.
+        policy: String,
+        /// What was wrong.
+        source: ebb_sockets::Error,
+    },
+    /// A file could not be made.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
     /// A real server or client is missing, or failed.
     #[error(transparent)]
     Program(#[from] crate::demo::Error),
+}
+
+impl EngineError {
+    /// For `map_err`: under which policy the kernel backend refused.
+    fn policy(policy: &impl ToString) -> impl Fn(ebb_kernel::Error) -> Self {
+        let policy = policy.to_string();
+        move |source| Self::Policy {
+            policy: policy.clone(),
+            source,
+        }
+    }
 }

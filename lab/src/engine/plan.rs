@@ -7,9 +7,10 @@ use ebb_scenario::{Flow, LinkId, NodeId, Scenario, Seeds, Traffic};
 use super::EngineError;
 use super::tcp_options::apply_tcp_options;
 use crate::emulator::{PathSpec, PortDelay};
-use crate::figures::FIRST_PORT;
 use crate::traffic::{Direction, FlowKind, FlowSpec, Role};
 
+/// Flows of a path use ports from here on.
+pub(crate) const FIRST_PORT: u16 = 5_201;
 /// The sender's state is looked at so often. *Units:* ms.
 const SAMPLE_EVERY_MS: u32 = 20;
 /// IPv4 and UDP.
@@ -290,10 +291,11 @@ fn congestion_control(scenario: &Scenario, flow: &Flow) -> Result<String, Engine
         let what = format!("flow `{}`: {error}", flow.name);
         Refusal(scenario).because(what, "see 'ebb policies'")
     })?;
-    let name = if is_built_in(&policy) {
-        policy.law().name
-    } else {
-        "reno"
+    let name = match policy.law() {
+        law if is_built_in(&policy) => law.name,
+        // It only holds back what the socket has anyway.
+        law if law.is_for_counters() => "cubic",
+        _ => "reno",
     };
     Ok(name.to_owned())
 }

@@ -7,10 +7,9 @@ use std::time::Instant;
 use ebb_link::Nanos;
 use tempfile::TempDir;
 
-use super::EngineError;
+use super::{BIN_US, EngineError};
 use crate::demo::{Download, Error, Nginx, Received};
 use crate::emulator::{SERVER_IPV4, Testbed};
-use crate::figures::BIN_US;
 use crate::namespace::NamespaceHandle;
 use crate::traffic::{FlowResult, PlannedFlow};
 

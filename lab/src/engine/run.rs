@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Carries runs of a scenario out, several at the same time on paths of their own.
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ebb_link::{Class, Nanos};
@@ -11,12 +13,19 @@ use super::plan::{Plan, SharedPath, port_of, shared_path};
 use super::programs::Programs;
 use super::seen::Seen;
 use super::sharing::SharedGroups;
-use super::yielding::{YieldingGroups, is_within};
+use super::yielding::{End, Yielding, is_within};
 use crate::clock::monotonic_now;
 use crate::emulator::{CLIENT_IPV4, EmulatorReport, SERVER_IPV4, Testbed};
 use crate::endpoint::Endpoints;
-use crate::figures::{BIN_US, ENDPOINT_LATE_US, LEAD, namespace_file};
-use crate::traffic::{self, Direction, FlowResult, PlannedFlow, WorkerResult};
+use crate::namespace::NamespaceHandle;
+use crate::traffic::{self, Direction, FlowResult, FlowSpec, PlannedFlow, WorkerResult};
+
+/// Receivers count bytes in bins of this length.
+pub(crate) const BIN_US: u64 = 10_000;
+/// From "go" to the common start: more than the worker takes to read the line.
+pub(crate) const LEAD: Nanos = Nanos::from_millis(200);
+/// Endpoints that are later than this disturb a run: a pause of a sender would show.
+pub(crate) const ENDPOINT_LATE_US: u64 = 30_000;
 
 /// What one run in the lab gave.
 #[derive(Debug)]
@@ -36,6 +45,20 @@ pub struct Job<'a> {
     pub scenario: &'a Scenario,
     /// Which run: it has a seed of its own.
     pub run: u32,
+    /// What laws in the kernel are told and answer is recorded in files whose names begin so, and
+    /// end with the policy, the run and `.trace`; none: it is not.
+    pub traces: Option<&'a Path>,
+}
+
+impl<'a> Job<'a> {
+    /// A run of which nothing is recorded.
+    pub fn new(scenario: &'a Scenario, run: u32) -> Self {
+        Self {
+            scenario,
+            run,
+            traces: None,
+        }
+    }
 }
 
 /// Carries out runs, `parallel` at the same time; a disturbed group is repeated `retries`
@@ -74,7 +97,8 @@ type OnPath<'a> = (Job<'a>, &'a SharedPath);
 struct Wave<'a> {
     jobs: &'a [OnPath<'a>],
     testbed: Testbed,
-    groups: YieldingGroups,
+    /// Let go before the endpoints.
+    yielding: Yielding,
     sharing: SharedGroups,
     programs: Programs,
     endpoints: Endpoints,
@@ -87,59 +111,29 @@ impl<'a> Wave<'a> {
             .map(|(job, shared)| Plan::new(job.scenario, shared, job.run));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
         let testbed = Testbed::start(plans.iter().map(|plan| plan.path.clone()).collect())?;
-        let mut groups = YieldingGroups::default();
-        let mut sharing = SharedGroups::default();
-        let (mut flows, mut programs) = (Vec::new(), Vec::new());
+        let mut flows = Flows::default();
         for (number, plan) in plans.into_iter().enumerate() {
-            let scenario = jobs[number].0.scenario;
-            sharing.add(number, scenario)?;
-            for (place, mut spec) in plan.flows.into_iter().enumerate() {
-                let flow = &scenario.flows[place];
-                let port = port_of(place);
-                if flow.class == Class::LessThanBestEffort && flow.during.is_empty() {
-                    testbed.set_class(number, port, Class::LessThanBestEffort);
-                }
-                let path = testbed.path(number);
-                let mut ends = [(path.client(), CLIENT_IPV4), (path.server(), SERVER_IPV4)];
-                // Who has the data connects, as in the simulator: the first flight leaves a
-                // round trip after the start. Only programs fetch.
-                if spec.direction == Direction::Download && !flow.is_by_programs {
-                    ends.reverse();
-                    spec.direction = Direction::Upload;
-                }
-                let [(client, client_address), (server, server_address)] = ends;
-                let planned = PlannedFlow {
-                    spec,
-                    client_namespace: namespace_file(client),
-                    server_namespace: namespace_file(server),
-                    client_address: client_address.into(),
-                    server_address: server_address.into(),
-                    port,
-                    receiver_cgroup: match sharing.directory(number, place) {
-                        Some(directory) => Some(directory),
-                        None => groups.receiver(number, scenario, flow)?,
-                    },
-                    sender_cgroup: groups.sender(number, flow)?,
-                    end_s: scenario.duration.as_secs_f64(),
-                };
-                match flow.is_by_programs {
-                    true => programs.push((flows.len() + programs.len(), number, planned)),
-                    false => flows.push(planned),
-                }
-            }
+            flows.add(&testbed, number, &jobs[number].0, plan)?;
         }
-        let plan = traffic::Plan {
-            flows,
+        let Flows {
+            mut yielding,
+            sharing,
+            by_worker,
+            by_programs,
+        } = flows;
+        let programs = Programs::prepare(&testbed, by_programs)?;
+        let endpoints = Endpoints::prepare(&traffic::Plan {
+            flows: by_worker,
             bin_us: BIN_US,
-        };
-        let programs = Programs::prepare(&testbed, programs)?;
+        })?;
+        yielding.follow(endpoints.process_id())?;
         Ok(Self {
             jobs,
             testbed,
-            groups,
+            yielding,
             sharing,
             programs,
-            endpoints: Endpoints::prepare(&plan)?,
+            endpoints,
         })
     }
 
@@ -153,7 +147,7 @@ impl<'a> Wave<'a> {
             ends.flows.insert(place, result);
         }
         let emulator = self.testbed.stop()?;
-        let seen = self.groups.finish()?;
+        let seen = self.yielding.finish()?;
         self.sharing.finish()?;
         Ok(results(self.jobs, (&emulator, epoch), ends, &seen))
     }
@@ -202,7 +196,7 @@ impl<'a> Wave<'a> {
 
     /// Switches classes and policies of flows that yield for a part of a run only.
     fn switch(&mut self, time: Nanos) -> Result<(), EngineError> {
-        self.groups.switch(time)?;
+        self.yielding.switch(time)?;
         self.switch_classes(time);
         Ok(())
     }
@@ -220,6 +214,81 @@ impl<'a> Wave<'a> {
                 self.testbed.set_class(path, port_of(place), class);
             }
         }
+    }
+}
+
+/// The flows of a wave, on their paths and under their laws.
+#[derive(Default)]
+struct Flows {
+    yielding: Yielding,
+    sharing: SharedGroups,
+    by_worker: Vec<PlannedFlow>,
+    /// With the place among all flows, and the path.
+    by_programs: Vec<(usize, usize, PlannedFlow)>,
+}
+
+impl Flows {
+    fn add(
+        &mut self,
+        testbed: &Testbed,
+        number: usize,
+        job: &Job<'_>,
+        plan: Plan,
+    ) -> Result<(), EngineError> {
+        self.sharing.add(number, job.scenario)?;
+        for (place, spec) in plan.flows.into_iter().enumerate() {
+            let flow = &job.scenario.flows[place];
+            if flow.class == Class::LessThanBestEffort && flow.during.is_empty() {
+                testbed.set_class(number, port_of(place), Class::LessThanBestEffort);
+            }
+            let planned = self.planned((testbed, number), job, place, spec)?;
+            match flow.is_by_programs {
+                true => {
+                    let before = self.by_worker.len() + self.by_programs.len();
+                    self.by_programs.push((before, number, planned));
+                }
+                false => self.by_worker.push(planned),
+            }
+        }
+        Ok(())
+    }
+
+    fn planned(
+        &mut self,
+        (testbed, number): (&Testbed, usize),
+        job: &Job<'_>,
+        place: usize,
+        mut spec: FlowSpec,
+    ) -> Result<PlannedFlow, EngineError> {
+        let flow = &job.scenario.flows[place];
+        let (path, port) = (testbed.path(number), port_of(place));
+        let mut ends = [(path.client(), CLIENT_IPV4), (path.server(), SERVER_IPV4)];
+        let end_at = |home| End { home, port };
+        let (from, to) = match spec.direction {
+            Direction::Download => (end_at(path.server()), end_at(path.client())),
+            Direction::Upload => (end_at(path.client()), end_at(path.server())),
+        };
+        // Who has the data connects, as in the simulator: the first flight leaves a
+        // round trip after the start. Only programs fetch.
+        if spec.direction == Direction::Download && !flow.is_by_programs {
+            ends.reverse();
+            spec.direction = Direction::Upload;
+        }
+        let [(client, client_address), (server, server_address)] = ends;
+        Ok(PlannedFlow {
+            spec,
+            client_namespace: namespace_file(client),
+            server_namespace: namespace_file(server),
+            client_address: client_address.into(),
+            server_address: server_address.into(),
+            port,
+            receiver_cgroup: match self.sharing.directory(number, place) {
+                Some(directory) => Some(directory),
+                None => self.yielding.receiver(number, job, flow, &to)?,
+            },
+            sender_cgroup: self.yielding.sender(number, job, flow, &from)?,
+            end_s: job.scenario.duration.as_secs_f64(),
+        })
     }
 }
 
@@ -267,4 +336,10 @@ fn seen_by<'s>(flow: &FlowResult, seen: &'s [(u64, Seen)]) -> Option<&'s Seen> {
     let mut seen = seen.iter();
     let (_, seen) = seen.find(|(socket, _)| *socket == cookie)?;
     Some(seen)
+}
+
+/// The namespace as a file that the worker can open, too.
+pub(crate) fn namespace_file(namespace: &NamespaceHandle) -> PathBuf {
+    let (pid, fd) = (std::process::id(), namespace.as_fd().as_raw_fd());
+    format!("/proc/{pid}/fd/{fd}").into()
 }

@@ -10,8 +10,7 @@ use ebb_link::Nanos;
 use ebb_scenario::{Flow, Scenario, Share, SharingGroup};
 use ebb_sharing::{Controller, Preferences, Target};
 
-use super::EngineError;
-use crate::figures::Group;
+use super::{EngineError, Group};
 
 /// All groups of all runs of a wave.
 #[derive(Default)]
@@ -43,7 +42,7 @@ impl SharedGroups {
     /// Makes the cgroups of a run's groups; their flows are free until they begin.
     ///
     /// *Errors:* [`EngineError::Unsupported`] for a flow under another law than `rate`;
-    /// [`EngineError::Run`] for what the kernel refuses.
+    /// [`EngineError::Policy`] for what the kernel refuses.
     pub(super) fn add(&mut self, run: usize, scenario: &Scenario) -> Result<(), EngineError> {
         for spec in &scenario.sharing {
             let members = spec
@@ -78,7 +77,7 @@ impl SharedGroups {
     /// Measures what the flows of groups that are due received, and sets targets. Times are
     /// from the start of the runs, whose ends are in `ends`.
     ///
-    /// *Errors:* [`EngineError::Run`].
+    /// *Errors:* [`EngineError::Policy`].
     pub(super) fn control(&mut self, now: Nanos, ends: &[Nanos]) -> Result<(), EngineError> {
         for group in &mut self.0 {
             let Some(due) = group.next.filter(|next| *next <= now) else {
@@ -93,7 +92,7 @@ impl SharedGroups {
 
     /// Lets all flows go and takes the programs off.
     ///
-    /// *Errors:* [`EngineError::Run`].
+    /// *Errors:* [`EngineError::Policy`].
     pub(super) fn finish(self) -> Result<(), EngineError> {
         let members = self.0.into_iter().flat_map(|group| group.members);
         for member in members {
@@ -141,7 +140,7 @@ impl Member {
         if self.stop.is_some_and(|stop| stop <= now) {
             return Ok(None);
         }
-        Ok(self.group.arrived_bytes()?)
+        self.group.arrived_bytes()
     }
 
     fn hold(&mut self, target: Target) -> Result<(), EngineError> {

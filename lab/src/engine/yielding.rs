@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The cgroups with the flows of a wave that are under a policy.
+//! The flows of a wave that are under a policy: in cgroups, for the kernel backend, or followed by
+//! a governor, for the user backend. The law says which.
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
@@ -7,55 +8,97 @@ use std::path::PathBuf;
 use ebb_algorithms::{Policy, PolicyError};
 use ebb_kernel::AttachOptions;
 use ebb_link::Nanos;
-use ebb_scenario::{Flow, Interval, Scenario};
+use ebb_scenario::{Flow, Interval};
 
-use super::EngineError;
-use super::plan::is_built_in;
+use super::plan::{Refusal, is_built_in};
+use super::run::Job;
 use super::seen::{self, Seen};
-use crate::figures::{Group, RunError};
+use super::{EngineError, Governed, Group};
+use crate::namespace::NamespaceHandle;
 
 /// All of them.
 #[derive(Default)]
-pub(super) struct YieldingGroups(Vec<YieldingGroup>);
+pub(super) struct Yielding {
+    groups: Vec<YieldingGroup>,
+    followed: Vec<FollowedFlows>,
+}
 
-/// A cgroup with those flows of a run that are under the same policy at the same times.
-struct YieldingGroup {
+/// Flows of a run that are under the same policy at the same times.
+#[derive(PartialEq)]
+struct Alike {
     run: usize,
     policy: Policy,
     during: Vec<Interval>,
-    group: Group,
-    /// Where the law's calls are recorded, if there is more to know of it than its window.
-    trace: Option<File>,
 }
 
-impl YieldingGroups {
-    /// Where the receiving socket of a flow belongs, if the flow has a receiver law.
+/// A cgroup with such flows.
+struct YieldingGroup {
+    alike: Alike,
+    group: Group,
+    /// Where the law's calls are recorded, if somebody wants to know of them.
+    trace: Option<Trace>,
+}
+
+/// Such flows under the user backend.
+struct FollowedFlows {
+    alike: Alike,
+    /// Where the law's end of them is.
+    home: NamespaceHandle,
+    ports: Vec<u16>,
+    /// None until there are sockets to follow.
+    governed: Option<Governed>,
+}
+
+/// One end of a flow.
+pub(super) struct End<'e> {
+    pub home: &'e NamespaceHandle,
+    /// The flow's port, which is at one of its ends.
+    pub port: u16,
+}
+
+/// What a law's calls are recorded in.
+enum Trace {
+    /// Without a name: nothing stays behind of a lab that is killed.
+    Ours(File),
+    /// Somebody has asked for it.
+    Wanted(PathBuf),
+}
+
+impl Yielding {
+    /// Puts the receiving end of a flow under its law, if it has one. *Returns:* the cgroup where
+    /// its socket belongs, if that is how.
     ///
     /// *Errors:* [`EngineError::Unsupported`] for a law that is not known;
-    /// [`EngineError::Run`] for what the kernel refuses.
+    /// [`EngineError::Policy`] for what the kernel refuses.
     pub(super) fn receiver(
         &mut self,
         run: usize,
-        scenario: &Scenario,
+        job: &Job<'_>,
         flow: &Flow,
+        end: &End<'_>,
     ) -> Result<Option<PathBuf>, EngineError> {
         let Some(receiver) = &flow.receiver else {
             return Ok(None);
         };
         let policy = Policy::receiver(receiver).map_err(|error| unsupported(flow, &error))?;
-        let has_use = scenario.has_flow_series || !flow.during.is_empty();
-        let is_recorded = has_use && seen::is_telling(&policy);
-        self.group_of(run, policy, &flow.during, is_recorded)
-            .map(Some)
+        let alike = Alike {
+            run,
+            policy,
+            during: flow.during.clone(),
+        };
+        self.add(alike, job, flow, end)
     }
 
-    /// Where Ebb selects the sender's congestion control; none for those that the kernel has.
+    /// The same of the sending end; congestion controls that the kernel has are selected by the
+    /// socket itself.
     ///
     /// *Errors:* as for receivers.
     pub(super) fn sender(
         &mut self,
         run: usize,
+        job: &Job<'_>,
         flow: &Flow,
+        end: &End<'_>,
     ) -> Result<Option<PathBuf>, EngineError> {
         if !flow.traffic.is_tcp() {
             return Ok(None);
@@ -64,47 +107,96 @@ impl YieldingGroups {
         if is_built_in(&policy) {
             return Ok(None);
         }
-        self.group_of(run, policy, &[], false).map(Some)
-    }
-
-    fn group_of(
-        &mut self,
-        run: usize,
-        policy: Policy,
-        during: &[Interval],
-        is_recorded: bool,
-    ) -> Result<PathBuf, EngineError> {
-        let is_same =
-            |it: &&YieldingGroup| it.run == run && it.policy == policy && it.during == during;
-        if let Some(known) = self.0.iter().find(is_same) {
-            return Ok(known.group.directory());
-        }
-        let trace = is_recorded.then(trace_file).transpose()?;
-        let options = AttachOptions {
-            observing: !during.is_empty() && !is_within(during, Nanos::ZERO),
-            trace: trace.as_ref().map(path_of),
-            ..AttachOptions::default()
-        };
-        let group = Group::attach(&policy, options)?;
-        let directory = group.directory();
-        self.0.push(YieldingGroup {
+        let alike = Alike {
             run,
             policy,
-            during: during.to_vec(),
+            during: Vec::new(),
+        };
+        self.add(alike, job, flow, end)
+    }
+
+    fn add(
+        &mut self,
+        alike: Alike,
+        job: &Job<'_>,
+        flow: &Flow,
+        end: &End<'_>,
+    ) -> Result<Option<PathBuf>, EngineError> {
+        if !alike.policy.law().is_for_counters() {
+            return self.directory_of(alike, job).map(Some);
+        }
+        if flow.is_by_programs {
+            let what = format!(
+                "flow `{}` is by programs under `{}`",
+                flow.name, alike.policy
+            );
+            let instead = "the lab's user backend follows its own flows; take `programs` away";
+            return Err(Refusal(job.scenario).because(what, instead));
+        }
+        match self.followed.iter_mut().find(|it| it.alike == alike) {
+            Some(known) => known.ports.push(end.port),
+            None => self.followed.push(FollowedFlows {
+                alike,
+                home: end.home.clone(),
+                ports: vec![end.port],
+                governed: None,
+            }),
+        }
+        Ok(None)
+    }
+
+    fn directory_of(&mut self, alike: Alike, job: &Job<'_>) -> Result<PathBuf, EngineError> {
+        if let Some(known) = self.groups.iter().find(|it| it.alike == alike) {
+            return Ok(known.group.directory());
+        }
+        let Alike { policy, during, .. } = &alike;
+        let has_use = job.scenario.has_flow_series || !during.is_empty();
+        let trace = Trace::wanted(job, policy, has_use && seen::is_telling(policy))?;
+        let options = AttachOptions {
+            observing: !during.is_empty() && !is_within(during, Nanos::ZERO),
+            trace: trace.as_ref().map(Trace::path),
+            ..AttachOptions::default()
+        };
+        let group = Group::attach(policy, options)?;
+        let directory = group.directory();
+        self.groups.push(YieldingGroup {
+            alike,
             group,
             trace,
         });
         Ok(directory)
     }
 
+    /// Follows the sockets of the worker process that are for the user backend.
+    ///
+    /// *Errors:* [`EngineError::UserBackend`].
+    pub(super) fn follow(&mut self, worker: u32) -> Result<(), EngineError> {
+        for flows in &mut self.followed {
+            let Alike { policy, during, .. } = &flows.alike;
+            let governed = Governed::start(policy, &flows.home, flows.ports.clone(), worker)?;
+            if !during.is_empty() {
+                governed.set_yielding(is_within(during, Nanos::ZERO));
+            }
+            flows.governed = Some(governed);
+        }
+        Ok(())
+    }
+
     /// Switches policies of flows that yield for a part of a run only.
     ///
-    /// *Errors:* [`EngineError::Run`].
+    /// *Errors:* [`EngineError::Policy`].
     pub(super) fn switch(&mut self, time: Nanos) -> Result<(), EngineError> {
-        for group in &mut self.0 {
-            if !group.during.is_empty() {
-                let is_yielding = is_within(&group.during, time);
-                group.group.set_observing(!is_yielding)?;
+        for YieldingGroup { alike, group, .. } in &mut self.groups {
+            if !alike.during.is_empty() {
+                group.set_observing(!is_within(&alike.during, time))?;
+            }
+        }
+        for FollowedFlows {
+            alike, governed, ..
+        } in &self.followed
+        {
+            if let (Some(governed), false) = (governed, alike.during.is_empty()) {
+                governed.set_yielding(is_within(&alike.during, time));
             }
         }
         Ok(())
@@ -112,38 +204,59 @@ impl YieldingGroups {
 
     /// Lets all flows go. *Returns:* the cookies of receiving sockets with what their laws saw.
     ///
-    /// *Errors:* [`EngineError::Run`].
+    /// *Errors:* [`EngineError::Policy`].
     pub(super) fn finish(self) -> Result<Vec<(u64, Seen)>, EngineError> {
         let mut seen = Vec::new();
-        for group in self.0 {
-            group.group.finish()?;
-            if let Some(trace) = group.trace {
-                let read = seen::read(&path_of(&trace), &group.policy);
-                seen.extend(read.map_err(|source| RunError::Policy {
-                    policy: group.policy.to_string(),
-                    source,
-                })?);
+        for YieldingGroup {
+            alike,
+            group,
+            trace,
+        } in self.groups
+        {
+            group.finish()?;
+            if let Some(trace) = trace.filter(|_| seen::is_telling(&alike.policy)) {
+                let read = seen::read(&trace.path(), &alike.policy);
+                seen.extend(read.map_err(EngineError::policy(&alike.policy))?);
             }
         }
         Ok(seen)
     }
 }
 
+impl Trace {
+    /// In the folder that the job names, else in a file of ours if we need it.
+    ///
+    /// *Errors:* [`EngineError::File`].
+    fn wanted(
+        job: &Job<'_>,
+        policy: &Policy,
+        is_needed: bool,
+    ) -> Result<Option<Self>, EngineError> {
+        if let Some(prefix) = job.traces {
+            let name = format!("{policy}-{}.trace", job.run).replace([':', ',', '/'], "_");
+            let mut path = prefix.as_os_str().to_owned();
+            path.push(name);
+            return Ok(Some(Self::Wanted(path.into())));
+        }
+        let file = is_needed.then(tempfile::tempfile).transpose();
+        let file = file.map_err(|source| EngineError::File {
+            path: std::env::temp_dir(),
+            source,
+        })?;
+        Ok(file.map(Self::Ours))
+    }
+
+    fn path(&self) -> PathBuf {
+        match self {
+            Self::Ours(file) => format!("/proc/self/fd/{}", file.as_raw_fd()).into(),
+            Self::Wanted(path) => path.clone(),
+        }
+    }
+}
+
 /// Whether a time is in one of these.
 pub(super) fn is_within(parts: &[Interval], time: Nanos) -> bool {
     parts.iter().any(|part| part.contains(time))
-}
-
-/// Without a name: nothing stays behind of a lab that is killed.
-fn trace_file() -> Result<File, RunError> {
-    tempfile::tempfile().map_err(|source| RunError::File {
-        path: std::env::temp_dir(),
-        source,
-    })
-}
-
-fn path_of(file: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 fn unsupported(flow: &Flow, error: &PolicyError) -> EngineError {

@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A wave: runs that happen at the same time, each on its own path.
 
-use std::os::fd::{AsFd, AsRawFd};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use ebb_algorithms::Side;
+use ebb_algorithms::{Policy, Side};
+use ebb_kernel::AttachOptions;
 use ebb_link::{Class, Nanos};
 
-use super::governed::Governed;
-use super::group::Group;
 use super::run::{Run, RunError, RunOptions, RunResult, result};
 use super::{PolicyChoice, Scenario};
 use crate::clock::monotonic_now;
-use crate::emulator::{CLIENT_IPV4, SERVER_IPV4, Testbed};
+use crate::emulator::{CLIENT_IPV4, Path, SERVER_IPV4, Testbed};
 use crate::endpoint::Endpoints;
-use crate::namespace::NamespaceHandle;
+use crate::engine::{BIN_US, FIRST_PORT, Governed, Group, LEAD, namespace_file};
 use crate::traffic::{Plan, PlannedFlow, Role};
-
-/// Flows of a path use ports from here on.
-pub(crate) const FIRST_PORT: u16 = 5_201;
-/// Receivers count bytes in bins of this length.
-pub(crate) const BIN_US: u64 = 10_000;
-/// From "go" to the common start: more than the worker takes to read the line.
-pub(crate) const LEAD: Nanos = Nanos::from_millis(200);
 
 /// Everything that a wave needs, set up.
 pub(super) struct Wave<'a> {
@@ -44,7 +34,7 @@ impl<'a> Wave<'a> {
         let testbed = Testbed::start(paths.collect())?;
         let groups = runs
             .iter()
-            .map(|run| Group::prepare(run, options))
+            .map(|run| prepare_group(run, options))
             .collect::<Result<Vec<_>, _>>()?;
         let mut flows = Vec::new();
         for (number, run) in runs.iter().enumerate() {
@@ -61,7 +51,7 @@ impl<'a> Wave<'a> {
             bin_us: BIN_US,
         })?;
         let governed = runs.iter().enumerate().map(|(number, run)| {
-            Governed::start(run, testbed.path(number), endpoints.process_id()).transpose()
+            govern(run, testbed.path(number), endpoints.process_id()).transpose()
         });
         let governed = governed.flatten().collect::<Result<_, _>>()?;
         Ok(Self {
@@ -149,8 +139,57 @@ fn plan_flows(
     }
 }
 
-/// The namespace as a file that the worker can open, too.
-pub(crate) fn namespace_file(namespace: &NamespaceHandle) -> PathBuf {
-    let (pid, fd) = (std::process::id(), namespace.as_fd().as_raw_fd());
-    format!("/proc/{pid}/fd/{fd}").into()
+/// The law of a run that has one, and somebody whom it would act on.
+fn law_of(run: &Run) -> Option<&Policy> {
+    let PolicyChoice::Law(policy) = &run.policy else {
+        return None;
+    };
+    let mut flows = run.scenario.flows.iter();
+    flows
+        .any(|flow| flow.role == Role::LessThanBestEffort)
+        .then_some(policy)
+}
+
+/// `None` for a run without a law of the kernel backend.
+fn prepare_group(run: &Run, options: &RunOptions) -> Result<Option<Group>, RunError> {
+    let Some(policy) = law_of(run).filter(|policy| !policy.law().is_for_counters()) else {
+        return Ok(None);
+    };
+    let options = AttachOptions {
+        observing: run.scenario.starts_observing,
+        trace: options
+            .trace_directory
+            .as_ref()
+            .map(|directory| directory.join(trace_name(run, policy))),
+        ..AttachOptions::default()
+    };
+    Ok(Some(Group::attach(policy, options)?))
+}
+
+/// Scenario, policy and repetition, in characters that need no quoting.
+fn trace_name(run: &Run, policy: &Policy) -> String {
+    let text = format!("{}-{policy}-{}.trace", run.scenario.name, run.repetition);
+    text.replace([':', ',', '/'], "_")
+}
+
+/// `None` for a run without a law of the user backend.
+fn govern(run: &Run, path: &Path, worker: u32) -> Result<Option<Governed>, RunError> {
+    let Some(policy) = law_of(run).filter(|policy| policy.law().is_for_counters()) else {
+        return Ok(None);
+    };
+    let ports = (FIRST_PORT..)
+        .zip(&run.scenario.flows)
+        .filter(|(_, flow)| flow.role == Role::LessThanBestEffort)
+        .map(|(port, _)| port);
+    // Flows of figures go from the server to the client.
+    let home = match policy.law().side() {
+        Side::Receiver => path.client(),
+        Side::Sender => path.server(),
+    };
+    Ok(Some(Governed::start(
+        policy,
+        home,
+        ports.collect(),
+        worker,
+    )?))
 }

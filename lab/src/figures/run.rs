@@ -8,6 +8,7 @@ use super::batch::Wave;
 use super::{PolicyChoice, Scenario};
 use crate::LabError;
 use crate::emulator::{DirectionReport, EmulatorReport};
+use crate::engine::{ENDPOINT_LATE_US, EngineError};
 use crate::traffic::{FlowResult, Role, TrafficError};
 
 /// Why runs could not be carried out.
@@ -20,13 +21,8 @@ pub enum RunError {
     #[error(transparent)]
     Traffic(#[from] TrafficError),
     /// A policy could not be put on its flows.
-    #[error("policy `{policy}`: {source}")]
-    Policy {
-        /// The policy.
-        policy: String,
-        /// What was wrong.
-        source: ebb_kernel::Error,
-    },
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// A file could not be written.
     #[error("{path}: {source}")]
     File {
@@ -123,9 +119,6 @@ impl RunResult {
         self.flows.iter().filter(move |flow| flow.spec.role == role)
     }
 }
-
-/// Endpoints that are later than this disturb a run: a pause of a sender would show.
-pub(crate) const ENDPOINT_LATE_US: u64 = 30_000;
 
 /// Carries runs out, many at the same time, each on a path of its own.
 ///
