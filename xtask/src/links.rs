@@ -1,102 +1,246 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Checks that the files exist that documents link to.
+//! Checks that the files and headings exist that documents link to.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// What a check found.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Documents read.
     pub documents: usize,
-    /// Links to files of the repository.
+    /// Links to files of the repository, and to headings in them.
     pub links: usize,
-    /// One line per link to nothing: `file:line: what is wrong`.
+    /// One line per problem: `file:line: what is wrong`.
     pub problems: Vec<String>,
 }
 
-/// Checks the Markdown files of `root`, `root/docs` and `root/algorithms`.
+/// Checks the Markdown files of `root`, `root/algorithms`, all of `root/docs`, and the
+/// `README.md` of each folder of `root/experiments`.
 ///
 /// Errors: a directory or a file cannot be read.
 pub fn check(root: &Path) -> Result<Report> {
-    let mut report = Report::default();
-    for directory in [
-        root.to_path_buf(),
-        root.join("docs"),
-        root.join("algorithms"),
-    ] {
-        for path in documents(&directory)? {
-            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            report.documents += 1;
-            for (line, link) in links(&text) {
-                report.links += 1;
-                if !directory.join(link).exists() {
-                    let problem = format!("{}:{line}: {link} does not exist", path.display());
-                    report.problems.push(problem);
-                }
-            }
-        }
+    let mut pages = HashMap::new();
+    for path in documents(root)? {
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        pages.insert(path, Page::read(&text));
+    }
+    let mut report = Report {
+        documents: pages.len(),
+        ..Report::default()
+    };
+    let mut paths: Vec<_> = pages.keys().collect();
+    paths.sort();
+    for path in paths {
+        let page = &pages[path];
+        report.links += page.links.len();
+        let of_links = page.links.iter().filter_map(|link| {
+            let problem = wrong(path, &link.target, &pages)?;
+            Some((link.line, problem))
+        });
+        let mut problems: Vec<_> = of_links.collect();
+        problems.sort();
+        let told = problems.into_iter();
+        let told = told.map(|(line, problem)| format!("{}:{line}: {problem}", path.display()));
+        report.problems.extend(told);
     }
     Ok(report)
 }
 
-fn documents(directory: &Path) -> Result<Vec<PathBuf>> {
+/// What is wrong with a link in the document at `from`.
+fn wrong(from: &Path, target: &str, pages: &HashMap<PathBuf, Page>) -> Option<String> {
+    let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let path = match file {
+        "" => from.to_path_buf(),
+        file => from.with_file_name(file),
+    };
+    let Ok(path) = path.canonicalize() else {
+        return Some(format!("{file} does not exist"));
+    };
+    let is_missing =
+        |page: &Page| !anchor.is_empty() && !page.anchors.iter().any(|it| it == anchor);
+    match pages.get(&path) {
+        Some(page) if is_missing(page) => Some(format!("{target}: no heading has that anchor")),
+        _ => None,
+    }
+}
+
+fn documents(root: &Path) -> Result<Vec<PathBuf>> {
+    let root = root
+        .canonicalize()
+        .with_context(|| root.display().to_string())?;
     let mut documents = Vec::new();
-    for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "md") {
-            documents.push(path);
+    add_documents(&root, &mut documents)?;
+    add_documents(&root.join("algorithms"), &mut documents)?;
+    add_tree(&root.join("docs"), &mut documents)?;
+    for path in entries(&root.join("experiments"))? {
+        let page = path.join("README.md");
+        if page.is_file() {
+            documents.push(page);
         }
     }
-    documents.sort();
     Ok(documents)
 }
 
-/// Line and file of each link that is neither to another site nor within the document.
-fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.lines().enumerate().flat_map(|(number, line)| {
-        let targets = line
-            .split("](")
-            .skip(1)
-            .filter_map(|behind| behind.split(')').next());
-        let files = targets.map(|target| target.split('#').next().unwrap_or_default());
-        files
-            .filter(|file| !file.is_empty() && !file.contains(':'))
-            .map(move |file| (number + 1, file))
-    })
+/// Adds the documents in a directory and in all below it.
+fn add_tree(directory: &Path, documents: &mut Vec<PathBuf>) -> Result<()> {
+    add_documents(directory, documents)?;
+    for path in entries(directory)? {
+        if path.is_dir() {
+            add_tree(&path, documents)?;
+        }
+    }
+    Ok(())
+}
+
+fn add_documents(directory: &Path, documents: &mut Vec<PathBuf>) -> Result<()> {
+    let is_document = |path: &PathBuf| path.extension().is_some_and(|it| it == "md");
+    documents.extend(entries(directory)?.into_iter().filter(is_document));
+    Ok(())
+}
+
+fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
+    let context = || directory.display().to_string();
+    let entries = fs::read_dir(directory).with_context(context)?;
+    let paths = entries.map(|entry| Ok(entry.with_context(context)?.path()));
+    paths.collect()
+}
+
+/// What a check needs of a document.
+#[derive(Debug, Default)]
+struct Page {
+    /// To other files of the repository and to headings.
+    links: Vec<Link>,
+    /// Of the headings, as GitHub makes them.
+    anchors: Vec<String>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Link {
+    line: usize,
+    target: String,
+}
+
+impl Page {
+    fn read(text: &str) -> Page {
+        let mut page = Page::default();
+        let mut heading = None;
+        for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+            match event {
+                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. })
+                    if !dest_url.contains(':') =>
+                {
+                    page.links.push(Link {
+                        line: line_of(text, range.start),
+                        target: dest_url.into_string(),
+                    });
+                }
+                Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+                Event::End(TagEnd::Heading(_)) => {
+                    let title = heading.take().unwrap_or_default();
+                    let anchor = anchor_of(&title, &page.anchors);
+                    page.anchors.push(anchor);
+                }
+                Event::Text(part) | Event::Code(part) => {
+                    if let Some(title) = &mut heading {
+                        title.push_str(&part);
+                    }
+                }
+                _ => {}
+            }
+        }
+        page
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text[..offset].matches('\n').count() + 1
+}
+
+/// The anchor that GitHub gives a heading: letters, digits, `_` and `-` in lower case, a `-`
+/// for each blank; the second of the same name ends in `-1`.
+fn anchor_of(title: &str, earlier: &[String]) -> String {
+    let kept = |letter: &char| letter.is_alphanumeric() || " -_".contains(*letter);
+    let anchor: String = title.to_lowercase().chars().filter(kept).collect();
+    let anchor = anchor.replace(' ', "-");
+    let mut unique = anchor.clone();
+    let mut count = 0;
+    while earlier.contains(&unique) {
+        count += 1;
+        unique = format!("{anchor}-{count}");
+    }
+    unique
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn files_are_found_behind_text_and_pictures() {
-        let text = "a [b](c.md) ![d](e/f.png)\n[g](https://h/i.md) [j](#k) [l](m.md#n)\n";
-        let found: Vec<_> = links(text).collect();
-        assert_eq!(found, [(1, "c.md"), (1, "e/f.png"), (2, "m.md")]);
+    /// A repository with these documents, and what is told of it without its path.
+    fn problems_of(documents: &[(&str, &str)]) -> (Report, Vec<String>) {
+        let root = tempfile::tempdir().unwrap();
+        for directory in [
+            "docs/laws",
+            "docs/notebook",
+            "algorithms",
+            "experiments/paper",
+        ] {
+            fs::create_dir_all(root.path().join(directory)).unwrap();
+        }
+        for (name, text) in documents {
+            fs::write(root.path().join(name), text).unwrap();
+        }
+        let report = check(root.path()).unwrap();
+        let prefix = format!("{}/", root.path().canonicalize().unwrap().display());
+        let told = report.problems.iter();
+        let told = told.map(|it| it.strip_prefix(&prefix).unwrap().to_owned());
+        let told = told.collect();
+        (report, told)
     }
 
     #[test]
-    fn a_link_to_nothing_is_named_with_its_line() {
-        let root = tempfile::tempdir().unwrap();
-        for directory in ["docs", "algorithms"] {
-            fs::create_dir(root.path().join(directory)).unwrap();
-        }
-        fs::write(
-            root.path().join("README.md"),
-            "[a](docs/a.md)\n\n[b](docs/b.md)\n",
-        )
-        .unwrap();
-        fs::write(root.path().join("docs/a.md"), "[up](../README.md)\n").unwrap();
-        let report = check(root.path()).unwrap();
-        assert_eq!((report.documents, report.links), (2, 3));
-        let expected = format!(
-            "{}:3: docs/b.md does not exist",
-            root.path().join("README.md").display()
-        );
-        assert_eq!(report.problems, [expected]);
+    fn links_are_found_behind_text_and_pictures_and_not_in_code() {
+        let text = "a [b](c.md) ![d](e/f.png)\n[g](https://h/i.md) [j](#k)\n`[l](m.md)` \
+                    [n\no](p.md#q)\n\n```\n[r](s.md)\n```\n";
+        let found = Page::read(text).links.into_iter();
+        let found: Vec<_> = found.map(|it| (it.line, it.target)).collect();
+        let expected = [(1, "c.md"), (1, "e/f.png"), (2, "#k"), (3, "p.md#q")];
+        assert_eq!(found, expected.map(|(line, it)| (line, it.to_owned())));
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_named_with_its_line_in_every_folder() {
+        let (report, problems) = problems_of(&[
+            ("README.md", "[a](docs/a.md)\n\n[b](docs/b.md)\n"),
+            ("docs/a.md", "[up](../README.md) [c](notebook/c.md)\n"),
+            ("docs/laws/l.md", "[m](m.md)\n"),
+            ("docs/notebook/c.md", "[n](n.md)\n"),
+            ("experiments/paper/README.md", "[o](o.md)\n"),
+        ]);
+        assert_eq!((report.documents, report.links), (5, 7));
+        let expected = [
+            "README.md:3: docs/b.md does not exist",
+            "docs/laws/l.md:1: m.md does not exist",
+            "docs/notebook/c.md:1: n.md does not exist",
+            "experiments/paper/README.md:1: o.md does not exist",
+        ];
+        assert_eq!(problems, expected);
+    }
+
+    #[test]
+    fn an_anchor_without_heading_is_named_with_its_line() {
+        let headings = "# A law\n\n## §base: the `empty` queue\n\n## Twice\n\n## Twice\n";
+        let links = "[a](a.md#base-the-empty-queue) [b](a.md#twice-1)\n\n[c](a.md#law) \
+                     [d](#nothing)\n";
+        let (_, problems) = problems_of(&[("docs/a.md", headings), ("docs/b.md", links)]);
+        let expected = [
+            "docs/b.md:3: #nothing: no heading has that anchor",
+            "docs/b.md:3: a.md#law: no heading has that anchor",
+        ];
+        assert_eq!(problems, expected);
     }
 }

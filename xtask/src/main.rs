@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 
 const USAGE: &str = "usage: cargo xtask cite|links
   cite   every number of the laws has a name, every name a source, and the source exists
-  links  every file that a document links to exists";
+  links  every file and heading that a document links to exists";
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1).collect()) {
