@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Checks of the repository itself: `cargo xtask cite`, `cargo xtask links`.
+//! Checks of the repository itself: `cargo xtask cite`, `links`, `sizes`.
 
 mod cite;
 mod header;
 mod links;
 mod literals;
+mod sizes;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask cite|links
+const USAGE: &str = "usage: cargo xtask cite|links|sizes
   cite   every number of the laws has a name, every name a source, and the source exists
-  links  every file and heading that a document links to exists";
+  links  every file and heading that a document links to exists
+  sizes  files over 400 lines and functions over 40 say why they are long";
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1).collect()) {
@@ -41,6 +43,11 @@ fn run(arguments: Vec<String>) -> Result<()> {
         ["links"] => {
             let report = links::check(root)?;
             println!("{} links in {} documents", report.links, report.documents);
+            complain(&report.problems)
+        }
+        ["sizes"] => {
+            let report = sizes::check(root)?;
+            println!("{} files, {} functions", report.files, report.functions);
             complain(&report.problems)
         }
         _ => bail!("{USAGE}"),
