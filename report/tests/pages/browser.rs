@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A real browser, and what it sees of a page.
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,6 +20,8 @@ pub fn browser() -> Option<PathBuf> {
 
 /// Runs the browser with a profile of its own; answers what it printed.
 fn browse(browser: &Path, folder: &Path, arguments: &[&str]) -> String {
+    // A pipe holds less than a page, and nobody reads it before the end.
+    let printed = folder.join("printed");
     let mut child = Command::new(browser)
         .args([
             "--headless",
@@ -32,26 +35,42 @@ fn browse(browser: &Path, folder: &Path, arguments: &[&str]) -> String {
             folder.join("profile").display()
         ))
         .args(arguments)
-        .stdout(Stdio::piped())
+        .stdout(File::create(&printed).unwrap())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     // A browser that hangs is stopped: nothing else would stop it.
     let deadline = Instant::now() + Duration::from_secs(60);
-    while child.try_wait().unwrap().is_none() {
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
         if Instant::now() > deadline {
             let _ = child.kill();
             panic!("the browser did not end with {arguments:?}");
         }
         std::thread::sleep(Duration::from_millis(20));
-    }
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{arguments:?}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(status.success(), "{arguments:?}");
+    String::from_utf8_lossy(&std::fs::read(&printed).unwrap()).into_owned()
 }
 
 fn url(path: &Path) -> String {
     format!("file://{}", path.display())
+}
+
+/// The elements of a page as the browser understood them, one a line and without the style: the
+/// same for all ways of writing the same page.
+pub fn elements(browser: &Path, folder: &Path, page: &Path) -> String {
+    let dom = browse(browser, folder, &["--dump-dom", &url(page)]);
+    let (before, styled) = dom.split_once("<style>").unwrap();
+    let (_, behind) = styled.split_once("</style>").unwrap();
+    let dom = format!("{before}{behind}");
+    let lines = dom.lines().map(|line| line.replace("><", ">\n<"));
+    lines
+        .filter(|line| !line.is_empty())
+        .map(|line| line + "\n")
+        .collect()
 }
 
 /// How wide the pages' contents are in a window of this width, by the browser's own count.

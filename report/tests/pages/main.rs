@@ -6,7 +6,7 @@ mod written;
 use ebb_experiments::Experiment;
 use ebb_report::pages::{self, Entry};
 
-use crate::browser::{browser, screenshot, widths_px};
+use crate::browser::{browser, elements, screenshot, widths_px};
 use crate::written::{EXPERIMENT, SCENARIO, written};
 
 #[test]
@@ -125,6 +125,27 @@ fn a_curve_hangs_from_the_top_and_marks_stand_where_their_intervals_are() {
         }
         assert_eq!(figure.matches("</svg>a fifth</li>").count(), 1);
     }
+}
+
+/// As files beside this one; `INSTA_UPDATE=always` writes them anew.
+#[test]
+fn a_browser_finds_the_same_elements_as_ever() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let pages = written(folder.path());
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("elements");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        for (name, page) in ["index", "experiment"].into_iter().zip(pages) {
+            let elements = elements(&browser, folder.path(), &page);
+            let here = folder.path().display().to_string();
+            let elements = elements.replace(&here, "FOLDER");
+            let elements = elements.replace(env!("CARGO_PKG_VERSION"), "VERSION");
+            insta::assert_snapshot!(name, elements);
+        }
+    });
 }
 
 #[test]
