@@ -3,6 +3,7 @@
 
 use crate::canvas::{Anchor, Canvas, Drawn, Fit, Frame, Ink};
 use crate::figure::{Colour, Column, Figure, Legend, Mark, Panel, Row, Sample};
+use crate::scale::{STEPS, Scale, label};
 use plotters::coord::Shift;
 use plotters::prelude::{DrawingArea, DrawingBackend};
 use plotters::style::WHITE;
@@ -148,8 +149,8 @@ fn row_of_panels<B: DrawingBackend>(
         let frame = column_frame(figure, index, top + ROW_TITLE_PX, height);
         let plot = Plot {
             frame,
-            x_max: column.x_max,
-            y_max: row.y_max,
+            across: Scale::from_zero(column.x_max),
+            up: Scale::from_zero(row.y_max),
         };
         plot.background(canvas, index == 0, is_last)?;
         for mark in &panel.marks {
@@ -189,8 +190,8 @@ fn foot<B: DrawingBackend>(canvas: &Canvas<B>, figure: &Figure, top: f64) -> Dra
 /// A panel's axes: from its own units to the figure's pixels.
 struct Plot {
     frame: Frame,
-    x_max: f64,
-    y_max: f64,
+    across: Scale,
+    up: Scale,
 }
 
 impl Plot {
@@ -200,14 +201,14 @@ impl Plot {
         has_y_labels: bool,
         has_x_labels: bool,
     ) -> Drawn {
-        let (left, right) = (self.x(0.0), self.x(self.x_max));
-        let (low, high) = (self.y(0.0), self.y(self.y_max));
+        let Frame { left, top, .. } = self.frame;
+        let (right, low) = (left + self.frame.width, top + self.frame.height);
         canvas.polygon(
-            &[(left, low), (right, low), (right, high), (left, high)],
+            &[(left, low), (right, low), (right, top), (left, top)],
             PAPER,
             1.0,
         )?;
-        for tick in ticks(self.y_max, 4) {
+        for tick in self.up.ticks(4) {
             let y = self.y(tick);
             canvas.line(&[(left, y), (right, y)], GRID, 1.0)?;
             if has_y_labels {
@@ -215,7 +216,7 @@ impl Plot {
             }
         }
         if has_x_labels {
-            for tick in ticks(self.x_max, 5) {
+            for tick in self.across.ticks(STEPS) {
                 canvas.text(
                     (self.x(tick), low + 11.0),
                     Anchor::Centre,
@@ -267,7 +268,9 @@ impl Plot {
                 canvas.text(self.point(at.0, at.1), *anchor, ink, text)
             }
             Mark::Level { y } => {
-                canvas.dashes(self.point(0.0, *y), self.point(self.x_max, *y), FAINT)
+                let y = self.y(*y);
+                let (left, right) = (self.frame.left, self.frame.left + self.frame.width);
+                canvas.dashes((left, y), (right, y), FAINT)
             }
         }
     }
@@ -295,55 +298,14 @@ impl Plot {
     }
 
     fn x(&self, x: f64) -> f64 {
-        self.frame.left + self.frame.width * x / self.x_max
+        self.frame.left + self.frame.width * self.across.place(x)
     }
 
     fn y(&self, y: f64) -> f64 {
-        self.frame.top + self.frame.height * (1.0 - y / self.y_max)
+        self.frame.top + self.frame.height * (1.0 - self.up.place(y))
     }
 
     fn point(&self, x: f64, y: f64) -> (f64, f64) {
-        (
-            self.x(x.clamp(0.0, self.x_max)),
-            self.y(y.clamp(0.0, self.y_max)),
-        )
-    }
-}
-
-/// Round values from zero to `end`, about `count` steps of 1, 2 or 5 times a power of ten.
-fn ticks(end: f64, count: u32) -> Vec<f64> {
-    let rough = end / f64::from(count);
-    let power = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0]
-        .map(|factor| factor * power)
-        .into_iter()
-        .find(|&step| step >= rough * 0.999)
-        .unwrap_or(rough);
-    let last = (end / step * 1.000_001).floor() as u32;
-    (0..=last).map(|index| f64::from(index) * step).collect()
-}
-
-fn label(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_are_round_and_within_the_axis() {
-        assert_eq!(ticks(10.0, 4), [0.0, 5.0, 10.0]);
-        assert_eq!(ticks(22.0, 5), [0.0, 5.0, 10.0, 15.0, 20.0]);
-        assert_eq!(ticks(0.4, 4).len(), 5);
-    }
-
-    #[test]
-    fn labels_have_no_idle_zeros() {
-        assert_eq!(
-            [0.0, 0.5, 200.0, 1.25].map(label),
-            ["0", "0.5", "200", "1.25"]
-        );
+        (self.x(x), self.y(y))
     }
 }

@@ -21,6 +21,7 @@ pub mod units;
 
 mod canvas;
 mod draw;
+mod scale;
 
 use std::path::PathBuf;
 

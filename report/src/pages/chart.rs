@@ -8,7 +8,7 @@ use ebb_experiments::{DashedLine, Form, Picture, Place, Point};
 use super::bars::bars;
 use super::escape;
 use super::frame::{BOTTOM, Frame, HEIGHT, LEFT, name_of, open, values};
-use super::scale::{Scale, label};
+use crate::scale::{STEPS, Scale, label};
 
 /// Of the page's colours for curves.
 const COLOURS: usize = 6;
@@ -53,7 +53,7 @@ fn lines(picture: &Picture) -> String {
     let place = |value: f64| frame.x(&across, value);
     let mut svg = open(HEIGHT, &format!("{} against {}", name_of(y), name_of(x)));
     frame.draw(&mut svg);
-    for tick in across.ticks() {
+    for tick in across.ticks(STEPS) {
         let _ = write!(
             svg,
             "<path class=\"g\" d=\"M{0:.1} {1:.1}v4\"/>\

@@ -6,7 +6,7 @@ use ebb_experiments::{Axis, Curve, DashedLine, Form, Picture, Point};
 
 use super::bars::heights;
 use super::escape;
-use super::scale::{Scale, label};
+use crate::scale::{STEPS, Scale, label};
 
 pub(super) const WIDTH: f64 = 400.0;
 pub(super) const HEIGHT: f64 = 280.0;
@@ -106,7 +106,7 @@ impl<'p> Frame<'p> {
 
     pub fn draw(&self, svg: &mut String) {
         let right = self.right;
-        for tick in self.y.ticks() {
+        for tick in self.y.ticks(STEPS) {
             let y = self.y(tick);
             let _ = write!(
                 svg,
@@ -133,7 +133,7 @@ impl<'p> Frame<'p> {
 
     /// A second axis at the right, whose values grow downwards.
     fn draw_upside_down(&self, svg: &mut String, name: &str, middle: f64) {
-        for tick in self.y.ticks() {
+        for tick in self.y.ticks(STEPS) {
             let _ = write!(
                 svg,
                 "<text class=\"t\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",

@@ -5,7 +5,6 @@ mod chart;
 mod experiment;
 mod frame;
 mod front;
-mod scale;
 mod strips;
 
 use std::path::{Path, PathBuf};

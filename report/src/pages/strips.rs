@@ -7,7 +7,7 @@ use ebb_experiments::{Cell, Unit};
 use super::chart::mark;
 use super::escape;
 use super::frame::{TOP, WIDTH, open};
-use super::scale::{Scale, label};
+use crate::scale::{STEPS, Scale, label};
 
 /// Height of a cell's label and strip.
 const STRIP: f64 = 34.0;
@@ -34,7 +34,7 @@ pub(super) fn cells(all: &[Cell], unit: Unit) -> String {
     let height = TOP + STRIP * cells.len() as f64 + 20.0;
     let place = |value: f64| 16.0 + scale.place(value) * (WIDTH - 32.0);
     let mut svg = open(height, "the paper's values and ours on one axis");
-    for tick in scale.ticks() {
+    for tick in scale.ticks(STEPS) {
         let _ = write!(
             svg,
             "<path class=\"g\" d=\"M{0:.1} {TOP}V{1:.1}\"/>\

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From values to places on an axis, and the values that are written beside it.
 
+/// How many steps an axis has, more or less, if nobody asks for others.
+pub(crate) const STEPS: u32 = 5;
+
 /// An axis from one value to another, linear or logarithmic.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     from: f64,
     to: f64,
     is_log: bool,
@@ -32,7 +35,7 @@ impl Scale {
             } else {
                 least.min(0.0)
             };
-            let step = step((most - low).max(1e-9), 5.0);
+            let step = step((most - low).max(1e-9), STEPS);
             ((low / step).floor() * step, (most / step).ceil() * step)
         };
         let from = from.filter(|from| !is_log || *from > 0.0).unwrap_or(low);
@@ -44,6 +47,15 @@ impl Scale {
             from.abs().max(1.0) + from
         };
         Self { from, to, is_log }
+    }
+
+    /// A linear axis from zero to `to`, which is above zero.
+    pub fn from_zero(to: f64) -> Self {
+        Self {
+            from: 0.0,
+            to,
+            is_log: false,
+        }
     }
 
     /// Where a value stands, 0 at the beginning and 1 at the end; beyond is cut.
@@ -64,12 +76,12 @@ impl Scale {
         (self.from..=self.to).contains(&value)
     }
 
-    /// Round values on it.
-    pub fn ticks(&self) -> Vec<f64> {
+    /// Round values on it: about `steps` steps, if it is linear.
+    pub fn ticks(&self, steps: u32) -> Vec<f64> {
         if self.is_log {
             return self.log_ticks();
         }
-        let step = step(self.to - self.from, 5.0);
+        let step = step(self.to - self.from, steps);
         let first = (self.from / step - 1e-9).ceil();
         let count = ((self.to - first * step) / step + 1e-9).floor().max(0.0) as u32;
         (0..=count)
@@ -98,14 +110,8 @@ impl Scale {
 }
 
 /// 1, 2 or 5 times a power of ten, about `count` of them in the length.
-fn step(length: f64, count: f64) -> f64 {
-    let rough = length / count;
-    let power = 10_f64.powf(rough.log10().floor());
-    let factors = [1.0, 2.0, 5.0, 10.0];
-    let found = factors
-        .iter()
-        .find(|factor| *factor * power >= rough * 0.999);
-    found.unwrap_or(&10.0) * power
+fn step(length: f64, count: u32) -> f64 {
+    rounded_up(length / f64::from(count))
 }
 
 fn rounded_down(value: f64) -> f64 {
@@ -127,7 +133,7 @@ fn rounded_up(value: f64) -> f64 {
 }
 
 /// A value beside an axis: no digits that say nothing.
-pub(super) fn label(value: f64) -> String {
+pub(crate) fn label(value: f64) -> String {
     if value != 0.0 && (value.abs() >= 1e5 || value.abs() < 1e-3) {
         return format!("{value:.0e}");
     }
@@ -142,17 +148,19 @@ mod tests {
     #[test]
     fn an_axis_has_round_values_and_begins_at_zero_if_that_is_near() {
         let scale = Scale::new(&[3.0, 97.0], None, None, false);
-        assert_eq!(scale.ticks(), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert_eq!(scale.ticks(STEPS), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert!((scale.place(50.0) - 0.5).abs() < 1e-12);
+        assert_eq!(Scale::from_zero(10.0).ticks(4), [0.0, 5.0, 10.0]);
+        assert_eq!(Scale::from_zero(0.4).ticks(4).len(), 5);
         let scale = Scale::new(&[96.0, 99.0], None, None, false);
-        assert_eq!(scale.ticks(), [96.0, 97.0, 98.0, 99.0]);
+        assert_eq!(scale.ticks(STEPS), [96.0, 97.0, 98.0, 99.0]);
         assert!(scale.holds(96.0) && scale.holds(99.0) && !scale.holds(95.9));
     }
 
     #[test]
     fn equal_ratios_are_equal_steps_on_a_logarithmic_axis() {
         let scale = Scale::new(&[0.05, 50.0], None, None, true);
-        assert_eq!(scale.ticks().len(), 3);
+        assert_eq!(scale.ticks(STEPS).len(), 3);
         let steps = [0.5, 5.0, 50.0].map(|value| scale.place(value));
         assert!((steps[1] - steps[0] - (steps[2] - steps[1])).abs() < 1e-12);
         assert_eq!(scale.place(0.0), 0.0);
@@ -164,7 +172,7 @@ mod tests {
             for is_log in [false, true] {
                 let scale = Scale::new(values, None, None, is_log);
                 assert!(
-                    scale.to > scale.from && !scale.ticks().is_empty(),
+                    scale.to > scale.from && !scale.ticks(STEPS).is_empty(),
                     "{scale:?}"
                 );
             }
@@ -173,7 +181,7 @@ mod tests {
 
     #[test]
     fn labels_have_no_digits_that_say_nothing() {
-        let labels = [0.0, 0.05, 2.5, 1000.0, 0.3, 1e6, 0.0001].map(label);
-        assert_eq!(labels, ["0", "0.05", "2.5", "1000", "0.3", "1e6", "1e-4"]);
+        let labels = [0.0, 0.05, 1.25, 1000.0, 0.3, 1e6, 0.0001].map(label);
+        assert_eq!(labels, ["0", "0.05", "1.25", "1000", "0.3", "1e6", "1e-4"]);
     }
 }
