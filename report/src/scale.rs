@@ -134,11 +134,18 @@ fn rounded_up(value: f64) -> f64 {
 
 /// A value beside an axis: no digits that say nothing.
 pub(crate) fn label(value: f64) -> String {
-    if value != 0.0 && (value.abs() >= 1e5 || value.abs() < 1e-3) {
-        return format!("{value:.0e}");
+    let is_far_from_one = value.abs() >= 1e5 || value.abs() < 1e-3;
+    if value != 0.0 && is_far_from_one {
+        let text = format!("{value:.3e}");
+        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{}e{power}", without_idle_zeros(digits));
     }
-    let text = format!("{value:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    without_idle_zeros(&format!("{value:.4}")).to_owned()
+}
+
+/// A number with a point, without what says nothing at its end.
+fn without_idle_zeros(number: &str) -> &str {
+    number.trim_end_matches('0').trim_end_matches('.')
 }
 
 #[cfg(test)]
@@ -181,7 +188,8 @@ mod tests {
 
     #[test]
     fn labels_have_no_digits_that_say_nothing() {
-        let labels = [0.0, 0.05, 1.25, 1000.0, 0.3, 1e6, 0.0001].map(label);
-        assert_eq!(labels, ["0", "0.05", "1.25", "1000", "0.3", "1e6", "1e-4"]);
+        let labels = [0.0, 0.05, 1.25, 1000.0, 0.3, 1e6, 1.5e5, 0.0001].map(label);
+        let expected = ["0", "0.05", "1.25", "1000", "0.3", "1e6", "1.5e5", "1e-4"];
+        assert_eq!(labels, expected);
     }
 }
