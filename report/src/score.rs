@@ -3,7 +3,7 @@
 use ebb_experiments::score::{Distances, Score, ScoreScenario, summaries};
 
 use crate::figure::{Anchor, Colour, Column, Figure, Legend, Mark, Panel, Row, Sample, colours};
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, cut};
 
 /// Columns of all tables, and how a value is written.
 const HEADS: [&str; 7] = [
@@ -78,12 +78,8 @@ fn table(title: &str, first: &str) -> Table {
 fn line(name: &str, distances: &Distances) -> Vec<String> {
     let with =
         |value: Option<f64>, write: fn(f64) -> String| value.map_or(NOTHING.to_owned(), write);
-    let name = match name.chars().count() > NAME_WIDTH {
-        true => name.chars().take(NAME_WIDTH - 1).chain(['…']).collect(),
-        false => name.to_owned(),
-    };
     vec![
-        name,
+        cut(name, NAME_WIDTH),
         with(distances.goodput_taken, percent),
         with(distances.delay_added_mean_ms, ms),
         with(distances.delay_added_p95_ms, ms),

@@ -139,6 +139,15 @@ pub fn wrap(text: &str, width: usize) -> String {
     lines.join("\n")
 }
 
+/// Short enough for its column; the end is what can be missed.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    kept + "…"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,8 +2,8 @@
 //! The table of applications: what people would have noticed.
 use ebb_scenario::{ApplicationMeasure, Distribution, Results};
 
-use super::{NOTHING, cut, mean};
-use crate::table::{Align, Table};
+use super::{NOTHING, mean};
+use crate::table::{Align, Table, cut};
 use crate::units;
 
 const NAME_WIDTH: usize = 16;

@@ -2,9 +2,9 @@
 //! Rates, windows, round trips and queues over time.
 use ebb_scenario::{Outcome, Results, Scenario};
 
-use super::cut;
 use super::rows::Rows;
 use crate::figure::{Colour, Column, Figure, Legend, Sample, colours};
+use crate::table::cut;
 use crate::units;
 
 /// The figure of one run; none if the run has no series.

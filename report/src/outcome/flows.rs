@@ -4,8 +4,8 @@ use ebb_link::Class;
 use ebb_scenario::stats::jain_index;
 use ebb_scenario::{FlowMeasure, FlowOutcome, Results};
 
-use super::{NOTHING, cut, interval_title, mean, spread};
-use crate::table::{Align, Table};
+use super::{NOTHING, interval_title, mean, spread};
+use crate::table::{Align, Table, cut};
 use crate::units;
 
 /// Flows of one entry of the file are one line where there are more flows than this.

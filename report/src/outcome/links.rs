@@ -2,8 +2,8 @@
 //! The table of links: how full they were, and how long packets waited.
 use ebb_scenario::{ClassMeasure, LinkMeasure, Results};
 
-use super::{NOTHING, cut, mean};
-use crate::table::{Align, Table};
+use super::{NOTHING, mean};
+use crate::table::{Align, Table, cut};
 use crate::units;
 
 const NAME_WIDTH: usize = 18;

@@ -76,17 +76,8 @@ fn spread(values: &[f64], scale: f64) -> String {
 }
 
 /// The mean over runs alone, for columns where the interval has no room.
-fn mean(values: &[f64]) -> Option<f64> {
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     Summary::of(values).map(|summary| summary.mean)
 }
 
 const NOTHING: &str = "-";
-
-/// Short enough for its column; the end is what can be missed.
-fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
-    kept + "…"
-}

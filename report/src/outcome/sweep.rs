@@ -3,8 +3,8 @@
 use ebb_scenario::stats::jain_index;
 use ebb_scenario::{FlowOutcome, LinkMeasure, Results};
 
-use super::{NOTHING, WIDTH, cut, interval_title, mean, spread};
-use crate::table::{Align, Table};
+use super::{NOTHING, WIDTH, interval_title, mean, spread};
+use crate::table::{Align, Table, cut};
 use crate::units;
 
 /// What a scenario gave with these values.

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Pictures with bars beside each other.
-use std::fmt::Write;
-
 use ebb_experiments::{Curve, Picture, Place, Point};
+use maud::{Markup, html};
 
-use super::chart::{Whose, class_of};
-use super::escape;
-use super::frame::{BOTTOM, Frame, HEIGHT, LEFT, RIGHT, WIDTH, name_of, open};
+use super::axes::{Axes, BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, drawing, name_of, px};
+use super::marks::{Whose, colour};
 
 /// Groups of bars; in each, of each curve the paper's and ours.
-pub(super) fn bars(picture: &Picture) -> String {
+pub(super) fn bars(picture: &Picture) -> Markup {
     let labels = labels(&picture.curves);
     let longest = labels
         .iter()
@@ -25,22 +23,22 @@ pub(super) fn bars(picture: &Picture) -> String {
         BOTTOM
     };
     let height = HEIGHT - BOTTOM + below;
-    let frame = Frame::new(picture, height - below);
-    let mut svg = open(height, &format!("bars of {}", name_of(&picture.y)));
-    frame.draw(&mut svg);
-    let drawn = columns(&picture.curves);
-    let width = (group * 0.8 / drawn.len().max(1) as f64).min(28.0);
-    for (place, text) in labels.iter().enumerate() {
-        let middle = LEFT + group * (place as f64 + 0.5);
-        let first = middle - width * drawn.len() as f64 / 2.0;
-        for (order, column) in drawn.iter().enumerate() {
-            let left = first + width * order as f64;
-            column.draw(&mut svg, &frame, text, left, width - 1.0);
+    let axes = Axes::new(picture, height - below);
+    let columns = columns(&picture.curves);
+    let width = (group * 0.8 / columns.len().max(1) as f64).min(28.0);
+    let drawn = html! {
+        (axes.draw())
+        @for (place, text) in labels.iter().enumerate() {
+            @let middle = LEFT + group * (place as f64 + 0.5);
+            @let first = middle - width * columns.len() as f64 / 2.0;
+            @for (order, column) in columns.iter().enumerate() {
+                (column.draw(&axes, text, first + width * order as f64, width - 1.0))
+            }
+            (group_label(text, middle, axes.bottom, is_turned))
         }
-        group_label(&mut svg, text, middle, frame.bottom, is_turned);
-    }
-    frame.draw_marks(&mut svg, None);
-    svg + "</svg>"
+        (axes.marks(None))
+    };
+    drawing(height, &format!("bars of {}", name_of(&picture.y)), &drawn)
 }
 
 /// Bars that stand on each other, one for each label.
@@ -50,21 +48,61 @@ struct Column<'c> {
     parts: Vec<(usize, &'c [Point])>,
 }
 
+/// What stands above a label.
+struct Part<'c> {
+    /// Of its curve.
+    number: usize,
+    point: &'c Point,
+    /// How high what is below it is, if anything is.
+    below: Option<f64>,
+}
+
 impl<'c> Column<'c> {
-    fn draw(&self, svg: &mut String, frame: &Frame<'_>, label: &str, left: f64, width: f64) {
-        let mut below = None;
-        for (number, point) in self.at(label) {
-            let class = (number, self.whose);
-            bar(svg, frame, class, (left, width), below, point);
-            below = Some(below.unwrap_or(0.0) + point.y);
+    fn draw(&self, axes: &Axes<'_>, label: &str, left: f64, width: f64) -> Markup {
+        html! {
+            @for part in self.at(label) { (part.draw(axes, self.whose, left, width)) }
         }
     }
 
-    /// What stands above a label.
-    fn at(&self, label: &str) -> impl Iterator<Item = (usize, &'c Point)> {
-        let is_here = move |point: &&Point| matches!(&point.x, Place::Label(it) if it == label);
-        let parts = self.parts.iter();
-        parts.filter_map(move |(number, points)| Some((*number, points.iter().find(is_here)?)))
+    /// The lowest first.
+    fn at(&self, label: &str) -> Vec<Part<'c>> {
+        let is_here = |point: &&Point| matches!(&point.x, Place::Label(it) if it == label);
+        let mut below = None;
+        let part = |(number, points): &(usize, &'c [Point])| {
+            let point = points.iter().find(is_here)?;
+            let height = below.unwrap_or(0.0) + point.y;
+            Some(Part {
+                number: *number,
+                point,
+                below: below.replace(height),
+            })
+        };
+        self.parts.iter().filter_map(part).collect()
+    }
+}
+
+impl Part<'_> {
+    /// How high its upper end is.
+    fn height(&self) -> f64 {
+        self.below.unwrap_or(0.0) + self.point.y
+    }
+
+    /// A bar from what stands below it, or from the axis.
+    fn draw(&self, axes: &Axes<'_>, whose: Whose, left: f64, width: f64) -> Markup {
+        let top = axes.y(self.height());
+        // A line of background keeps what stands on something apart from it.
+        let foot = self.below.map_or(axes.bottom, |below| axes.y(below) - 1.0);
+        let paper = if whose.is_paper() { " p" } else { "" };
+        let ends = |half: f64| [-half, half].map(|by| axes.y(self.height() + by));
+        let interval = self.point.half_width_95.map(ends);
+        let interval = interval.filter(|[low, high]| low - high > 1.0);
+        html! {
+            rect class={ "r" (paper) " " (colour(self.number)) } x=(px(left)) y=(px(top))
+                width=(px(width)) height=(px((foot - top).max(0.5))) {}
+            @if let Some([low, high]) = interval {
+                path.e d={ "M" (px(left + width / 2.0)) " " (px(low)) "V" (px(high)) } {}
+            }
+        }
     }
 }
 
@@ -98,10 +136,8 @@ pub(super) fn heights(curves: &[Curve]) -> Vec<f64> {
     let mut heights = Vec::new();
     for column in columns(curves) {
         for label in labels(curves) {
-            let mut height = 0.0;
-            for (_, point) in column.at(&label) {
-                height += point.y;
-                heights.push(height + point.half_width_95.unwrap_or(0.0));
+            for part in column.at(&label) {
+                heights.push(part.height() + part.point.half_width_95.unwrap_or(0.0));
             }
         }
     }
@@ -120,58 +156,18 @@ fn labels(curves: &[Curve]) -> Vec<String> {
     labels
 }
 
-/// A bar from what stands below it, or from the axis.
-fn bar(
-    svg: &mut String,
-    frame: &Frame<'_>,
-    (number, whose): (usize, Whose),
-    (left, width): (f64, f64),
-    below: Option<f64>,
-    point: &Point,
-) {
-    let paper = if whose == Whose::Paper { " p" } else { "" };
-    let base = below.unwrap_or(0.0);
-    let top = frame.y(base + point.y);
-    // A line of background keeps what stands on something apart from it.
-    let foot = below.map_or(frame.bottom, |below| frame.y(below) - 1.0);
-    let _ = write!(
-        svg,
-        "<rect class=\"r{paper} {}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" \
-         height=\"{:.1}\"/>",
-        class_of(number),
-        (foot - top).max(0.5)
-    );
-    if let Some(half) = point.half_width_95 {
-        let (low, high) = (
-            frame.y(base + point.y - half),
-            frame.y(base + point.y + half),
-        );
-        if low - high > 1.0 {
-            let middle = left + width / 2.0;
-            let _ = write!(
-                svg,
-                "<path class=\"e\" d=\"M{middle:.1} {low:.1}V{high:.1}\"/>"
-            );
+fn group_label(text: &str, middle: f64, bottom: f64, is_turned: bool) -> Markup {
+    let (x, y) = match is_turned {
+        true => (px(middle + 4.0), px(bottom + 12.0)),
+        false => (px(middle), px(bottom + 16.0)),
+    };
+    html! {
+        @if is_turned {
+            text.t x=(x) y=(y) text-anchor="end" transform={ "rotate(-40 " (x) " " (y) ")" } { (text) }
+        } @else {
+            text.t x=(x) y=(y) text-anchor="middle" { (text) }
         }
     }
-}
-
-fn group_label(svg: &mut String, text: &str, middle: f64, bottom: f64, is_turned: bool) {
-    let text = escape(text);
-    let _ = match is_turned {
-        false => write!(
-            svg,
-            "<text class=\"t\" x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
-            bottom + 16.0
-        ),
-        true => write!(
-            svg,
-            "<text class=\"t\" x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"end\" \
-             transform=\"rotate(-40 {0:.1} {1:.1})\">{text}</text>",
-            middle + 4.0,
-            bottom + 12.0
-        ),
-    };
 }
 
 #[cfg(test)]
@@ -215,7 +211,7 @@ mod tests {
         ];
         assert_eq!(heights(&all), [4.0, 5.0, 9.0]);
         // The axis ends at 10: 23 for each from 240 upwards, and one group around 215.
-        let svg = bars(&picture(all));
+        let svg = bars(&picture(all)).0;
         for part in [
             "s0\" x=\"187.0\" y=\"148.0\" width=\"27.0\" height=\"92.0\"",
             "s1\" x=\"215.0\" y=\"125.0\" width=\"27.0\" height=\"115.0\"",

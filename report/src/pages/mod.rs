@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Pages of what papers report beside what we get: files that need no network and no script.
+mod axes;
 mod bars;
 mod chart;
 mod experiment;
-mod frame;
 mod front;
+mod marks;
+mod results;
 mod strips;
 
 use std::path::{Path, PathBuf};
 
 use ebb_experiments::{Comparison, Counts, Engine, Experiment, Influence, Verdict};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::Error;
 
@@ -33,10 +36,10 @@ pub struct Entry<'e> {
 pub fn write(entries: &[Entry<'_>], folder: &Path) -> Result<PathBuf, Error> {
     for entry in entries {
         let path = folder.join(format!("{}.html", entry.experiment.id));
-        put(&path, &experiment::page(entry)?)?;
+        put(&path, &experiment::page(entry)?.0)?;
     }
     let index = folder.join("index.html");
-    put(&index, &front::page(entries))?;
+    put(&index, &front::page(entries).0)?;
     Ok(index)
 }
 
@@ -51,67 +54,52 @@ fn put(path: &Path, text: &str) -> Result<(), Error> {
 }
 
 /// A whole page.
-fn page(title: &str, body: &str) -> String {
-    let title = escape(title);
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
-    )
-}
-
-/// Text as HTML.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            other => escaped.push(other),
+fn page(title: &str, body: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body { (body) }
         }
     }
-    escaped
 }
 
 /// A verdict: a sign, a word, and a colour for those who see it.
-fn verdict(verdict: Verdict) -> String {
-    let name = verdict.name();
-    format!("<span class=\"v {name}\">{} {name}</span>", sign(verdict))
+fn verdict(verdict: Verdict) -> Markup {
+    marked(verdict, verdict.name())
 }
 
-fn sign(verdict: Verdict) -> char {
-    match verdict {
+fn marked(verdict: Verdict, text: &str) -> Markup {
+    let sign = match verdict {
         Verdict::Green => '●',
         Verdict::Yellow => '▲',
         Verdict::Red => '■',
         Verdict::Shortened => '○',
-    }
+    };
+    html! { span class={ "v " (verdict.name()) } { (sign) " " (text) } }
 }
 
 /// How many there are of each verdict, without those of which there are none.
-fn counts(counts: Counts) -> String {
+fn counts(counts: Counts) -> Markup {
     let all = [
         (Verdict::Green, counts.green),
         (Verdict::Yellow, counts.yellow),
         (Verdict::Red, counts.red),
         (Verdict::Shortened, counts.shortened),
     ];
-    let part = |(verdict, count): (Verdict, usize)| {
-        let name = verdict.name();
-        format!(
-            "<span class=\"v {name}\">{} {count} {name}</span>",
-            sign(verdict)
-        )
-    };
-    let parts: Vec<String> = all
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(part)
-        .collect();
-    parts.join(" ")
+    let some = all.into_iter().filter(|(_, count)| *count > 0);
+    html! {
+        @for (place, (verdict, count)) in some.enumerate() {
+            @if place > 0 { " " }
+            (marked(verdict, &format!("{count} {}", verdict.name())))
+        }
+    }
 }
 
 /// What ran it.
