@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use ebb_algorithms::Policy;
+use ebb_keeper::detached;
+use ebb_keeper::place::make_cgroup;
+use ebb_keeper::signals::{self, Signals};
+use ebb_keeper::summary::{Seen, Watch};
 use ebb_kernel::Selection;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_sockets::Family;
 use serde_json::Value;
 
-use crate::detached;
 use crate::held::{Held, Policies};
 use crate::line::{self, Heard, KeeperEnd, Start, StarterEnd, Summary};
 use crate::output;
-use crate::place::make_cgroup;
 use crate::runtime::{Part, Record, Registration, Request, Runtime, Switch, Target};
-use crate::signals::{self, Signals};
-use crate::summary::{Seen, Watch};
 use crate::switched::Switched;
 
 /// How often the keeper looks whether anybody still needs it.
@@ -133,7 +133,7 @@ impl Keeper {
             registration,
             family,
             looked: Instant::now(),
-            watch: is_watched.then(Watch::new),
+            watch: is_watched.then(Watch::default),
         })
     }
 

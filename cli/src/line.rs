@@ -9,9 +9,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use ebb_keeper::summary::{Datagrams, Seen};
 use serde::{Deserialize, Serialize};
-
-use crate::summary::{Datagrams, Seen};
 
 /// Loading takes well under a second; a busy machine may take longer.
 const START_WITHIN: Duration = Duration::from_secs(60);

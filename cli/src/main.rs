@@ -2,26 +2,19 @@
 //! `ebb`: gives a command only the bandwidth that nobody else wants.
 
 mod commands;
-mod detached;
-mod flow_view;
 mod held;
 mod keeper;
 mod laws_keeper;
 mod line;
 mod neighbours;
 mod output;
-mod place;
-mod process;
 mod runtime;
 mod scope;
-mod services;
 mod share;
-mod signals;
 mod summary;
 mod switched;
 mod target;
 mod uploads;
-mod user;
 mod user_attach;
 mod user_run;
 

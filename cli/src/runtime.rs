@@ -18,8 +18,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::flow_view::Direction;
 use crate::neighbours;
+use ebb_keeper::flow_view::Direction;
 
 mod registration;
 
@@ -167,7 +167,7 @@ pub enum Request {
         /// To what.
         to: Switch,
     },
-    /// Tell of every connection: [`crate::flow_view::FlowView`]s.
+    /// Tell of every connection: [`ebb_keeper::flow_view::FlowView`]s.
     Flows,
 }
 

@@ -1,124 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The one line that `ebb run --summary` prints at the end, the same for both backends.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use ebb_keeper::summary::{Datagrams, Seen};
 
-use crate::flow_view::{Direction, FlowView};
 use crate::output::plural;
 
-/// Connections are looked at so often.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// A look that took long is not repeated before so many times that long.
-const LOOK_SHARE: u32 = 100;
-/// A busy machine takes long for everything.
-const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 /// More peers are only counted.
 const NAMED_PEERS: usize = 4;
-
-/// What was seen of the connections of a command, by looking at them now and then.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
-    /// How long anything that moved was held back, for any reason that `ebb top` gives.
-    pub held_back_ms: u64,
-    /// Mean queueing delay of what moved, if a law saw it.
-    pub queue_mean_us: Option<u64>,
-    /// The longest.
-    pub queue_most_us: Option<u32>,
-}
-
-/// Looks at the connections of a command.
-#[derive(Debug)]
-pub struct Watch {
-    due: Instant,
-    looked: Option<Instant>,
-    payload_bytes: HashMap<(u64, Direction), u64>,
-    held_back: Duration,
-    queue_sum_us: u64,
-    queue_looks: u64,
-    queue_most_us: u32,
-}
-
-impl Watch {
-    /// Nothing seen yet.
-    pub fn new() -> Self {
-        Self {
-            due: Instant::now(),
-            looked: None,
-            payload_bytes: HashMap::new(),
-            held_back: Duration::ZERO,
-            queue_sum_us: 0,
-            queue_looks: 0,
-            queue_most_us: 0,
-        }
-    }
-
-    /// How long until it wants to look again.
-    pub fn patience(&self) -> Duration {
-        self.due.saturating_duration_since(Instant::now())
-    }
-
-    /// Looks if it is time to.
-    pub fn look(&mut self, flows: impl FnOnce() -> Vec<FlowView>) {
-        let now = Instant::now();
-        if now < self.due {
-            return;
-        }
-        let flows = flows();
-        self.note(&flows, now);
-        let took = now.elapsed();
-        self.due = now + (took * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_AT_LEAST_EVERY);
-    }
-
-    fn note(&mut self, flows: &[FlowView], now: Instant) {
-        let since = self.looked.map_or(Duration::ZERO, |last| now - last);
-        self.looked = Some(now);
-        let mut is_held_back = false;
-        let before = std::mem::take(&mut self.payload_bytes);
-        for flow in flows {
-            let key = (flow.cookie, flow.direction);
-            self.payload_bytes.insert(key, flow.payload_bytes);
-            if flow.payload_bytes <= before.get(&key).copied().unwrap_or(0) {
-                continue;
-            }
-            is_held_back |= !flow.reason.is_empty();
-            if let Some(queue_us) = flow.queue_us {
-                self.queue_sum_us += u64::from(queue_us);
-                self.queue_looks += 1;
-                self.queue_most_us = self.queue_most_us.max(queue_us);
-            }
-        }
-        if is_held_back {
-            self.held_back += since;
-        }
-    }
-
-    /// What it has seen.
-    pub fn seen(&self) -> Seen {
-        let has_queue = self.queue_looks > 0;
-        Seen {
-            held_back_ms: u64::try_from(self.held_back.as_millis()).unwrap_or(u64::MAX),
-            queue_mean_us: self.queue_sum_us.checked_div(self.queue_looks),
-            queue_most_us: has_queue.then_some(self.queue_most_us),
-        }
-    }
-}
-
-/// UDP, which no law controls.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Datagrams {
-    /// Sockets, those of QUIC and uTP among them.
-    pub sockets: u64,
-    /// Those of QUIC, by port 443.
-    pub quic: u64,
-    /// Those of uTP, by the first packet of a connection.
-    pub utp: u64,
-    /// Payload that arrived and that was sent, if the backend sees it.
-    pub bytes: Option<(u64, u64)>,
-}
 
 /// All that the line says.
 #[derive(Debug)]
@@ -216,7 +107,7 @@ impl Account<'_> {
             parts.push(format!("{} over multipath TCP left alone", self.multipath));
         }
         if self.datagrams.sockets > 0 {
-            parts.push(self.datagrams.describe());
+            parts.push(describe(&self.datagrams));
         }
         if !self.out_of_reach.is_empty() {
             parts.push(format!("out of reach: {}", self.out_of_reach.join(", ")));
@@ -225,30 +116,28 @@ impl Account<'_> {
     }
 }
 
-impl Datagrams {
-    fn describe(&self) -> String {
-        let named = [(self.quic, "QUIC"), (self.utp, "uTP")];
-        let named = named.iter().filter(|(count, _)| *count > 0);
-        let mut details: Vec<String> = named
-            .map(|(count, name)| format!("{count} {name}"))
-            .collect();
-        if let Some((received, sent)) = self.bytes {
-            details.push(format!(
-                "{} arrived, {} sent",
-                megabytes(received),
-                megabytes(sent)
-            ));
-        }
-        let details = match details.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", details.join(", ")),
-        };
-        let ending = plural(self.sockets);
-        format!(
-            "{} UDP socket{ending} not controlled{details}",
-            self.sockets
-        )
+fn describe(datagrams: &Datagrams) -> String {
+    let named = [(datagrams.quic, "QUIC"), (datagrams.utp, "uTP")];
+    let named = named.iter().filter(|(count, _)| *count > 0);
+    let mut details: Vec<String> = named
+        .map(|(count, name)| format!("{count} {name}"))
+        .collect();
+    if let Some((received, sent)) = datagrams.bytes {
+        details.push(format!(
+            "{} arrived, {} sent",
+            megabytes(received),
+            megabytes(sent)
+        ));
     }
+    let details = match details.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", details.join(", ")),
+    };
+    let ending = plural(datagrams.sockets);
+    format!(
+        "{} UDP socket{ending} not controlled{details}",
+        datagrams.sockets
+    )
 }
 
 fn megabytes(bytes: u64) -> String {
@@ -258,41 +147,6 @@ fn megabytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn flow(payload_bytes: u64, reason: &str, queue_us: u32) -> FlowView {
-        FlowView {
-            cookie: 1,
-            direction: Direction::Down,
-            local: ([10, 0, 0, 1], 1).into(),
-            peer: ([10, 0, 0, 2], 2).into(),
-            law: "ebb".into(),
-            payload_bytes,
-            window_bytes: 0,
-            pace_bytes_per_s: None,
-            rtt_us: None,
-            queue_us: Some(queue_us),
-            mode: "-".into(),
-            reason: reason.into(),
-            is_acting: true,
-            process: None,
-        }
-    }
-
-    #[test]
-    fn time_is_held_back_while_something_moves_and_there_is_a_reason() {
-        let mut watch = Watch::new();
-        let start = Instant::now();
-        let at = |second| start + Duration::from_secs(second);
-        watch.note(&[flow(10, "", 1_000)], at(0));
-        watch.note(&[flow(20, "others want it", 9_000)], at(1));
-        watch.note(&[flow(30, "queue at target", 5_000)], at(3));
-        // It has nothing to carry any more: nobody holds that back.
-        watch.note(&[flow(30, "others want it", 70_000)], at(9));
-        let seen = watch.seen();
-        assert_eq!(seen.held_back_ms, 3_000);
-        assert_eq!(seen.queue_mean_us, Some(5_000));
-        assert_eq!(seen.queue_most_us, Some(9_000));
-    }
 
     #[test]
     fn the_line_has_everything_and_names_what_is_not_controlled() {

@@ -26,8 +26,8 @@ use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
 use crate::output::complain;
-use crate::signals::{self, Arrived, Signals};
-use crate::user::Account;
+use ebb_keeper::signals::{self, Arrived, Signals};
+use ebb_keeper::user::Account;
 
 pub use post::UserPolicies;
 pub use words::UserSummary;
@@ -185,7 +185,7 @@ impl Front {
             bail!("the governor died before it had started the command");
         };
         complain("the policy ended before the command did: ebb's other processes were killed");
-        let child = crate::process::Child::adopted(command);
+        let child = ebb_keeper::process::Child::adopted(command);
         let within = std::time::Instant::now() + PATIENCE;
         loop {
             match child.wait(&self.signals, |_| false) {

@@ -6,12 +6,12 @@ use std::fmt::Write;
 use anyhow::Result;
 use clap::Args;
 use ebb_algorithms::Policy;
+use ebb_keeper::place;
 use ebb_kernel::features::{self, Feature, Presence};
 use ebb_kernel::{AttachOptions, Attachment};
 use serde::Serialize;
 
 use crate::output;
-use crate::place;
 use crate::scope;
 
 /// Tell what this machine offers, and what to do about what is missing

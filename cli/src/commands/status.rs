@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use ebb_keeper::flow_view::Direction;
 use serde::Serialize;
 
 use crate::commands::top::sample::{Look, Sampler, SeenFlow};
-use crate::flow_view::Direction;
 use crate::output;
 use crate::runtime::{Backend, Record, Runtime, Target};
 

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use ebb_keeper::flow_view::FlowView;
+use ebb_keeper::signals::{self, Arrived, Signals};
 use ebb_sharing::{Controller, Preferences, Settings, Stage, Target};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -14,10 +16,8 @@ use serde_json::Value;
 
 use super::file::{Program, SharingFile};
 use super::member::Member;
-use crate::flow_view::FlowView;
 use crate::output::{self, complain};
 use crate::runtime::{Record, Registration, Request, Runtime, Target as Attached};
-use crate::signals::{self, Arrived, Signals};
 
 /// Commands may take so long to end when they are asked to.
 const END_PATIENCE: Duration = Duration::from_secs(3);

@@ -5,6 +5,10 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
 use anyhow::{Context, Result};
+use ebb_keeper::flow_view::FlowView;
+use ebb_keeper::process::Start;
+use ebb_keeper::signals::Signals;
+use ebb_keeper::summary::Watch;
 use ebb_sockets::Root;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -15,12 +19,8 @@ use super::guardian;
 use super::line::GovernorEnd;
 use super::post::Post;
 use super::words::{Speaker, UserSummary, Word};
-use crate::flow_view::FlowView;
 use crate::output;
-use crate::process::Start;
 use crate::runtime::Target;
-use crate::signals::Signals;
-use crate::summary::Watch;
 
 /// The whole life of the governor; answers its exit status: 0 if it has nothing left behind.
 pub fn live(
@@ -92,7 +92,7 @@ fn govern(
         speaker,
         command,
         has_ended: false,
-        watch: Watch::new(),
+        watch: Watch::default(),
     };
     life.last(&signals)
 }

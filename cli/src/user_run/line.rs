@@ -8,11 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use ebb_keeper::signals::wait_readable;
 use ebb_sockets::{Holds, Journal, Note};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
-
-use crate::signals::wait_readable;
 
 /// The governor lets hear of itself so often.
 pub const BEAT_EVERY: Duration = Duration::from_millis(500);

@@ -6,10 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use anyhow::{Context, Result};
+use ebb_keeper::summary::Seen;
 use ebb_sockets::Counters;
 use serde::{Deserialize, Serialize};
-
-use crate::summary::Seen;
 
 /// One message.
 #[derive(Debug, Serialize, Deserialize)]

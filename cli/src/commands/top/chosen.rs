@@ -3,13 +3,12 @@
 
 use anyhow::{Result, bail};
 use ebb_algorithms::{Policy, Side};
-
-use crate::flow_view::Direction;
-use crate::runtime::{Backend, Part, Record, Request, Switch};
-use crate::uploads::UploadPolicy;
+use ebb_keeper::flow_view::Direction;
 
 use super::sample::{Look, Sampler, SeenFlow};
 use super::screen::{Message, View};
+use crate::runtime::{Backend, Part, Record, Request, Switch};
+use crate::uploads::UploadPolicy;
 
 /// How much of what a connection belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,9 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
+use ebb_keeper::flow_view::FlowView;
 use ebb_kernel::cgroup::Cgroup;
 
-use crate::flow_view::FlowView;
 use crate::runtime::{Record, Target};
 
 /// What is known so far; a connection that is known is not looked for again.

@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use anyhow::Result;
+use ebb_keeper::flow_view::{Direction, FlowView};
 use serde::Serialize;
 
-use crate::flow_view::{Direction, FlowView};
-use crate::runtime::{Record, Request, Runtime, Target};
-
 use super::programs::Programs;
+use crate::runtime::{Record, Request, Runtime, Target};
 
 /// What was seen.
 #[derive(Debug, Clone, Default, Serialize)]

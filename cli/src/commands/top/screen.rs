@@ -11,8 +11,8 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Row, Table, Widget};
 
-use crate::flow_view::Direction;
 use crate::output;
+use ebb_keeper::flow_view::Direction;
 
 use super::chosen::{self, Scope};
 use super::sample::Look;

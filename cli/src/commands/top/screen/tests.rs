@@ -6,8 +6,8 @@ use super::*;
 use ebb_algorithms::Doing;
 
 use super::super::sample::SeenFlow;
-use crate::flow_view::FlowView;
 use crate::runtime::{Record, Target};
+use ebb_keeper::flow_view::FlowView;
 
 fn flow(program: &str, peer: &str, direction: Direction, doing: (&str, &str)) -> SeenFlow {
     let pid = program.split(['[', ']']).nth(1).unwrap();
