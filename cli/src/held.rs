@@ -5,11 +5,11 @@ use anyhow::{Result, bail};
 use ebb_algorithms::Policy;
 use ebb_keeper::flow_view::{Direction, FlowView};
 use ebb_keeper::summary::{Datagrams, Seen};
+use ebb_keeper::uploads::UploadPolicy;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment, Counters, Error, Selection};
 
 use crate::line::Summary;
-use crate::uploads::UploadPolicy;
 
 /// What is asked of a keeper.
 #[derive(Debug, Clone)]

@@ -13,6 +13,7 @@ use anyhow::Result;
 use ebb_algorithms::Policy;
 use ebb_keeper::detached;
 use ebb_keeper::place::make_cgroup;
+use ebb_keeper::registry::{Part, Record, Registration, Request, Runtime, Switch, Target};
 use ebb_keeper::signals::{self, Signals};
 use ebb_keeper::summary::{Seen, Watch};
 use ebb_kernel::Selection;
@@ -23,7 +24,6 @@ use serde_json::Value;
 use crate::held::{Held, Policies};
 use crate::line::{self, Heard, KeeperEnd, Start, StarterEnd, Summary};
 use crate::output;
-use crate::runtime::{Part, Record, Registration, Request, Runtime, Switch, Target};
 use crate::switched::Switched;
 
 /// How often the keeper looks whether anybody still needs it.

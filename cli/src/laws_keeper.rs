@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use anyhow::Result;
 use ebb_algorithms::Policy;
 use ebb_keeper::detached;
+use ebb_keeper::registry::{Record, Request, Runtime, Target};
 use ebb_keeper::signals::{self, Signals};
 use ebb_kernel::LoadedLaws;
 use serde_json::Value;
 
 use crate::keeper::{is_told_to_end, refusal};
 use crate::line::{self, KeeperEnd, Start};
-use crate::runtime::{Record, Request, Runtime, Target};
 
 /// Names the record: there is one of them on a machine.
 pub const ID: &str = "laws";

@@ -6,15 +6,12 @@ mod held;
 mod keeper;
 mod laws_keeper;
 mod line;
-mod neighbours;
 mod output;
-mod runtime;
 mod scope;
 mod share;
 mod summary;
 mod switched;
 mod target;
-mod uploads;
 mod user_attach;
 mod user_run;
 

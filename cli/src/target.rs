@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use ebb_keeper::registry::{Backend, Record, Sharer, Target};
 use ebb_keeper::services;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_sockets::Root;
 
 use crate::keeper::{self, Duty};
-use crate::runtime::{Backend, Record, Sharer, Target};
 use crate::user_attach::UserDuty;
 
 /// The command line demands that one is.

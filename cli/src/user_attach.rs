@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use ebb_keeper::detached;
+use ebb_keeper::registry::Target;
 use ebb_keeper::signals::Signals;
 use ebb_sockets::Root;
 
 use crate::keeper::is_told_to_end;
 use crate::line::{self, KeeperEnd, Start};
 use crate::output;
-use crate::runtime::Target;
 use crate::user_run::UserPolicies;
 use crate::user_run::guardian::{name_process, watch_over};
 use crate::user_run::line::GovernorEnd;

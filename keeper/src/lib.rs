@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Keeps policies on connections, for any backend.
 
+pub mod describe;
 pub mod detached;
 pub mod flow_view;
 pub mod place;
 pub mod process;
+pub mod registry;
 pub mod services;
 pub mod signals;
 pub mod summary;
+pub mod uploads;
 pub mod user;

@@ -6,15 +6,15 @@ use std::fmt;
 use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use ebb_algorithms::Policy;
+use ebb_keeper::registry::{Backend, Record, Request, Runtime};
+use ebb_keeper::uploads::UploadPolicy;
 
 use crate::commands::run::{Backend as BackendChoice, require_root};
 use crate::held::Policies;
 use crate::keeper;
 use crate::line::Start;
 use crate::output;
-use crate::runtime::{Backend, Record, Request, Runtime};
 use crate::target::{ARGUMENTS, Chosen};
-use crate::uploads::UploadPolicy;
 use crate::user_attach;
 use crate::user_run::UserPolicies;
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
+use ebb_keeper::registry::{Record, Request, Runtime, Target};
 use ebb_kernel::cgroup::Cgroup;
 
 use crate::output;
-use crate::runtime::{Record, Request, Runtime, Target};
 use crate::target::{ARGUMENTS, Chosen};
 
 /// Let a process, a cgroup or a port have its full share again

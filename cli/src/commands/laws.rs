@@ -4,13 +4,13 @@
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use ebb_algorithms::{Policy, Side, laws_of};
+use ebb_keeper::registry::{Request, Runtime};
 use ebb_kernel::congestion_name;
 
 use crate::commands::run::require_root;
 use crate::laws_keeper;
 use crate::line::Start;
 use crate::output;
-use crate::runtime::{Request, Runtime};
 
 /// Load sender laws as congestion controls that any program can select
 #[derive(Debug, Args)]

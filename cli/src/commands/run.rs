@@ -9,8 +9,10 @@ use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use ebb_algorithms::Policy;
 use ebb_keeper::process::{self, NotStarted, Start};
+use ebb_keeper::registry::Runtime;
 use ebb_keeper::signals::Signals;
 use ebb_keeper::summary::Datagrams;
+use ebb_keeper::uploads::UploadPolicy;
 use ebb_keeper::user::Account;
 use ebb_kernel::cgroup::Cgroup;
 
@@ -18,10 +20,8 @@ use crate::held::Policies;
 use crate::keeper::{self, Duty};
 use crate::line::{self, StarterEnd, Summary};
 use crate::output::{self, complain};
-use crate::runtime::Runtime;
 use crate::scope;
 use crate::summary::Account as Told;
-use crate::uploads::UploadPolicy;
 use crate::user_run::{self, Outcome, UserPolicies, UserRun, UserSummary};
 
 /// The exit status of `ebb run` when Ebb itself fails, as with `env` and `timeout`.

@@ -6,11 +6,11 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use ebb_keeper::flow_view::Direction;
+use ebb_keeper::registry::{Backend, Record, Runtime, Target};
 use serde::Serialize;
 
 use crate::commands::top::sample::{Look, Sampler, SeenFlow};
 use crate::output;
-use crate::runtime::{Backend, Record, Runtime, Target};
 
 /// What rates are measured over.
 const LOOK: Duration = Duration::from_millis(500);

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use ebb_algorithms::Policy;
 use ebb_keeper::flow_view::{Direction, FlowView};
 use ebb_keeper::process::{NOT_FOUND, Start};
+use ebb_keeper::registry::Sharer;
 use ebb_keeper::services;
 use ebb_keeper::signals::Signals;
 use ebb_keeper::user::Account;
@@ -18,7 +19,6 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::file::{Program, Who, words_of};
-use crate::runtime::Sharer;
 
 /// Cgroups of commands are called so, with our process number and a number of their own.
 const PREFIX: &str = "ebb-share-";

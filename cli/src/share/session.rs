@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use ebb_keeper::flow_view::FlowView;
+use ebb_keeper::registry::{Record, Registration, Request, Runtime, Target as Attached};
 use ebb_keeper::signals::{self, Arrived, Signals};
 use ebb_sharing::{Controller, Preferences, Settings, Stage, Target};
 use nix::sys::signal::Signal;
@@ -17,7 +18,6 @@ use serde_json::Value;
 use super::file::{Program, SharingFile};
 use super::member::Member;
 use crate::output::{self, complain};
-use crate::runtime::{Record, Registration, Request, Runtime, Target as Attached};
 
 /// Commands may take so long to end when they are asked to.
 const END_PATIENCE: Duration = Duration::from_secs(3);

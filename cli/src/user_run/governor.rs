@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use anyhow::{Context, Result};
 use ebb_keeper::flow_view::FlowView;
 use ebb_keeper::process::Start;
+use ebb_keeper::registry::Target;
 use ebb_keeper::signals::Signals;
 use ebb_keeper::summary::Watch;
 use ebb_sockets::Root;
@@ -20,7 +21,6 @@ use super::line::GovernorEnd;
 use super::post::Post;
 use super::words::{Speaker, UserSummary, Word};
 use crate::output;
-use crate::runtime::Target;
 
 /// The whole life of the governor; answers its exit status: 0 if it has nothing left behind.
 pub fn live(

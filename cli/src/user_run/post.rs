@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use ebb_algorithms::{Policy, Side};
 use ebb_keeper::flow_view::{Direction, FlowView};
+use ebb_keeper::registry::{Backend, Part, Record, Registration, Request, Runtime, Switch, Target};
 use ebb_keeper::signals::wait_readable;
+use ebb_keeper::uploads::UploadPolicy;
 use ebb_sockets::{Change, Governor, Options, Root, Way, Whose};
 use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::line::{BEAT_EVERY, GovernorEnd};
 use crate::commands::run::USER_LAWS;
-use crate::runtime::{Backend, Part, Record, Registration, Request, Runtime, Switch, Target};
-use crate::uploads::UploadPolicy;
 
 /// How connections are to yield.
 #[derive(Debug, Clone)]

@@ -4,11 +4,11 @@
 use anyhow::{Result, bail};
 use ebb_algorithms::{Policy, Side};
 use ebb_keeper::flow_view::Direction;
+use ebb_keeper::registry::{Backend, Part, Record, Request, Switch};
+use ebb_keeper::uploads::UploadPolicy;
 
 use super::sample::{Look, Sampler, SeenFlow};
 use super::screen::{Message, View};
-use crate::runtime::{Backend, Part, Record, Request, Switch};
-use crate::uploads::UploadPolicy;
 
 /// How much of what a connection belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

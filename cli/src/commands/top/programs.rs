@@ -5,9 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 
 use ebb_keeper::flow_view::FlowView;
+use ebb_keeper::registry::{Record, Target};
 use ebb_kernel::cgroup::Cgroup;
-
-use crate::runtime::{Record, Target};
 
 /// What is known so far; a connection that is known is not looked for again.
 #[derive(Debug, Default)]

@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use anyhow::Result;
 use ebb_keeper::flow_view::{Direction, FlowView};
+use ebb_keeper::registry::{Record, Request, Runtime, Target};
 use serde::Serialize;
 
 use super::programs::Programs;
-use crate::runtime::{Record, Request, Runtime, Target};
 
 /// What was seen.
 #[derive(Debug, Clone, Default, Serialize)]

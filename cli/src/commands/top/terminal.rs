@@ -5,15 +5,14 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use ebb_keeper::registry::Request;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-
-use crate::output;
-use crate::runtime::Request;
 
 use super::chosen::{self, Chosen, Line};
 use super::sample::{Look, Sampler};
 use super::screen::{self, Message, View};
+use crate::output;
 
 /// Whether there is somebody to look and to press keys.
 pub fn is_terminal() -> bool {

@@ -6,8 +6,8 @@ use super::*;
 use ebb_algorithms::Doing;
 
 use super::super::sample::SeenFlow;
-use crate::runtime::{Record, Target};
 use ebb_keeper::flow_view::FlowView;
+use ebb_keeper::registry::{Record, Target};
 
 fn flow(program: &str, peer: &str, direction: Direction, doing: (&str, &str)) -> SeenFlow {
     let pid = program.split(['[', ']']).nth(1).unwrap();
@@ -242,7 +242,7 @@ fn only_units_have_a_policy_of_their_own_with_the_kernel_backend() {
         let refused = policy(&look, scope).unwrap_err();
         assert!(refused.contains("the unit's: press tab"), "{refused}");
     }
-    look.attachments[0].backend = crate::runtime::Backend::User;
+    look.attachments[0].backend = ebb_keeper::registry::Backend::User;
     assert_eq!(policy(&look, Scope::Process).unwrap(), "ebb");
 }
 

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{Record, Request, Runtime, Target, remove};
-use crate::output;
+use crate::describe::describe;
 
 /// A keeper has a lease to renew: it waits no longer for a request to be complete.
 const REQUEST_WITHIN: Duration = Duration::from_millis(200);
@@ -80,7 +80,7 @@ impl Registration {
             return Ok(());
         }
         let request = serde_json::from_str(&line)?;
-        let reply = act(self, request).map_err(|error| output::describe(&error));
+        let reply = act(self, request).map_err(|error| describe(&error));
         (&stream).write_all(format!("{}\n", serde_json::to_string(&reply)?).as_bytes())?;
         Ok(())
     }

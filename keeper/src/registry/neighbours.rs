@@ -18,7 +18,7 @@ use nix::sys::socket::{
 use nix::unistd::{Uid, User};
 use serde_json::Value;
 
-use crate::runtime::{Home, Record};
+use super::{Home, Record};
 
 /// A record of a long command has some hundred bytes.
 const LARGEST_RECORD_BYTES: u64 = 1 << 16;
@@ -131,7 +131,7 @@ fn name_of(uid: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::{Runtime, Target};
+    use crate::registry::{Runtime, Target};
     use std::os::unix::fs::symlink;
 
     fn home(folder: &Path, id: &str) -> Home {

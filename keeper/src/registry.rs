@@ -18,9 +18,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::neighbours;
-use ebb_keeper::flow_view::Direction;
+use crate::flow_view::Direction;
 
+mod neighbours;
 mod registration;
 
 pub use registration::Registration;
@@ -167,7 +167,7 @@ pub enum Request {
         /// To what.
         to: Switch,
     },
-    /// Tell of every connection: [`ebb_keeper::flow_view::FlowView`]s.
+    /// Tell of every connection: [`crate::flow_view::FlowView`]s.
     Flows,
 }
 
@@ -436,7 +436,7 @@ fn remove(path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output;
+    use crate::describe::describe;
 
     fn runtime() -> (tempfile::TempDir, Runtime) {
         let directory = tempfile::tempdir().unwrap();
@@ -522,7 +522,7 @@ mod tests {
     fn asking_where_nobody_keeps_anything_is_an_error() {
         let (_directory, runtime) = runtime();
         let error = runtime.ask(&record("a"), &Request::Detach).unwrap_err();
-        assert_eq!(output::describe(&error), "its keeper has ended");
+        assert_eq!(describe(&error), "its keeper has ended");
         let home = Home {
             directory: runtime.directory.clone(),
             uid: nix::unistd::getuid().as_raw(),
@@ -533,6 +533,6 @@ mod tests {
             ..record("a")
         };
         let error = runtime.ask(&others, &Request::Detach).unwrap_err();
-        assert_eq!(output::describe(&error), "its keeper has ended");
+        assert_eq!(describe(&error), "its keeper has ended");
     }
 }
