@@ -2,18 +2,11 @@
 //! `ebb`: gives a command only the bandwidth that nobody else wants.
 
 mod commands;
-mod held;
-mod keeper;
-mod laws_keeper;
-mod line;
 mod output;
 mod scope;
 mod share;
 mod summary;
-mod switched;
 mod target;
-mod user_attach;
-mod user_run;
 
 use std::process::ExitCode;
 

@@ -6,13 +6,12 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use ebb_keeper::keeper::{self, Duty};
 use ebb_keeper::registry::{Backend, Record, Sharer, Target};
 use ebb_keeper::services;
+use ebb_keeper::user_attach::UserDuty;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_sockets::Root;
-
-use crate::keeper::{self, Duty};
-use crate::user_attach::UserDuty;
 
 /// The command line demands that one is.
 const NOTHING_NAMED: &str = "name what to attach to: --pid PID, --cgroup PATH or --port PORT";

@@ -4,11 +4,18 @@
 pub mod describe;
 pub mod detached;
 pub mod flow_view;
+pub mod held;
+pub mod keeper;
+pub mod laws_keeper;
+pub mod line;
 pub mod place;
 pub mod process;
 pub mod registry;
 pub mod services;
 pub mod signals;
 pub mod summary;
+mod switched;
 pub mod uploads;
 pub mod user;
+pub mod user_attach;
+pub mod user_run;

@@ -6,17 +6,17 @@ use std::fmt;
 use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use ebb_algorithms::Policy;
+use ebb_keeper::held::Policies;
+use ebb_keeper::keeper;
+use ebb_keeper::line::Start;
 use ebb_keeper::registry::{Backend, Record, Request, Runtime};
 use ebb_keeper::uploads::UploadPolicy;
+use ebb_keeper::user_attach;
+use ebb_keeper::user_run::UserPolicies;
 
 use crate::commands::run::{Backend as BackendChoice, require_root};
-use crate::held::Policies;
-use crate::keeper;
-use crate::line::Start;
 use crate::output;
 use crate::target::{ARGUMENTS, Chosen};
-use crate::user_attach;
-use crate::user_run::UserPolicies;
 
 /// Make a running process, or everything in a unit, a container or a cgroup, or on a port, yield
 #[derive(Debug, Args)]

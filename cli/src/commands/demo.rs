@@ -3,22 +3,21 @@
 
 mod shown;
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use std::ffi::OsString;
-
 use anyhow::{Context, Result};
 use clap::Args;
 use ebb_algorithms::Policy;
+use ebb_keeper::user_run::{self, USER_LAWS};
 use ebb_lab::demo::{self, PartKind, Plan, Status};
 use ebb_lab::emulator::EmulatorReport;
 use ebb_report::{image, units};
 
-use super::run::{Backend, USER_LAWS, require_root};
+use super::run::{Backend, require_root};
 use crate::output;
-use crate::user_run;
 
 /// Show on an emulated home link what a download does to a person's traffic
 #[derive(Debug, Args)]

@@ -4,12 +4,12 @@
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use ebb_algorithms::{Policy, Side, laws_of};
+use ebb_keeper::laws_keeper;
+use ebb_keeper::line::Start;
 use ebb_keeper::registry::{Request, Runtime};
 use ebb_kernel::congestion_name;
 
 use crate::commands::run::require_root;
-use crate::laws_keeper;
-use crate::line::Start;
 use crate::output;
 
 /// Load sender laws as congestion controls that any program can select

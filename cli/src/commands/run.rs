@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use ebb_algorithms::Policy;
+use ebb_keeper::held::Policies;
+use ebb_keeper::keeper::{self, Duty};
+use ebb_keeper::line::{self, StarterEnd, Summary};
 use ebb_keeper::process::{self, NotStarted, Start};
 use ebb_keeper::registry::Runtime;
 use ebb_keeper::signals::Signals;
 use ebb_keeper::summary::Datagrams;
 use ebb_keeper::uploads::UploadPolicy;
 use ebb_keeper::user::Account;
+use ebb_keeper::user_run::{self, Outcome, UserPolicies, UserRun, UserSummary};
 use ebb_kernel::cgroup::Cgroup;
 
-use crate::held::Policies;
-use crate::keeper::{self, Duty};
-use crate::line::{self, StarterEnd, Summary};
 use crate::output::{self, complain};
 use crate::scope;
 use crate::summary::Account as Told;
-use crate::user_run::{self, Outcome, UserPolicies, UserRun, UserSummary};
 
 /// The exit status of `ebb run` when Ebb itself fails, as with `env` and `timeout`.
 pub const EBB_FAILED: u8 = 125;
@@ -191,7 +191,7 @@ impl Run {
             policies: self.user_policies()?,
         };
         let began = Instant::now();
-        match run.execute()? {
+        match run.execute(&complain)? {
             Outcome::NotStarted { status, errno } => {
                 let cause = std::io::Error::from_raw_os_error(errno);
                 Ok(self.not_started(&NotStarted { status, cause }))
@@ -314,9 +314,6 @@ enum Prepared {
     Already(String),
     Unprivileged,
 }
-
-/// The laws of the user backend: for what arrives, for what is sent.
-pub const USER_LAWS: [&str; 2] = ["sampled", "paced"];
 
 /// Says what to do before the first system call fails for want of it.
 pub fn require_root(command: &str) -> Result<()> {

@@ -5,18 +5,20 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use crate::flow_view::{Direction, FlowView};
+use crate::registry::{Backend, Part, Record, Registration, Request, Runtime, Switch, Target};
+use crate::signals::wait_readable;
+use crate::uploads::UploadPolicy;
 use anyhow::{Result, bail};
 use ebb_algorithms::{Policy, Side};
-use ebb_keeper::flow_view::{Direction, FlowView};
-use ebb_keeper::registry::{Backend, Part, Record, Registration, Request, Runtime, Switch, Target};
-use ebb_keeper::signals::wait_readable;
-use ebb_keeper::uploads::UploadPolicy;
 use ebb_sockets::{Change, Governor, Options, Root, Way, Whose};
 use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::line::{BEAT_EVERY, GovernorEnd};
-use crate::commands::run::USER_LAWS;
+
+/// The laws of the user backend: for what arrives, for what is sent.
+pub const USER_LAWS: [&str; 2] = ["sampled", "paced"];
 
 /// How connections are to yield.
 #[derive(Debug, Clone)]

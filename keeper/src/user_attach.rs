@@ -12,15 +12,15 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::detached;
+use crate::registry::Target;
+use crate::signals::Signals;
 use anyhow::Result;
-use ebb_keeper::detached;
-use ebb_keeper::registry::Target;
-use ebb_keeper::signals::Signals;
 use ebb_sockets::Root;
 
+use crate::describe::describe;
 use crate::keeper::is_told_to_end;
 use crate::line::{self, KeeperEnd, Start};
-use crate::output;
 use crate::user_run::UserPolicies;
 use crate::user_run::guardian::{name_process, watch_over};
 use crate::user_run::line::GovernorEnd;
@@ -83,7 +83,7 @@ fn keep(
     });
     let mut post = match post {
         Ok(post) => post,
-        Err(error) => return line.say(&Start::Refused(output::describe(&error))),
+        Err(error) => return line.say(&Start::Refused(describe(&error))),
     };
     // What exists already is under the policy when `ebb attach` returns.
     post.engine().tick();

@@ -4,12 +4,12 @@
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
+use crate::flow_view::FlowView;
+use crate::process::Start;
+use crate::registry::Target;
+use crate::signals::Signals;
+use crate::summary::Watch;
 use anyhow::{Context, Result};
-use ebb_keeper::flow_view::FlowView;
-use ebb_keeper::process::Start;
-use ebb_keeper::registry::Target;
-use ebb_keeper::signals::Signals;
-use ebb_keeper::summary::Watch;
 use ebb_sockets::Root;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -20,7 +20,7 @@ use super::guardian;
 use super::line::GovernorEnd;
 use super::post::Post;
 use super::words::{Speaker, UserSummary, Word};
-use crate::output;
+use crate::describe::describe;
 
 /// The whole life of the governor; answers its exit status: 0 if it has nothing left behind.
 pub fn live(
@@ -83,7 +83,7 @@ fn govern(
     };
     // A command can do without being listed.
     if let Err(error) = post.register(target, format!("run-{}", std::process::id())) {
-        let cause = output::describe(&error);
+        let cause = describe(&error);
         let text = format!("'ebb status' will not list it: {cause}");
         speaker.say(&Word::Notice { text });
     }

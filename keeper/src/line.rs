@@ -8,8 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::summary::{Datagrams, Seen};
 use anyhow::{Context, Result};
-use ebb_keeper::summary::{Datagrams, Seen};
 use serde::{Deserialize, Serialize};
 
 /// Loading takes well under a second; a busy machine may take longer.

@@ -4,11 +4,11 @@
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
+use crate::detached;
+use crate::registry::{Record, Request, Runtime, Target};
+use crate::signals::{self, Signals};
 use anyhow::Result;
 use ebb_algorithms::Policy;
-use ebb_keeper::detached;
-use ebb_keeper::registry::{Record, Request, Runtime, Target};
-use ebb_keeper::signals::{self, Signals};
 use ebb_kernel::LoadedLaws;
 use serde_json::Value;
 

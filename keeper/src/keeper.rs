@@ -9,21 +9,21 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use crate::detached;
+use crate::place::make_cgroup;
+use crate::registry::{Part, Record, Registration, Request, Runtime, Switch, Target};
+use crate::signals::{self, Signals};
+use crate::summary::{Seen, Watch};
 use anyhow::Result;
 use ebb_algorithms::Policy;
-use ebb_keeper::detached;
-use ebb_keeper::place::make_cgroup;
-use ebb_keeper::registry::{Part, Record, Registration, Request, Runtime, Switch, Target};
-use ebb_keeper::signals::{self, Signals};
-use ebb_keeper::summary::{Seen, Watch};
 use ebb_kernel::Selection;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_sockets::Family;
 use serde_json::Value;
 
+use crate::describe::describe;
 use crate::held::{Held, Policies};
 use crate::line::{self, Heard, KeeperEnd, Start, StarterEnd, Summary};
-use crate::output;
 use crate::switched::Switched;
 
 /// How often the keeper looks whether anybody still needs it.
@@ -330,7 +330,7 @@ pub fn cgroup_id(cgroup: &Cgroup) -> String {
     format!("cgroup-{}", cgroup.id())
 }
 
-pub fn is_told_to_end(signals: &Signals) -> Result<bool> {
+pub(crate) fn is_told_to_end(signals: &Signals) -> Result<bool> {
     use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGTERM};
     let mut is_told = false;
     while let Some(arrived) = signals.next()? {
@@ -339,8 +339,8 @@ pub fn is_told_to_end(signals: &Signals) -> Result<bool> {
     Ok(is_told)
 }
 
-pub fn refusal(error: &anyhow::Error) -> Start {
-    let cause = output::describe(error);
+pub(crate) fn refusal(error: &anyhow::Error) -> Start {
+    let cause = describe(error);
     match error.downcast_ref() {
         Some(ebb_kernel::Error::AlreadyAttached { .. }) => Start::AlreadyAttached(cause),
         _ => Start::Refused(explain(&cause)),

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::signals::wait_readable;
 use anyhow::{Context, Result};
-use ebb_keeper::signals::wait_readable;
 use ebb_sockets::{Holds, Journal, Note};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The policies that a keeper holds on a cgroup: one for what arrives, one for what is sent.
 
+use crate::flow_view::{Direction, FlowView};
+use crate::summary::{Datagrams, Seen};
+use crate::uploads::UploadPolicy;
 use anyhow::{Result, bail};
 use ebb_algorithms::Policy;
-use ebb_keeper::flow_view::{Direction, FlowView};
-use ebb_keeper::summary::{Datagrams, Seen};
-use ebb_keeper::uploads::UploadPolicy;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment, Counters, Error, Selection};
 

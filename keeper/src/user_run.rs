@@ -25,11 +25,10 @@ use anyhow::{Context, Result, bail};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
-use crate::output::complain;
-use ebb_keeper::signals::{self, Arrived, Signals};
-use ebb_keeper::user::Account;
+use crate::signals::{self, Arrived, Signals};
+use crate::user::Account;
 
-pub use post::UserPolicies;
+pub use post::{USER_LAWS, UserPolicies};
 pub use words::UserSummary;
 use words::{Listener, Word};
 
@@ -77,8 +76,9 @@ pub fn check(words: &[OsString]) -> Result<()> {
 }
 
 impl UserRun<'_> {
-    /// Runs the command. Call it while there is a single thread.
-    pub fn execute(&self) -> Result<Outcome> {
+    /// Runs the command, and tells what people should know at once. Call it while there is a
+    /// single thread.
+    pub fn execute(&self, tell: &dyn Fn(&str)) -> Result<Outcome> {
         let signals = Signals::receive()?;
         let (listener, speaker) = words::lay()?;
         // Should both others be killed, the command becomes ours.
@@ -101,25 +101,27 @@ impl UserRun<'_> {
             guardian,
             command: None,
             early: Vec::new(),
+            tell,
         }
         .attend()
     }
 }
 
 /// What is left of `ebb run` while the command runs.
-struct Front {
+struct Front<'a> {
     listener: Listener,
     signals: Signals,
     guardian: Pid,
     command: Option<Pid>,
     /// Signals that came before the command was known.
     early: Vec<Arrived>,
+    tell: &'a dyn Fn(&str),
 }
 
 /// The guardian reaps the command if the governor cannot; it is given this long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-impl Front {
+impl Front<'_> {
     fn attend(mut self) -> Result<Outcome> {
         loop {
             while let Some(arrived) = self.signals.next()? {
@@ -152,7 +154,7 @@ impl Front {
                 return Ok(Some(Outcome::NotStarted { status, errno }));
             }
             Word::Failed { cause } => bail!(cause),
-            Word::Notice { text } => complain(&text),
+            Word::Notice { text } => (self.tell)(&text),
             Word::Stopped { signal } => signals::stop_like(Signal::try_from(signal)?)?,
             Word::Ended { status, summary } => {
                 self.listener.say_done();
@@ -184,8 +186,8 @@ impl Front {
         let Some(command) = self.command else {
             bail!("the governor died before it had started the command");
         };
-        complain("the policy ended before the command did: ebb's other processes were killed");
-        let child = ebb_keeper::process::Child::adopted(command);
+        (self.tell)("the policy ended before the command did: ebb's other processes were killed");
+        let child = crate::process::Child::adopted(command);
         let within = std::time::Instant::now() + PATIENCE;
         loop {
             match child.wait(&self.signals, |_| false) {

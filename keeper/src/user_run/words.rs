@@ -5,8 +5,8 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
+use crate::summary::Seen;
 use anyhow::{Context, Result};
-use ebb_keeper::summary::Seen;
 use ebb_sockets::Counters;
 use serde::{Deserialize, Serialize};
 
