@@ -4,7 +4,7 @@
 mod commands;
 mod output;
 mod scope;
-mod share;
+mod sharing_file;
 mod summary;
 mod target;
 

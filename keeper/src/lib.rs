@@ -12,6 +12,7 @@ pub mod place;
 pub mod process;
 pub mod registry;
 pub mod services;
+pub mod share;
 pub mod signals;
 pub mod summary;
 mod switched;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb share`: what this machine receives, shared among programs as somebody wishes.
 
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use ebb_keeper::share::{Event, Report, Session};
+use ebb_sharing::{Stage, Target};
 
 use super::run::require_root;
-use crate::output;
-use crate::share::{Session, SharingFile};
+use crate::output::{self, complain};
+use crate::sharing_file;
 
 /// Share what this machine receives among programs by minimum, priority and weight
 #[derive(Debug, Args)]
@@ -73,12 +76,61 @@ ended it.";
 impl Share {
     /// Shares until the programs have ended; answers the exit status.
     pub fn execute(self) -> Result<u8> {
-        let file = SharingFile::read(&self.file)?;
+        let plan = sharing_file::read(&self.file)?;
         if self.check {
             output::print(&format!("{}: right\n", self.file.display()))?;
             return Ok(0);
         }
         require_root("share")?;
-        Session::begin(self.file, file, self.watch)?.run()
+        let mut session = Session::begin(self.file.clone(), plan)?;
+        loop {
+            match session.next_event()? {
+                Event::Period(report) if self.watch => output::print(&line(&report))?,
+                Event::Period(_) => {}
+                Event::ReadAgain => read_again(&mut session, &self.file),
+                Event::CommandFailed { name, status } => {
+                    complain(&format!("{name}: the command ended with status {status}"));
+                }
+                Event::CommandKilled { name, signal } => {
+                    complain(&format!("{name}: the command was ended by {signal}"));
+                }
+                Event::Over { status } => return Ok(status),
+            }
+        }
     }
+}
+
+/// Takes other wishes from the file; what is wrong there changes nothing.
+fn read_again(session: &mut Session, file: &Path) {
+    match sharing_file::read(file) {
+        Err(error) => complain(&format!("{}; going on as before", output::describe(&error))),
+        Ok(plan) => {
+            if let Err(error) = session.set_plan(plan) {
+                complain(&format!("{}, going on as before", output::describe(&error)));
+            }
+        }
+    }
+}
+
+/// What each received, of what it is held at.
+fn line(report: &Report) -> String {
+    let mut line = format!("{:>6.0} s", report.elapsed.as_secs_f64());
+    for (name, received, target) in &report.programs {
+        let received = *received as f64 / 1e6;
+        let _ = match target {
+            Target::Free => write!(line, "  {name} {received:.2} of all"),
+            Target::At(target) => {
+                let target = *target as f64 / 1e6;
+                write!(line, "  {name} {received:.2} of {target:.2}")
+            }
+        };
+    }
+    let doing = match report.stage {
+        Stage::Releasing => "all free",
+        Stage::Holding => "holding",
+        Stage::Relaxing => "trying more",
+        Stage::Probing(_) => "trying more for one",
+        Stage::Constraining => "trying less",
+    };
+    line + &format!("  Mbit/s, {doing}\n")
 }

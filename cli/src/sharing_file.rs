@@ -2,15 +2,16 @@
 //! The file that says who is to have what.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use ebb_algorithms::Policy;
+use ebb_keeper::share::{Plan, Program, Who};
 use ebb_link::Nanos;
 use ebb_scenario::ScenarioError;
 use ebb_scenario::reading::{Section, Source, preferences};
-use ebb_sharing::{NO_BOUND, Preferences, Target};
+use ebb_sharing::{Preferences, Target};
 use toml::de::DeTable;
 
 /// As in scenarios: targets are held more nearly than the steps of the search.
@@ -19,109 +20,34 @@ const PERIOD: Nanos = Nanos::from_millis(1_000);
 /// Shorter ones would ask the kernel for all connections too often, longer ones never settle.
 const PERIODS: Range<Nanos> = Nanos::from_millis(100)..Nanos::from_millis(60_001);
 
-/// Programs that share, and how often it is looked what they received.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SharingFile {
-    /// Length of a control period.
-    pub period: Duration,
-    /// The law that holds connections, with its parameters but for the target.
-    pub policy: Policy,
-    /// Who shares. *Shape:* two or more, names differ.
-    pub programs: Vec<Program>,
-}
-
-/// A program, or several that are to be one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
-    /// Its name.
-    pub name: String,
-    /// Which connections are its own.
-    pub who: Who,
-    /// What is wanted for it.
-    pub wanted: Preferences,
-}
-
-/// Whose connections.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Who {
-    /// Of a command that is started, and of what it starts.
-    Command {
-        /// Program and arguments.
-        words: Vec<String>,
-        /// Whom it runs as, if not as root.
-        user: Option<String>,
-    },
-    /// Of a process that runs, and of its descendants in its cgroup.
-    Process(u32),
-    /// Of all processes in a cgroup and below it.
-    Cgroup(PathBuf),
-    /// Of a unit of systemd.
-    Unit(String),
-    /// Of a container.
-    Container(String),
-}
-
-impl std::fmt::Display for Who {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Command { words, user: None } => formatter.write_str(&words.join(" ")),
-            Self::Command {
-                words,
-                user: Some(user),
-            } => {
-                write!(formatter, "{} as {user}", words.join(" "))
-            }
-            Self::Process(pid) => write!(formatter, "process {pid}"),
-            Self::Cgroup(path) => write!(formatter, "cgroup {}", path.display()),
-            Self::Unit(name) => write!(formatter, "unit {name}"),
-            Self::Container(name) => write!(formatter, "container {name}"),
-        }
-    }
-}
-
-/// What is wanted for a program, in words.
-pub fn words_of(wanted: &Preferences) -> String {
-    let minimum = match wanted.minimum_bits_per_s {
-        0 => String::new(),
-        NO_BOUND => "minimum all, ".to_owned(),
-        bits_per_s => format!("minimum {} Mbit/s, ", bits_per_s as f64 / 1e6),
-    };
-    format!(
-        "{minimum}priority {}, weight {}",
-        wanted.priority, wanted.weight
-    )
-}
-
 const WHO: [&str; 5] = ["command", "pid", "cgroup", "unit", "container"];
 
-impl SharingFile {
-    /// Reads the file.
-    ///
-    /// *Errors:* it cannot be read; all that is wrong in it, each with line and key.
-    pub fn read(path: &Path) -> Result<Self> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).context(name.clone())?;
-        Ok(Self::parse(&name, &text)?)
-    }
+/// Reads the file.
+///
+/// *Errors:* it cannot be read; all that is wrong in it, each with line and key.
+pub fn read(path: &Path) -> Result<Plan> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).context(name.clone())?;
+    Ok(parse(&name, &text)?)
+}
 
-    fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
-        let source = Source::new(name, text, Path::new(""));
-        let read = match DeTable::parse(text) {
-            Ok(table) => read_root(&Section::new(&source, table.get_ref(), 0..0, "")),
-            Err(error) => {
-                let end = text.len()..text.len();
-                source.problem(error.span().unwrap_or(end), error.message());
-                None
-            }
-        };
-        match (read, source.into_problems()) {
-            (Some(file), problems) if problems.is_empty() => Ok(file),
-            (_, problems) => Err(ScenarioError::Problems(problems)),
+fn parse(name: &str, text: &str) -> Result<Plan, ScenarioError> {
+    let source = Source::new(name, text, Path::new(""));
+    let read = match DeTable::parse(text) {
+        Ok(table) => read_root(&Section::new(&source, table.get_ref(), 0..0, "")),
+        Err(error) => {
+            let end = text.len()..text.len();
+            source.problem(error.span().unwrap_or(end), error.message());
+            None
         }
+    };
+    match (read, source.into_problems()) {
+        (Some(plan), problems) if problems.is_empty() => Ok(plan),
+        (_, problems) => Err(ScenarioError::Problems(problems)),
     }
 }
 
-fn read_root(root: &Section<'_, '_>) -> Option<SharingFile> {
+fn read_root(root: &Section<'_, '_>) -> Option<Plan> {
     let period = root.get_or("period", PERIOD);
     if !PERIODS.contains(&period) {
         root.wrong(
@@ -148,7 +74,7 @@ fn read_root(root: &Section<'_, '_>) -> Option<SharingFile> {
     if root.sections("program").len() < 2 {
         root.wrong_here("sharing takes two or more; write a [[program]] for each");
     }
-    Some(SharingFile {
+    Some(Plan {
         period: Duration::from_nanos(period.0),
         policy: policy?,
         programs,
@@ -234,6 +160,7 @@ fn explain(key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ebb_sharing::NO_BOUND;
 
     const TWO: &str = r#"
 [[program]]
@@ -252,7 +179,7 @@ minimum = "all"
 
     #[test]
     fn reads_who_is_to_have_what() {
-        let file = SharingFile::parse("home.toml", TWO).unwrap();
+        let file = parse("home.toml", TWO).unwrap();
         assert_eq!(file.period, Duration::from_secs(1));
         let [film, backup] = &file.programs[..] else {
             panic!("{file:?}");
@@ -271,7 +198,7 @@ minimum = "all"
     }
 
     fn problems(text: &str) -> Vec<(usize, String)> {
-        match SharingFile::parse("home.toml", text) {
+        match parse("home.toml", text) {
             Err(ScenarioError::Problems(problems)) => problems
                 .into_iter()
                 .map(|problem| (problem.line, problem.message))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What this machine receives, shared among programs: docs/sharing.md.
 
-mod file;
 mod member;
+mod plan;
 mod session;
 
-pub use file::SharingFile;
-pub use session::Session;
+pub use plan::{Plan, Program, Who};
+pub use session::{Event, Report, Session};

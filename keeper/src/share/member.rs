@@ -4,21 +4,21 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use crate::flow_view::{Direction, FlowView};
+use crate::process::{NOT_FOUND, Start};
+use crate::registry::Sharer;
+use crate::services;
+use crate::signals::Signals;
+use crate::user::Account;
 use anyhow::{Context, Result, anyhow};
 use ebb_algorithms::Policy;
-use ebb_keeper::flow_view::{Direction, FlowView};
-use ebb_keeper::process::{NOT_FOUND, Start};
-use ebb_keeper::registry::Sharer;
-use ebb_keeper::services;
-use ebb_keeper::signals::Signals;
-use ebb_keeper::user::Account;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment, Selection};
 use ebb_sharing::{Preferences, Target, split};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::file::{Program, Who, words_of};
+use super::plan::{Program, Who, words_of};
 
 /// Cgroups of commands are called so, with our process number and a number of their own.
 const PREFIX: &str = "ebb-share-";

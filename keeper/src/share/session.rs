@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Sharing while it goes on: control periods, signals, programs that end.
 
-use std::fmt::Write as _;
+use std::collections::VecDeque;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::flow_view::FlowView;
+use crate::registry::{Record, Registration, Request, Runtime, Target as Attached};
+use crate::signals::{self, Arrived, Signals};
 use anyhow::{Context, Result, bail};
-use ebb_keeper::flow_view::FlowView;
-use ebb_keeper::registry::{Record, Registration, Request, Runtime, Target as Attached};
-use ebb_keeper::signals::{self, Arrived, Signals};
 use ebb_sharing::{Controller, Preferences, Settings, Stage, Target};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use serde_json::Value;
 
-use super::file::{Program, SharingFile};
 use super::member::Member;
-use crate::output::{self, complain};
+use super::plan::{Plan, Program};
 
 /// Commands may take so long to end when they are asked to.
 const END_PATIENCE: Duration = Duration::from_secs(3);
@@ -25,27 +24,67 @@ const END_PATIENCE: Duration = Duration::from_secs(3);
 /// Programs that share, until they have ended.
 pub struct Session {
     path: PathBuf,
-    file: SharingFile,
+    plan: Plan,
     /// By place in the file; none: it has ended.
     members: Vec<Option<Member>>,
     controller: Controller,
     signals: Signals,
     began: Instant,
     last: Instant,
-    is_watched: bool,
     /// Gone when all were let go.
     registration: Option<Registration>,
+    /// Not told yet.
+    events: VecDeque<Event>,
+}
+
+/// What happens while programs share.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A control period has passed.
+    Period(Report),
+    /// Somebody asks for other wishes: [`Session::set_plan`].
+    ReadAgain,
+    /// A command has ended with a status that is not 0.
+    CommandFailed {
+        /// Its name in the plan.
+        name: String,
+        /// The status.
+        status: i32,
+    },
+    /// A command was ended by a signal.
+    CommandKilled {
+        /// Its name in the plan.
+        name: String,
+        /// The signal.
+        signal: Signal,
+    },
+    /// All programs have ended, or a signal ended them.
+    Over {
+        /// The exit status that says so.
+        status: u8,
+    },
+}
+
+/// What programs received in a control period.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Since the beginning.
+    pub elapsed: Duration,
+    /// Those that have not ended: name, what it received, what it is held at. *Units:* bit/s.
+    pub programs: Vec<(String, u64, Target)>,
+    /// What the search does.
+    pub stage: Stage,
 }
 
 impl Session {
     /// Puts the law on all programs and starts those that are commands.
     ///
     /// *Errors:* one of them cannot be; nothing is held then.
-    pub fn begin(path: PathBuf, file: SharingFile, is_watched: bool) -> Result<Self> {
+    pub fn begin(path: PathBuf, plan: Plan) -> Result<Self> {
         let signals = Signals::receive()?;
-        let mut members = Vec::with_capacity(file.programs.len());
-        for (number, program) in (0..).zip(&file.programs) {
-            match Member::prepare(program, number, &file.policy, &signals) {
+        let mut members = Vec::with_capacity(plan.programs.len());
+        for (number, program) in (0..).zip(&plan.programs) {
+            match Member::prepare(program, number, &plan.policy, &signals) {
                 Ok(member) => members.push(Some(member)),
                 Err(error) => {
                     members.iter().flatten().for_each(Member::terminate);
@@ -53,7 +92,7 @@ impl Session {
                 }
             }
         }
-        let registration = match register(&path, &file, &members) {
+        let registration = match register(&path, &plan, &members) {
             Ok(registration) => Some(registration),
             Err(error) => {
                 members.iter().flatten().for_each(Member::terminate);
@@ -63,42 +102,50 @@ impl Session {
         let now = Instant::now();
         Ok(Self {
             registration,
-            controller: Controller::new(Settings::default(), wanted(&file.programs)),
+            controller: Controller::new(Settings::default(), wanted(&plan.programs)),
             members,
             path,
-            file,
+            plan,
             signals,
             began: now,
             last: now,
-            is_watched,
+            events: VecDeque::new(),
         })
     }
 
-    /// Shares until all programs have ended, or a signal says so; answers the exit status.
+    /// Shares until something happens. Nothing happens after [`Event::Over`].
     ///
     /// *Errors:* the kernel does not do what it did before.
-    pub fn run(mut self) -> Result<u8> {
+    pub fn next_event(&mut self) -> Result<Event> {
         loop {
-            let left = (self.last + self.file.period).saturating_duration_since(Instant::now());
-            let mut descriptors = vec![self.signals.as_fd()];
-            descriptors.extend(self.registration.as_ref().map(AsFd::as_fd));
-            signals::wait_readable(&descriptors, Some(left))?;
-            self.answer();
-            while let Some(arrived) = self.signals.next()? {
-                if let Some(status) = self.obey(arrived)? {
-                    self.end(arrived)?;
-                    return Ok(status);
-                }
+            if let Some(event) = self.events.pop_front() {
+                return Ok(event);
             }
-            self.reap();
-            self.forget_ended();
-            if self.members.iter().all(Option::is_none) {
-                return Ok(0);
-            }
-            if self.last.elapsed() >= self.file.period {
-                self.control()?;
+            self.work()?;
+        }
+    }
+
+    fn work(&mut self) -> Result<()> {
+        let left = (self.last + self.plan.period).saturating_duration_since(Instant::now());
+        let mut descriptors = vec![self.signals.as_fd()];
+        descriptors.extend(self.registration.as_ref().map(AsFd::as_fd));
+        signals::wait_readable(&descriptors, Some(left))?;
+        self.answer();
+        while let Some(arrived) = self.signals.next()? {
+            if let Some(status) = self.obey(arrived)? {
+                self.end(arrived)?;
+                self.events.push_back(Event::Over { status });
+                return Ok(());
             }
         }
+        self.reap();
+        self.forget_ended();
+        if self.members.iter().all(Option::is_none) {
+            self.events.push_back(Event::Over { status: 0 });
+        } else if self.last.elapsed() >= self.plan.period {
+            self.control()?;
+        }
+        Ok(())
     }
 
     /// Does what `ebb status`, `top` and `detach` ask for.
@@ -154,41 +201,29 @@ impl Session {
                 member.hold(self.controller.target(place))?;
             }
         }
-        match self.is_watched {
-            true => output::print(&self.line()),
-            false => Ok(()),
-        }
+        let report = self.report();
+        self.events.push_back(Event::Period(report));
+        Ok(())
     }
 
-    /// What each received, of what it is held at.
-    fn line(&self) -> String {
-        let mut line = format!("{:>6.0} s", self.began.elapsed().as_secs_f64());
+    fn report(&self) -> Report {
         let members = self.members.iter().enumerate();
-        for (place, member) in members.filter_map(|(place, it)| Some((place, it.as_ref()?))) {
-            let received = self.controller.received_bits_per_s(place) as f64 / 1e6;
-            let _ = match member.target {
-                Target::Free => write!(line, "  {} {received:.2} of all", member.name),
-                Target::At(target) => {
-                    let target = target as f64 / 1e6;
-                    write!(line, "  {} {received:.2} of {target:.2}", member.name)
-                }
-            };
+        let members = members.filter_map(|(place, it)| Some((place, it.as_ref()?)));
+        let received = |place| self.controller.received_bits_per_s(place);
+        Report {
+            elapsed: self.began.elapsed(),
+            programs: members
+                .map(|(place, member)| (member.name.clone(), received(place), member.target))
+                .collect(),
+            stage: self.controller.stage().0,
         }
-        let doing = match self.controller.stage().0 {
-            Stage::Releasing => "all free",
-            Stage::Holding => "holding",
-            Stage::Relaxing => "trying more",
-            Stage::Probing(_) => "trying more for one",
-            Stage::Constraining => "trying less",
-        };
-        line + &format!("  Mbit/s, {doing}\n")
     }
 
     /// *Returns:* the exit status if it is to end.
     fn obey(&mut self, arrived: Arrived) -> Result<Option<u8>> {
         match arrived.signal {
             // From the kernel: the terminal has gone.
-            Signal::SIGHUP if !arrived.is_from_kernel => self.read_again(),
+            Signal::SIGHUP if !arrived.is_from_kernel => self.events.push_back(Event::ReadAgain),
             Signal::SIGHUP | Signal::SIGINT | Signal::SIGQUIT | Signal::SIGTERM => {
                 return Ok(Some(128 + u8::try_from(arrived.signal as i32)?));
             }
@@ -198,33 +233,31 @@ impl Session {
         Ok(None)
     }
 
-    /// Takes other wishes from the file; what is wrong there changes nothing.
-    fn read_again(&mut self) {
-        let who = |file: &SharingFile| -> Vec<_> {
-            let programs = file.programs.iter();
+    /// Takes other wishes from a plan with the same programs.
+    ///
+    /// *Errors:* they are other ones, and nothing has changed.
+    pub fn set_plan(&mut self, plan: Plan) -> Result<()> {
+        let who = |plan: &Plan| -> Vec<_> {
+            let programs = plan.programs.iter();
             let own = programs.map(|program| (program.name.clone(), program.who.clone()));
             own.collect()
         };
-        match SharingFile::read(&self.path) {
-            Err(error) => complain(&format!("{}; going on as before", output::describe(&error))),
-            Ok(file) if who(&file) != who(&self.file) => complain(&format!(
+        if who(&plan) != who(&self.plan) {
+            bail!(
                 "{}: other programs than at the start; only weight, minimum and priority can \
-                 change, going on as before",
+                 change",
                 self.path.display()
-            )),
-            Ok(file) => match self.controller.set_wanted(wanted(&file.programs)) {
-                Ok(()) => {
-                    self.file.programs = file.programs;
-                    self.tell();
-                }
-                Err(error) => complain(&error.to_string()),
-            },
+            );
         }
+        self.controller.set_wanted(wanted(&plan.programs))?;
+        self.plan.programs = plan.programs;
+        self.tell();
+        Ok(())
     }
 
     /// Lets `ebb status` know of other wishes.
     fn tell(&mut self) {
-        let target = target_of(&self.path, &self.file, &self.members);
+        let target = target_of(&self.path, &self.plan, &self.members);
         if let Some(registration) = &mut self.registration
             && let Err(error) = target.and_then(|target| registration.set_target(target))
         {
@@ -240,11 +273,15 @@ impl Session {
                 .filter_map(|member| member.note_end(pid).then_some(&member.name))
                 .next();
             match (name, status) {
-                (Some(name), WaitStatus::Exited(_, code)) if code != 0 => {
-                    complain(&format!("{name}: the command ended with status {code}"));
+                (Some(name), WaitStatus::Exited(_, status)) if status != 0 => {
+                    let name = name.clone();
+                    let event = Event::CommandFailed { name, status };
+                    self.events.push_back(event);
                 }
                 (Some(name), WaitStatus::Signaled(_, signal, _)) => {
-                    complain(&format!("{name}: the command was ended by {signal}"));
+                    let name = name.clone();
+                    let event = Event::CommandKilled { name, signal };
+                    self.events.push_back(event);
                 }
                 _ => {}
             }
@@ -266,7 +303,7 @@ impl Session {
     }
 
     /// Lets go of everything; commands end with us.
-    fn end(mut self, arrived: Arrived) -> Result<()> {
+    fn end(&mut self, arrived: Arrived) -> Result<()> {
         // Keys at the terminal have reached them already.
         if !arrived.is_from_kernel {
             self.members.iter().flatten().for_each(Member::terminate);
@@ -282,15 +319,15 @@ impl Session {
     }
 }
 
-fn register(path: &Path, file: &SharingFile, members: &[Option<Member>]) -> Result<Registration> {
-    let target = target_of(path, file, members)?;
+fn register(path: &Path, plan: &Plan, members: &[Option<Member>]) -> Result<Registration> {
+    let target = target_of(path, plan, members)?;
     let id = format!("share-{}", std::process::id());
-    let record = Record::new(target, id, &file.policy.to_string(), None);
+    let record = Record::new(target, id, &plan.policy.to_string(), None);
     Runtime::open()?.register(record)
 }
 
-fn target_of(path: &Path, file: &SharingFile, members: &[Option<Member>]) -> Result<Attached> {
-    let programs = file.programs.iter().zip(members);
+fn target_of(path: &Path, plan: &Plan, members: &[Option<Member>]) -> Result<Attached> {
+    let programs = plan.programs.iter().zip(members);
     let programs =
         programs.filter_map(|(program, member)| Some(member.as_ref()?.sharer(&program.wanted)));
     Ok(Attached::Share {
