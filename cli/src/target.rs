@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use ebb_keeper::backend::Backend;
 use ebb_keeper::keeper::{self, Duty};
-use ebb_keeper::registry::{Backend, Record, Sharer, Target};
+use ebb_keeper::registry::{Record, Sharer, Target};
 use ebb_keeper::services;
 use ebb_keeper::user_attach::UserDuty;
 use ebb_kernel::cgroup::Cgroup;

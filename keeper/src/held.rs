@@ -2,27 +2,14 @@
 //! The policies that a keeper holds on a cgroup: one for what arrives, one for what is sent.
 
 use crate::flow_view::{Direction, FlowView};
+use crate::policies::{Policies, UploadPolicy};
 use crate::summary::{Datagrams, Seen};
-use crate::uploads::UploadPolicy;
 use anyhow::{Result, bail};
 use ebb_algorithms::Policy;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment, Counters, Error, Selection};
 
 use crate::line::Summary;
-
-/// What is asked of a keeper.
-#[derive(Debug, Clone)]
-pub struct Policies {
-    /// For what arrives.
-    pub download: Policy,
-    /// For what is sent; none: it is not touched.
-    pub upload: Option<Policy>,
-    /// What is sent is not marked as Lower Effort.
-    pub keeps_code_point: bool,
-    /// Whether somebody asked for just that upload policy: then nothing is attached without it.
-    pub needs_upload: bool,
-}
 
 /// What it holds.
 #[derive(Debug)]

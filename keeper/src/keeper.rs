@@ -22,8 +22,9 @@ use ebb_sockets::Family;
 use serde_json::Value;
 
 use crate::describe::describe;
-use crate::held::{Held, Policies};
+use crate::held::Held;
 use crate::line::{self, Heard, KeeperEnd, Start, StarterEnd, Summary};
+use crate::policies::Policies;
 use crate::switched::Switched;
 
 /// How often the keeper looks whether anybody still needs it.

@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::backend::Backend;
 use crate::flow_view::Direction;
 
 mod neighbours;
@@ -78,17 +79,6 @@ pub struct Home {
     pub uid: u32,
     /// The record's name there.
     pub id: String,
-}
-
-/// How policies reach connections.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Backend {
-    /// eBPF programs.
-    #[default]
-    Kernel,
-    /// From outside, by copies of sockets.
-    User,
 }
 
 /// What a policy is attached to.

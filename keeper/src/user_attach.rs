@@ -21,7 +21,7 @@ use ebb_sockets::Root;
 use crate::describe::describe;
 use crate::keeper::is_told_to_end;
 use crate::line::{self, KeeperEnd, Start};
-use crate::user_run::UserPolicies;
+use crate::policies::Policies;
 use crate::user_run::guardian::{name_process, watch_over};
 use crate::user_run::line::GovernorEnd;
 use crate::user_run::post::Post;
@@ -43,7 +43,7 @@ pub struct UserDuty {
 /// Forks a guardian and a keeper off and waits until the policies are active, or cannot be.
 ///
 /// Must be called while this process has a single thread.
-pub fn start(duty: UserDuty, policies: &UserPolicies) -> Result<Start> {
+pub fn start(duty: UserDuty, policies: &Policies) -> Result<Start> {
     check(&duty.root)?;
     let (mut ours, theirs) = line::lay()?;
     if detached::fork()? {
@@ -71,7 +71,7 @@ fn keep(
     line: &KeeperEnd,
     guardian: GovernorEnd,
     duty: UserDuty,
-    policies: &UserPolicies,
+    policies: &Policies,
 ) -> Result<()> {
     name_process(c"ebb-keeper");
     let signals = Signals::receive()?;

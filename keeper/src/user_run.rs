@@ -25,10 +25,10 @@ use anyhow::{Context, Result, bail};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
+use crate::policies::Policies;
 use crate::signals::{self, Arrived, Signals};
 use crate::user::Account;
 
-pub use post::{USER_LAWS, UserPolicies};
 pub use words::UserSummary;
 use words::{Listener, Word};
 
@@ -40,7 +40,7 @@ pub struct UserRun<'a> {
     /// Whom it is to run as, if not as we do.
     pub account: Option<&'a Account>,
     /// How what it does is to yield.
-    pub policies: UserPolicies,
+    pub policies: Policies,
 }
 
 /// What became of a command.

@@ -6,15 +6,14 @@ use std::fmt;
 use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use ebb_algorithms::Policy;
-use ebb_keeper::held::Policies;
+use ebb_keeper::backend::Backend;
 use ebb_keeper::keeper;
 use ebb_keeper::line::Start;
-use ebb_keeper::registry::{Backend, Record, Request, Runtime};
-use ebb_keeper::uploads::UploadPolicy;
+use ebb_keeper::policies::{Policies, UploadPolicy, Wanted};
+use ebb_keeper::registry::{Record, Request, Runtime};
 use ebb_keeper::user_attach;
-use ebb_keeper::user_run::UserPolicies;
 
-use crate::commands::run::{Backend as BackendChoice, require_root};
+use crate::commands::run::{BackendChoice, require_root};
 use crate::output;
 use crate::target::{ARGUMENTS, Chosen};
 
@@ -118,29 +117,26 @@ impl Attach {
     }
 
     fn attach_by_kernel(&self) -> Result<(Start, String)> {
-        let upload = self.upload_policy.clone().unwrap_or_default();
-        let policies = Policies {
-            download: self.policy.clone().unwrap_or_default(),
-            upload: upload.policy().cloned(),
-            needs_upload: self.upload_policy.is_some(),
-            keeps_code_point: self.keep_code_point,
-        };
+        let policies = Policies::new(&self.wanted(), Backend::Kernel)?;
         let download = policies.download.to_string();
         let words = self::policies(&download, policies.upload.as_ref(), Backend::Kernel);
         Ok((keeper::start(self.chosen.duty()?, &policies)?.1, words))
     }
 
     fn attach_by_user(&self) -> Result<(Start, String)> {
-        let policies = self.user_policies()?;
+        let policies = Policies::new(&self.wanted(), Backend::User)?;
         let start = user_attach::start(self.chosen.user_duty()?, &policies)?;
         let download = policies.download.to_string();
         let words = self::policies(&download, policies.upload.as_ref(), Backend::User);
         Ok((start, words))
     }
 
-    fn user_policies(&self) -> Result<UserPolicies> {
-        let upload = self.upload_policy.as_ref();
-        UserPolicies::of(self.policy.as_ref(), upload, self.keep_code_point)
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            download: self.policy.clone(),
+            upload: self.upload_policy.clone(),
+            keeps_code_point: self.keep_code_point,
+        }
     }
 
     fn change(&self, runtime: &Runtime, record: &Record) -> Result<()> {

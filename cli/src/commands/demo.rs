@@ -11,12 +11,13 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use ebb_algorithms::Policy;
-use ebb_keeper::user_run::{self, USER_LAWS};
+use ebb_keeper::policies::USER_LAWS;
+use ebb_keeper::user_run;
 use ebb_lab::demo::{self, PartKind, Plan, Status};
 use ebb_lab::emulator::EmulatorReport;
 use ebb_report::{image, units};
 
-use super::run::{Backend, require_root};
+use super::run::{BackendChoice as Backend, require_root};
 use crate::output;
 
 /// Show on an emulated home link what a download does to a person's traffic

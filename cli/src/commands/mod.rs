@@ -30,7 +30,7 @@ pub enum Command {
     Share(share::Share),
     Status(status::Status),
     Top(top::Top),
-    Policies(policies::Policies),
+    Policies(policies::ListPolicies),
     Laws(laws::Laws),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),

@@ -13,7 +13,7 @@ use crate::output;
 /// List the laws and their parameters
 #[derive(Debug, Args)]
 #[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
-pub struct Policies {
+pub struct ListPolicies {
     /// Only this law
     #[arg(value_name = "LAW", value_parser = parse_law)]
     law: Option<&'static LawInfo>,
@@ -41,7 +41,7 @@ Examples:
   ebb policies sampled         of the user backend
   ebb policies --json | jq .   for programs";
 
-impl Policies {
+impl ListPolicies {
     /// Prints the list.
     pub fn execute(self) -> Result<()> {
         let chosen: Vec<&LawInfo> = match self.law {

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use ebb_algorithms::Policy;
-use ebb_keeper::held::Policies;
+use ebb_keeper::backend::Backend;
 use ebb_keeper::keeper::{self, Duty};
 use ebb_keeper::line::{self, StarterEnd, Summary};
+use ebb_keeper::policies::{Policies, UploadPolicy, Wanted};
 use ebb_keeper::process::{self, NotStarted, Start};
 use ebb_keeper::registry::Runtime;
 use ebb_keeper::signals::Signals;
 use ebb_keeper::summary::Datagrams;
-use ebb_keeper::uploads::UploadPolicy;
 use ebb_keeper::user::Account;
-use ebb_keeper::user_run::{self, Outcome, UserPolicies, UserRun, UserSummary};
+use ebb_keeper::user_run::{self, Outcome, UserRun, UserSummary};
 use ebb_kernel::cgroup::Cgroup;
 
 use crate::output::{self, complain};
@@ -47,7 +47,7 @@ pub struct Run {
 
     /// How the policy reaches the connections
     #[arg(long, value_enum, default_value_t)]
-    backend: Backend,
+    backend: BackendChoice,
 
     /// Run the command as this user, not as root
     #[arg(short, long, value_name = "USER")]
@@ -73,7 +73,7 @@ pub struct Run {
 
 /// How a policy reaches connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Backend {
+pub enum BackendChoice {
     /// The kernel backend as root, else the user backend
     #[default]
     Auto,
@@ -159,36 +159,40 @@ impl Run {
     fn start(&self) -> Result<Prepared> {
         let is_root = nix::unistd::geteuid().is_root();
         match self.backend {
-            Backend::Kernel => self.start_keeper(),
-            Backend::Auto if is_root => self.start_keeper().or_else(|kernel| {
+            BackendChoice::Kernel => self.start_keeper(),
+            BackendChoice::Auto if is_root => self.start_keeper().or_else(|kernel| {
                 tracing::info!("the kernel backend cannot be used: {kernel:#}");
                 self.start_unprivileged().map_err(|user| {
                     let [kernel, user] = [kernel, user].map(|error| output::describe(&error));
                     anyhow!("{kernel}; nor can the user backend be used: {user}")
                 })
             }),
-            Backend::Auto | Backend::User => self.start_unprivileged(),
+            BackendChoice::Auto | BackendChoice::User => self.start_unprivileged(),
         }
     }
 
     fn start_unprivileged(&self) -> Result<Prepared> {
-        self.user_policies()?;
+        self.policies(Backend::User)?;
         user_run::check(&self.words)?;
         Ok(Prepared::Unprivileged)
     }
 
-    /// What was asked for; the kernel backend's default law for sending is nobody's wish.
-    fn user_policies(&self) -> Result<UserPolicies> {
+    fn policies(&self, backend: Backend) -> Result<Policies> {
+        // The kernel backend's default law for sending is nobody's wish.
         let is_default = self.upload_policy == UploadPolicy::default();
-        let upload = (!is_default).then_some(&self.upload_policy);
-        UserPolicies::of(self.policy.as_ref(), upload, self.keep_code_point)
+        let wanted = Wanted {
+            download: self.policy.clone(),
+            upload: (!is_default).then(|| self.upload_policy.clone()),
+            keeps_code_point: self.keep_code_point,
+        };
+        Policies::new(&wanted, backend)
     }
 
     fn run_unprivileged(&self, account: Option<&Account>) -> Result<u8> {
         let run = UserRun {
             words: &self.words,
             account,
-            policies: self.user_policies()?,
+            policies: self.policies(Backend::User)?,
         };
         let began = Instant::now();
         match run.execute(&complain)? {
@@ -215,12 +219,7 @@ impl Run {
             .iter()
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        let policies = Policies {
-            download: self.policy.clone().unwrap_or_default(),
-            upload: self.upload_policy.policy().cloned(),
-            needs_upload: self.upload_policy != UploadPolicy::default(),
-            keeps_code_point: self.keep_code_point,
-        };
+        let policies = self.policies(Backend::Kernel)?;
         match keeper::start(
             Duty::Run {
                 command,

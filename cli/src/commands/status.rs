@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use ebb_keeper::backend::Backend;
 use ebb_keeper::flow_view::Direction;
-use ebb_keeper::registry::{Backend, Record, Runtime, Target};
+use ebb_keeper::registry::{Record, Runtime, Target};
 use serde::Serialize;
 
 use crate::commands::top::sample::{Look, Sampler, SeenFlow};

@@ -5,10 +5,11 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use crate::backend::Backend;
 use crate::flow_view::{Direction, FlowView};
-use crate::registry::{Backend, Part, Record, Registration, Request, Runtime, Switch, Target};
+use crate::policies::{Policies, UploadPolicy, check_for_user_backend};
+use crate::registry::{Part, Record, Registration, Request, Runtime, Switch, Target};
 use crate::signals::wait_readable;
-use crate::uploads::UploadPolicy;
 use anyhow::{Result, bail};
 use ebb_algorithms::{Policy, Side};
 use ebb_sockets::{Change, Governor, Options, Root, Way, Whose};
@@ -17,66 +18,12 @@ use serde_json::Value;
 
 use super::line::{BEAT_EVERY, GovernorEnd};
 
-/// The laws of the user backend: for what arrives, for what is sent.
-pub const USER_LAWS: [&str; 2] = ["sampled", "paced"];
-
-/// How connections are to yield.
-#[derive(Debug, Clone)]
-pub struct UserPolicies {
-    /// The law for what arrives.
-    pub download: Policy,
-    /// The law for what is sent, if it is to yield.
-    pub upload: Option<Policy>,
-    /// What is sent is not marked as Lower Effort.
-    pub keeps_code_point: bool,
-}
-
-impl UserPolicies {
-    /// What was chosen, and the user backend's own laws for the rest.
-    ///
-    /// Errors: a law sees packets, which the user backend does not.
-    pub fn of(
-        download: Option<&Policy>,
-        upload: Option<&UploadPolicy>,
-        keeps_code_point: bool,
-    ) -> Result<Self> {
-        let [own_download, own_upload] = USER_LAWS.map(|name| name.parse::<Policy>());
-        let upload = match upload {
-            Some(UploadPolicy::Untouched) => None,
-            Some(UploadPolicy::Law(policy)) => Some(policy.clone()),
-            None => Some(own_upload?),
-        };
-        let download = download.cloned().map_or(own_download, Ok)?;
-        for policy in std::iter::once(&download).chain(&upload) {
-            check_law(policy)?;
-        }
-        Ok(Self {
-            download,
-            upload,
-            keeps_code_point,
-        })
-    }
-}
-
-/// Says why the user backend cannot have a policy.
-pub fn check_law(policy: &Policy) -> Result<()> {
-    if policy.law().is_for_counters() {
-        return Ok(());
-    }
-    bail!(
-        "the law '{}' judges every packet, which only the kernel backend sees (as root); the \
-         user backend has the laws {}",
-        policy.law().name,
-        USER_LAWS.join(" and ")
-    )
-}
-
 /// A governor at work.
 pub struct Post {
     engine: Governor,
     guardian: GovernorEnd,
     registration: Option<Registration>,
-    policies: UserPolicies,
+    policies: Policies,
     command: Option<Pid>,
     is_detached: bool,
     beat_due: Instant,
@@ -84,7 +31,7 @@ pub struct Post {
 
 impl Post {
     /// Errors: what is to be governed is not there.
-    pub fn new(root: Root, policies: &UserPolicies, guardian: GovernorEnd) -> Result<Self> {
+    pub fn new(root: Root, policies: &Policies, guardian: GovernorEnd) -> Result<Self> {
         let options = Options {
             download: Some(policies.download.clone()),
             upload: policies.upload.clone(),
@@ -204,7 +151,7 @@ impl Post {
     }
 
     fn switch(&mut self, whose: Whose, policy: &Policy) -> Result<usize> {
-        check_law(policy)?;
+        check_for_user_backend(policy)?;
         Ok(self.engine.switch(whose, &Change::Law(policy.clone())))
     }
 

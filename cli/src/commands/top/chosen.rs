@@ -3,9 +3,10 @@
 
 use anyhow::{Result, bail};
 use ebb_algorithms::{Policy, Side};
+use ebb_keeper::backend::Backend;
 use ebb_keeper::flow_view::Direction;
-use ebb_keeper::registry::{Backend, Part, Record, Request, Switch};
-use ebb_keeper::uploads::UploadPolicy;
+use ebb_keeper::policies::UploadPolicy;
+use ebb_keeper::registry::{Part, Record, Request, Switch};
 
 use super::sample::{Look, Sampler, SeenFlow};
 use super::screen::{Message, View};

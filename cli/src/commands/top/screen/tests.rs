@@ -242,7 +242,7 @@ fn only_units_have_a_policy_of_their_own_with_the_kernel_backend() {
         let refused = policy(&look, scope).unwrap_err();
         assert!(refused.contains("the unit's: press tab"), "{refused}");
     }
-    look.attachments[0].backend = ebb_keeper::registry::Backend::User;
+    look.attachments[0].backend = ebb_keeper::backend::Backend::User;
     assert_eq!(policy(&look, Scope::Process).unwrap(), "ebb");
 }
 
