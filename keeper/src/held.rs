@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The policies that a keeper holds on a cgroup: one for what arrives, one for what is sent.
 
+use crate::backend::Backend;
 use crate::flow_view::{Direction, FlowView};
 use crate::policies::{Policies, UploadPolicy};
-use crate::summary::{Datagrams, Seen};
+use crate::summary::{Datagrams, Seen, Summary};
 use anyhow::{Result, bail};
 use ebb_algorithms::Policy;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment, Counters, Error, Selection};
-
-use crate::line::Summary;
 
 /// What it holds.
 #[derive(Debug)]
@@ -196,10 +195,11 @@ impl Held {
             .find_map(Attachment::ending)
             .map(|ending| ending.to_string());
         Summary {
+            backend: Backend::Kernel,
             ended_early,
             policy: self.download_policy(),
             upload_policy: self.upload_policy(),
-            payload_bytes: down.payload_bytes,
+            received_bytes: down.payload_bytes,
             // The programs of either law count, those of the law for sending while it acts.
             sent_bytes: up.payload_bytes.max(down.sent_bytes),
             connections: (down.adopted_new + down.adopted_established)
@@ -217,6 +217,7 @@ impl Held {
                 .as_ref()
                 .map_or_else(Vec::new, Attachment::peers),
             seen: Seen::default(),
+            out_of_reach: Vec::new(),
             processes_left,
         }
     }

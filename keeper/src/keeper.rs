@@ -13,7 +13,8 @@ use crate::detached;
 use crate::place::make_cgroup;
 use crate::registry::{Part, Record, Registration, Request, Runtime, Switch, Target};
 use crate::signals::{self, Signals};
-use crate::summary::{Seen, Watch};
+use crate::summary::{Seen, Summary};
+use crate::watch::Watch;
 use anyhow::Result;
 use ebb_algorithms::Policy;
 use ebb_kernel::Selection;
@@ -23,7 +24,7 @@ use serde_json::Value;
 
 use crate::describe::describe;
 use crate::held::Held;
-use crate::line::{self, Heard, KeeperEnd, Start, StarterEnd, Summary};
+use crate::line::{self, Heard, KeeperEnd, Start, StarterEnd};
 use crate::policies::Policies;
 use crate::switched::Switched;
 

@@ -21,3 +21,4 @@ mod switched;
 pub mod user;
 pub mod user_attach;
 pub mod user_run;
+pub mod watch;

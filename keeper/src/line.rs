@@ -2,13 +2,12 @@
 //! The line between `ebb run` or `ebb attach` and the keeper that it forked off.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::summary::{Datagrams, Seen};
+use crate::summary::Summary;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
@@ -26,35 +25,6 @@ pub enum Start {
     AlreadyAttached(String),
     /// It cannot be done, and why.
     Refused(String),
-}
-
-/// A keeper's last word to `ebb run`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Summary {
-    /// Why the policy ended before the command did, if it did.
-    pub ended_early: Option<String>,
-    /// The policy in force at the end.
-    pub policy: String,
-    /// The policy for what was sent, if there was one.
-    pub upload_policy: Option<String>,
-    /// Payload that arrived under the policy.
-    pub payload_bytes: u64,
-    /// Payload that was sent, and acknowledged, under the policy for it.
-    pub sent_bytes: u64,
-    /// Connections that were under the policy.
-    pub connections: u64,
-    /// Connections left alone because both ends are on this machine.
-    pub loopback_connections: u64,
-    /// Connections left alone because they are parts of multipath ones.
-    pub multipath_connections: u64,
-    /// UDP, which no law controls.
-    pub datagrams: Datagrams,
-    /// Whom connections were with.
-    pub peers: Vec<IpAddr>,
-    /// What was seen of them.
-    pub seen: Seen,
-    /// Processes of the command that live on, still under the policy.
-    pub processes_left: usize,
 }
 
 /// The starter's end.

@@ -27,9 +27,9 @@ use nix::unistd::Pid;
 
 use crate::policies::Policies;
 use crate::signals::{self, Arrived, Signals};
+use crate::summary::Summary;
 use crate::user::Account;
 
-pub use words::UserSummary;
 use words::{Listener, Word};
 
 /// A command for the user backend.
@@ -51,7 +51,7 @@ pub enum Outcome {
         /// As a shell would give it.
         status: u8,
         /// What came of it.
-        summary: Option<UserSummary>,
+        summary: Option<Box<Summary>>,
     },
     /// It could not be started.
     NotStarted {

@@ -10,19 +10,19 @@ use clap::{Args, ValueEnum};
 use ebb_algorithms::Policy;
 use ebb_keeper::backend::Backend;
 use ebb_keeper::keeper::{self, Duty};
-use ebb_keeper::line::{self, StarterEnd, Summary};
+use ebb_keeper::line::{self, StarterEnd};
 use ebb_keeper::policies::{Policies, UploadPolicy, Wanted};
 use ebb_keeper::process::{self, NotStarted, Start};
 use ebb_keeper::registry::Runtime;
 use ebb_keeper::signals::Signals;
-use ebb_keeper::summary::Datagrams;
+use ebb_keeper::summary::Summary;
 use ebb_keeper::user::Account;
-use ebb_keeper::user_run::{self, Outcome, UserRun, UserSummary};
+use ebb_keeper::user_run::{self, Outcome, UserRun};
 use ebb_kernel::cgroup::Cgroup;
 
 use crate::output::{self, complain};
 use crate::scope;
-use crate::summary::Account as Told;
+use crate::summary;
 
 /// The exit status of `ebb run` when Ebb itself fails, as with `env` and `timeout`.
 pub const EBB_FAILED: u8 = 125;
@@ -202,7 +202,7 @@ impl Run {
             }
             Outcome::Ended { status, summary } => {
                 if let (true, Some(summary)) = (self.summary, summary) {
-                    complain(&describe_user(&run, &summary, began.elapsed()));
+                    complain(&summary::line(&summary, began.elapsed()));
                 }
                 Ok(status)
             }
@@ -303,7 +303,7 @@ impl Run {
             ));
         }
         if self.summary {
-            complain(&describe(summary, elapsed));
+            complain(&summary::line(summary, elapsed));
         }
     }
 }
@@ -329,49 +329,4 @@ pub fn require_root(command: &str) -> Result<()> {
 
 fn path_to_cgroup(path: &Path) -> Result<Cgroup> {
     Cgroup::at(path).with_context(|| format!("cgroup {}", path.display()))
-}
-
-fn describe_user(run: &UserRun<'_>, summary: &UserSummary, elapsed: Duration) -> String {
-    let counters = &summary.counters;
-    let upload_policy = run.policies.upload.as_ref().map(Policy::to_string);
-    let peers: Vec<_> = counters.peers.iter().copied().collect();
-    let account = Told {
-        policy: &run.policies.download.to_string(),
-        upload_policy: upload_policy.as_deref(),
-        received_bytes: counters.received_bytes,
-        sent_bytes: Some(counters.sent_bytes),
-        connections: counters.connections,
-        peers: &peers,
-        seen: &summary.seen,
-        loopback: counters.loopback,
-        multipath: counters.multipath,
-        datagrams: Datagrams {
-            sockets: counters.udp,
-            quic: counters.quic,
-            ..Datagrams::default()
-        },
-        out_of_reach: &counters.out_of_reach,
-        processes_left: summary.processes_left,
-        backend: "user",
-    };
-    account.line(elapsed)
-}
-
-fn describe(summary: &Summary, elapsed: Duration) -> String {
-    let account = Told {
-        policy: &summary.policy,
-        upload_policy: summary.upload_policy.as_deref(),
-        received_bytes: summary.payload_bytes,
-        sent_bytes: Some(summary.sent_bytes),
-        connections: summary.connections,
-        peers: &summary.peers,
-        seen: &summary.seen,
-        loopback: summary.loopback_connections,
-        multipath: summary.multipath_connections,
-        datagrams: summary.datagrams,
-        out_of_reach: &[],
-        processes_left: summary.processes_left,
-        backend: "kernel",
-    };
-    account.line(elapsed)
 }

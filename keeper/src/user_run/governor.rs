@@ -8,7 +8,7 @@ use crate::flow_view::FlowView;
 use crate::process::Start;
 use crate::registry::Target;
 use crate::signals::Signals;
-use crate::summary::Watch;
+use crate::watch::Watch;
 use anyhow::{Context, Result};
 use ebb_sockets::Root;
 use nix::sys::signal::{SigSet, Signal};
@@ -19,8 +19,9 @@ use super::UserRun;
 use super::guardian;
 use super::line::GovernorEnd;
 use super::post::Post;
-use super::words::{Speaker, UserSummary, Word};
+use super::words::{Speaker, Word};
 use crate::describe::describe;
+use crate::summary::Summary;
 
 /// The whole life of the governor; answers its exit status: 0 if it has nothing left behind.
 pub fn live(
@@ -175,12 +176,12 @@ impl Life<'_> {
         if let Some(status) = shell_status(status) {
             self.has_ended = true;
             let own = std::process::id();
-            let summary = UserSummary {
-                counters: self.post.engine().counters().clone(),
+            let summary = Summary {
                 seen: self.watch.seen(),
                 processes_left: reachable(&ebb_sockets::descendants_of(own)),
+                ..self.post.summary()
             };
-            let summary = Some(summary);
+            let summary = Some(Box::new(summary));
             self.speaker.say(&Word::Ended { status, summary });
         }
     }

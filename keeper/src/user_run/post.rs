@@ -10,6 +10,7 @@ use crate::flow_view::{Direction, FlowView};
 use crate::policies::{Policies, UploadPolicy, check_for_user_backend};
 use crate::registry::{Part, Record, Registration, Request, Runtime, Switch, Target};
 use crate::signals::wait_readable;
+use crate::summary::{Datagrams, Summary};
 use anyhow::{Result, bail};
 use ebb_algorithms::{Policy, Side};
 use ebb_sockets::{Change, Governor, Options, Root, Way, Whose};
@@ -70,6 +71,29 @@ impl Post {
     /// What it governs by.
     pub fn engine(&mut self) -> &mut Governor {
         &mut self.engine
+    }
+
+    /// What came of it.
+    pub fn summary(&self) -> Summary {
+        let counters = self.engine.counters();
+        Summary {
+            backend: Backend::User,
+            policy: self.policies.download.to_string(),
+            upload_policy: self.policies.upload.as_ref().map(Policy::to_string),
+            received_bytes: counters.received_bytes,
+            sent_bytes: counters.sent_bytes,
+            connections: counters.connections,
+            loopback_connections: counters.loopback,
+            multipath_connections: counters.multipath,
+            datagrams: Datagrams {
+                sockets: counters.udp,
+                quic: counters.quic,
+                ..Datagrams::default()
+            },
+            peers: counters.peers.iter().copied().collect(),
+            out_of_reach: counters.out_of_reach.clone(),
+            ..Summary::default()
+        }
     }
 
     /// Whether it was asked to govern nothing any more.

@@ -5,9 +5,8 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use crate::summary::Seen;
+use crate::summary::Summary;
 use anyhow::{Context, Result};
-use ebb_sockets::Counters;
 use serde::{Deserialize, Serialize};
 
 /// One message.
@@ -45,19 +44,8 @@ pub enum Word {
         /// As a shell would give it.
         status: u8,
         /// What came of it; none: the policy ended before.
-        summary: Option<UserSummary>,
+        summary: Option<Box<Summary>>,
     },
-}
-
-/// What came of a command.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct UserSummary {
-    /// What was counted.
-    pub counters: Counters,
-    /// What was seen of the connections.
-    pub seen: Seen,
-    /// Processes of the command that live on, still under the policy.
-    pub processes_left: usize,
 }
 
 /// `ebb run`'s end.
