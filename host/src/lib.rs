@@ -40,7 +40,7 @@ pub use error::{Error, Result};
 pub use family::Family;
 pub use handle::{ProcessHandle, copy_descriptor};
 pub use mounts::{Mount, mounts};
-pub use namespace::{NetworkNamespace, network_namespaces_of};
+pub use namespace::{NetworkNamespace, mounted_network_namespaces, network_namespaces_of};
 pub use process::{
     cgroup_of, effective_capabilities, exists, is_first_pid_namespace, name_of, real_user_of,
     started_ticks,

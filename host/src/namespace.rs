@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Network namespaces of processes.
 
+use crate::mounts::mounts;
 use crate::tree::threads_of;
 use std::fs::{self, File};
 use std::io;
@@ -31,6 +32,18 @@ pub fn network_namespaces_of(pid: u32) -> impl Iterator<Item = NetworkNamespace>
         let path = PathBuf::from(format!("/proc/{pid}/task/{thread}/ns/net"));
         let inode = fs::metadata(&path).ok()?.ino();
         Some(NetworkNamespace { inode, path })
+    })
+}
+
+/// The network namespaces that are mounted, as `ip netns` does it: they live without processes.
+pub fn mounted_network_namespaces() -> impl Iterator<Item = NetworkNamespace> {
+    let mounted = mounts().into_iter().filter(|mount| mount.kind == "nsfs");
+    mounted.filter_map(|mount| {
+        let inode = mount.root.strip_prefix("net:[")?.strip_suffix(']')?;
+        Some(NetworkNamespace {
+            inode: inode.parse().ok()?,
+            path: mount.directory,
+        })
     })
 }
 

@@ -107,6 +107,19 @@ int ebb_release(struct bpf_iter__tcp *context)
 	return 0;
 }
 
+/* One byte for each connection that is clamped still, in whatever network namespace it is. */
+SEC("iter/bpf_sk_storage_map")
+int ebb_left(struct bpf_iter__bpf_sk_storage_map *context)
+{
+	struct ebb_flow *flow = context->value;
+	struct sock *sk = context->sk;
+	u8 one = 1;
+
+	if (sk && flow && flow->is_clamped && ebb_may_receive(&sk->__sk_common))
+		bpf_seq_write(context->meta->seq, &one, sizeof(one));
+	return 0;
+}
+
 EBB_INLINE void ebb_describe(struct ebb_flow_record *record, const struct ebb_flow *flow,
 			     struct sock_common *common, struct tcp_sock *tp)
 {

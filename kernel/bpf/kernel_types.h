@@ -130,6 +130,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 };
 
+struct bpf_map;
 struct seq_file;
 
 struct bpf_iter_meta {
@@ -142,6 +143,14 @@ struct bpf_iter_meta {
 struct bpf_iter__tcp {
 	struct bpf_iter_meta *meta;
 	struct sock_common *sk_common;
+};
+
+/* Context of iter/bpf_sk_storage_map, as above. */
+struct bpf_iter__bpf_sk_storage_map {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	struct sock *sk;
+	void *value;
 };
 
 /*

@@ -56,7 +56,7 @@ macro_rules! opened {
 /// [`Programs`], of either skeleton, loaded; what only one end has is given.
 macro_rules! programs {
     ($skeleton:ident, $config:ident, flows: $flows:ident, peers: $peers:expr,
-     ingress: $ingress:expr, egress: $egress:expr $(,)?) => {
+     ingress: $ingress:expr, egress: $egress:expr, left: $left:expr $(,)?) => {
         Programs {
             hooks: Hooks {
                 ingress: $ingress,
@@ -71,6 +71,7 @@ macro_rules! programs {
                 switch: held($skeleton.progs.ebb_switch.as_fd(), stringify!(ebb_switch))?,
                 release: held($skeleton.progs.ebb_release.as_fd(), stringify!(ebb_release))?,
                 show: held($skeleton.progs.ebb_show.as_fd(), stringify!(ebb_show))?,
+                left: $left,
             },
             maps: Maps {
                 marks: held($skeleton.maps.ebb_marks.as_fd(), stringify!(ebb_marks))?,
@@ -119,6 +120,7 @@ pub(crate) fn load_receiver(options: &LoadOptions<'_>, config: &Config) -> Resul
         peers: Some(held(loaded.maps.ebb_peers.as_fd(), "ebb_peers")?),
         ingress: Some(held(loaded.progs.ebb_ingress.as_fd(), names::INGRESS)?),
         egress: Some(held(loaded.progs.ebb_egress.as_fd(), names::EGRESS)?),
+        left: Some(held(loaded.progs.ebb_left.as_fd(), "ebb_left")?),
     ))
 }
 
@@ -143,8 +145,7 @@ pub(crate) fn load_sender(
     .map_err(|error| load_error(COMPILED, &error))?;
     congestion::prepare(&mut open, registered).map_err(|error| load_error(COMPILED, &error))?;
     let mut loaded = load(open, Side::Sender)?;
-    let mut programs =
-        programs!(loaded, config, flows: ebb_origins, peers: None, ingress: None, egress: None);
+    let mut programs = programs!(loaded, config, flows: ebb_origins, peers: None, ingress: None, egress: None, left: None);
     if let Some(registered) = registered {
         if let Some(policy) = registered.policy {
             programs.control.initialise(policy, false, false);

@@ -10,8 +10,9 @@ use crate::namespaces::Namespaces;
 use crate::object::{Registered, load_receiver, load_sender};
 use crate::run_times::RunTime;
 use crate::sys::{self, Hook};
-use crate::walk::walk;
+use crate::walk::{walk, walk_in, walk_storage};
 use ebb_algorithms::{LawInfo, Policy, Side};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -75,6 +76,8 @@ pub(crate) struct Walks {
     pub(crate) switch: OwnedFd,
     pub(crate) release: OwnedFd,
     pub(crate) show: OwnedFd,
+    /// Of the receiving end: what connections send is given back by the law's own hooks.
+    pub(crate) left: Option<OwnedFd>,
 }
 
 /// What the programs share with their owner.
@@ -170,9 +173,14 @@ impl Programs {
         walk(self.walks.adopt.as_fd(), namespaces).map(drop)
     }
 
-    /// Lets every connection in the namespaces go.
-    pub(crate) fn release_existing(&self, namespaces: &Namespaces) -> Result<()> {
-        walk(self.walks.release.as_fd(), namespaces).map(drop)
+    /// Lets every connection in the namespaces go; answers how many are limited still, since
+    /// they are in none of these.
+    pub(crate) fn release_existing(&self, namespaces: &Namespaces) -> Result<usize> {
+        walk(self.walks.release.as_fd(), namespaces)?;
+        let Some(left) = &self.walks.left else {
+            return Ok(0);
+        };
+        walk_storage(left.as_fd(), self.maps.flows.as_fd()).map(|left| left.len())
     }
 
     /// Switches connections in the namespaces, by their cookies; answers how many there are.
@@ -212,6 +220,12 @@ impl Programs {
     /// One `struct ebb_flow_record` and the law's state per connection.
     pub(crate) fn show(&self, namespaces: &Namespaces) -> Result<Vec<u8>> {
         walk(self.walks.show.as_fd(), namespaces)
+    }
+
+    /// Whether connections of ours are in a namespace, as far as can be told.
+    pub(crate) fn has_any_in(&self, namespace: &File) -> bool {
+        let shown = walk_in(self.walks.show.as_fd(), namespace);
+        shown.map_or(true, |shown| !shown.is_empty())
     }
 
     /// Marks a socket, given any descriptor of it; other descriptors are passed over.

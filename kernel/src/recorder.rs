@@ -32,7 +32,9 @@ impl Recorder {
         let is_stopping = Arc::new(AtomicBool::new(false));
         let stopping = Arc::clone(&is_stopping);
         let length = record_bytes(policy.law().side());
-        let thread = std::thread::spawn(move || record(writer, length, &map, &stopping));
+        let thread = std::thread::Builder::new()
+            .spawn(move || record(writer, length, &map, &stopping))
+            .map_err(failed)?;
         Ok(Self {
             path,
             is_stopping,

@@ -63,16 +63,22 @@ impl Shared {
         state.programs.switch(cookies, wish, &state.namespaces)
     }
 
-    /// Lets everything go, first by word, then by hand, and takes the programs off.
+    /// Lets everything go, first by word, then by hand, and takes the programs off. Where not
+    /// every connection was reached, the programs stay: they let it go at its next segment, and
+    /// the next Ebb on the cgroup takes them off.
     pub(crate) fn end(&self, state: &mut State, ending: Ending) -> Result<()> {
         state.programs.control.set_released();
         state.namespaces.add_all();
-        let released = state.programs.release_existing(&state.namespaces);
-        state.programs.detach(self.cgroup.as_fd());
+        let left = state.programs.release_existing(&state.namespaces);
+        match left {
+            Ok(0) => state.programs.detach(self.cgroup.as_fd()),
+            Ok(left) => tracing::info!("{left} connections go at their next segment"),
+            Err(_) => {}
+        }
         state.ending = Some(ending);
         self.lease.end();
         self.ended.notify_all();
-        released
+        left.map(drop)
     }
 
     /// Puts the programs on the cgroup, and its connections under them.
@@ -126,8 +132,13 @@ impl Shared {
     }
 
     pub(crate) fn note_namespaces(&self, state: &mut State) {
+        let State {
+            namespaces,
+            programs,
+            ..
+        } = state;
         if let Ok(pids) = self.cgroup.processes() {
-            state.namespaces.add_processes(pids);
+            namespaces.update(pids, |namespace| programs.has_any_in(namespace));
         }
     }
 }

@@ -138,10 +138,17 @@ fn take_off(cgroup: &Cgroup, dead: Vec<Found>) -> Result<usize> {
             .unwrap_or(0);
         if !released.contains(&id) {
             released.push(id);
-            if let Err(error) = release_left(cgroup, *side, flows) {
-                // Past their lease the programs only let go: they stay until they have.
-                tracing::warn!("connections of a dead Ebb go at their next segment: {error}");
-                return Ok(0);
+            // Past their lease the programs only let go: they stay until they have.
+            match release_left(cgroup, *side, flows) {
+                Ok(0) => {}
+                Ok(left) => {
+                    tracing::info!("{left} connections of a dead Ebb go at their next segment");
+                    return Ok(0);
+                }
+                Err(error) => {
+                    tracing::warn!("connections of a dead Ebb go at their next segment: {error}");
+                    return Ok(0);
+                }
             }
         }
     }
@@ -163,8 +170,9 @@ fn take_off(cgroup: &Cgroup, dead: Vec<Found>) -> Result<usize> {
     Ok(dead.len())
 }
 
-/// Walks over the connections with our own iterator on the dead one's storage.
-fn release_left(cgroup: &Cgroup, side: Side, flows: &OwnedFd) -> Result<()> {
+/// Walks over the connections with our own iterator on the dead one's storage; answers how many
+/// are limited still.
+fn release_left(cgroup: &Cgroup, side: Side, flows: &OwnedFd) -> Result<usize> {
     let mut namespaces = Namespaces::default();
     namespaces.add_all();
     Programs::load(&LoadOptions {

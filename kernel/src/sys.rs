@@ -207,10 +207,29 @@ pub(crate) fn delete(map: BorrowedFd<'_>, key: &[u8]) -> io::Result<()> {
 
 /// Starts a walk with an iterator program, in the calling thread's network namespace.
 pub(crate) fn iterate(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    // SAFETY: descriptors are open; no options.
-    let link = own(unsafe {
-        raw::bpf_link_create(program.as_raw_fd(), 0, raw::BPF_TRACE_ITER, ptr::null())
-    })?;
+    iterate_as(program, ptr::null())
+}
+
+/// Starts a walk with an iterator program over the entries of a map.
+pub(crate) fn iterate_over(program: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let mut over = raw::bpf_iter_link_info::default();
+    over.map.map_fd = map.as_raw_fd().cast_unsigned();
+    let options = raw::bpf_link_create_opts {
+        sz: size_of::<raw::bpf_link_create_opts>() as _,
+        iter_info: &raw mut over,
+        iter_info_len: size_of_val(&over) as u32,
+        ..Default::default()
+    };
+    iterate_as(program, &options)
+}
+
+fn iterate_as(
+    program: BorrowedFd<'_>,
+    options: *const raw::bpf_link_create_opts,
+) -> io::Result<OwnedFd> {
+    // SAFETY: descriptors are open; the options, if any, live through the call.
+    let link =
+        own(unsafe { raw::bpf_link_create(program.as_raw_fd(), 0, raw::BPF_TRACE_ITER, options) })?;
     // SAFETY: the link is open.
     own(unsafe { raw::bpf_iter_create(link.as_raw_fd()) })
 }

@@ -108,6 +108,11 @@ impl Cable {
         ip(&["netns", "exec", &self.namespace(side), "sh", "-c", &command]);
     }
 
+    /// Takes the name of a side's namespace away: it lives only as long as somebody uses it.
+    pub fn unname(&self, side: Side) {
+        ip(&["netns", "del", &self.namespace(side)]);
+    }
+
     /// Loses everything for a while, between the router and the right.
     pub fn cut(&self, time: std::time::Duration) {
         let router = self.namespace(Side::Router);

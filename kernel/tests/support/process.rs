@@ -19,6 +19,8 @@ pub enum Role {
     Download,
     /// Listens on an address, tells its port, reads what the first peer sends.
     Upload,
+    /// As `Download`, but by the time that it reads, nobody is in the connection's namespace.
+    DownloadFromElsewhere,
     /// As `Download`, over multipath TCP.
     DownloadMultipath,
     /// As `Download`, by a child of the process.
@@ -31,6 +33,10 @@ pub enum Role {
     Owner,
     /// The same, and sets the first connection free.
     OwnerOfFree,
+    /// As `Owner`, and detaches when it may go on, having no descriptor left.
+    OwnerWithoutDescriptors,
+    /// The same, having no room for a thread left.
+    OwnerWithoutThreads,
 }
 
 /// Another process; killed on drop.
@@ -186,6 +192,13 @@ pub fn role() {
             let (stream, _) = listener.accept().unwrap();
             say(&format!("RECEIVED {}", drain(stream)));
         }
+        "DownloadFromElsewhere" => {
+            let stream = TcpStream::connect(&arguments).unwrap();
+            // SAFETY: a plain number; only this thread, which is the only one there, moves.
+            assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0);
+            say("CONNECTED");
+            say(&format!("RECEIVED {}", drain(stream)));
+        }
         "DownloadMultipath" => {
             let stream = connect_multipath(arguments.parse().unwrap());
             say("CONNECTED");
@@ -200,6 +213,13 @@ pub fn role() {
         "Send" => send_until_the_end(&arguments),
         "Owner" => own(&arguments, false),
         "OwnerOfFree" => own(&arguments, true),
+        "OwnerWithoutDescriptors" => {
+            detach_without(&arguments, || set_limit(libc::RLIMIT_NOFILE, 3));
+        }
+        "OwnerWithoutThreads" => detach_without(&arguments, || {
+            // A thread's stack is two megabytes.
+            set_limit(libc::RLIMIT_AS, own_memory_bytes() + (1 << 20));
+        }),
         other => panic!("no role {other}"),
     }
 }
@@ -242,6 +262,35 @@ fn own(arguments: &str, sets_free: bool) {
     }
     let ending = attachment.wait_ended(Duration::from_secs(60));
     say(&format!("ENDED {ending:?}"));
+}
+
+/// Detaches once it may go on and something is taken away, and tells whether that succeeded.
+fn detach_without(arguments: &str, take_away: impl FnOnce()) {
+    let (path, policy) = arguments.split_once(' ').unwrap();
+    let cgroup = Cgroup::at(path).unwrap();
+    let policy = policy.parse().unwrap();
+    let attachment = Attachment::attach(&cgroup, &policy, AttachOptions::default()).unwrap();
+    say("ATTACHED");
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+    take_away();
+    say(&format!("DETACHED {}", attachment.detach().is_ok()));
+}
+
+fn set_limit(resource: libc::__rlimit_resource_t, most: u64) {
+    let limit = libc::rlimit {
+        rlim_cur: most,
+        rlim_max: most,
+    };
+    // SAFETY: the limit lives through the call.
+    assert_eq!(unsafe { libc::setrlimit(resource, &limit) }, 0);
+}
+
+/// The address space of this process.
+fn own_memory_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = text.split(' ').next().unwrap().parse().unwrap();
+    pages * 4096
 }
 
 fn set_the_first_free(attachment: &mut Attachment) {
