@@ -29,6 +29,25 @@ EBB_INLINE u32 ebb_mss(const struct ebb_flow *flow)
 										: seen_bytes;
 }
 
+/*
+ * Payload of one segment of an aggregate. Where nobody tells (fragments that were put together),
+ * no segment is longer than the sender was told that it may be.
+ */
+EBB_INLINE u32 ebb_segment_bytes(const struct tcp_sock *tp, u32 payload_bytes, u32 gso_size)
+{
+	u32 segment_bytes = gso_size ? gso_size : payload_bytes, most_bytes = tp->advmss;
+
+	return most_bytes && segment_bytes > most_bytes ? most_bytes : segment_bytes;
+}
+
+/* Segments in it: devices with virtio's headers tell their size and not how many they are. */
+EBB_INLINE u32 ebb_segments(u32 payload_bytes, u32 segment_bytes, u32 gso_segs)
+{
+	if (gso_segs)
+		return gso_segs;
+	return ebb_div(payload_bytes + segment_bytes - 1, segment_bytes, 1);
+}
+
 EBB_INLINE void ebb_trace_call(const struct ebb_flow *flow, u32 kind, u32 order, u32 rwnd_bytes,
 			       const void *input, u32 input_bytes)
 {
@@ -89,12 +108,11 @@ EBB_INLINE void ebb_flow_begin(struct ebb_flow *flow, struct tcp_sock *tp, u64 c
 }
 
 EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
-				   const struct ebb_packet *packet, u32 segments, u32 gso_size,
+				   const struct ebb_packet *packet, u32 segments, u32 segment_bytes,
 				   u64 now_ns)
 {
 	struct ebb_segment segment = {};
 	u32 order, rwnd_bytes, tick_us = ebb_local_tick_us(tp);
-	u32 wire_bytes = gso_size && segments > 1 ? gso_size : packet->payload_bytes;
 
 	segment.now_us = now_ns / 1000;
 	segment.seq = packet->seq;
@@ -118,8 +136,8 @@ EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
 	}
 	flow->segments += segments;
 	flow->payload_bytes += packet->payload_bytes;
-	if (wire_bytes > flow->seen_mss_bytes)
-		flow->seen_mss_bytes = wire_bytes;
+	if (segment_bytes > flow->seen_mss_bytes)
+		flow->seen_mss_bytes = segment_bytes;
 	segment.mss_bytes = ebb_mss(flow);
 	/*
 	 * Of the stack the verifier knows what each way up to here has put there, and it would

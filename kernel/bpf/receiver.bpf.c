@@ -25,7 +25,7 @@ int ebb_ingress(struct __sk_buff *skb)
 	u64 now_ns = bpf_ktime_get_ns();
 	struct tcp_sock *tp;
 	struct ebb_flow *flow;
-	u32 zero = 0, segments = skb->gso_segs ? skb->gso_segs : 1;
+	u32 zero = 0, segments, segment_bytes;
 
 	if (!sk || !ebb_is_leased(now_ns))
 		return 1;
@@ -48,10 +48,12 @@ int ebb_ingress(struct __sk_buff *skb)
 	}
 	if (!packet.is_data)
 		return 1;
+	segment_bytes = ebb_segment_bytes(tp, packet.payload_bytes, skb->gso_size);
+	segments = ebb_segments(packet.payload_bytes, segment_bytes, skb->gso_segs);
 	counters->aggregates++;
 	counters->segments += segments;
 	counters->payload_bytes += packet.payload_bytes;
-	ebb_flow_on_packet(flow, tp, &packet, segments, skb->gso_size, now_ns);
+	ebb_flow_on_packet(flow, tp, &packet, segments, segment_bytes, now_ns);
 	return 1;
 }
 
