@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A hold on a process, and copies of its descriptors.
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
@@ -17,6 +18,13 @@ impl ProcessHandle {
     pub fn open(pid: u32) -> io::Result<Self> {
         // SAFETY: takes plain numbers; the descriptor that it answers is ours alone.
         unsafe { owned(libc::syscall(libc::SYS_pidfd_open, pid, 0)) }.map(Self)
+    }
+
+    /// Whether the process has ended, also if nobody has waited for it yet. Needs no descriptor.
+    pub fn has_ended(&self) -> bool {
+        let mut ended = [PollFd::new(self.as_fd(), PollFlags::POLLIN)];
+        // Nothing to wait for: it cannot be interrupted.
+        poll(&mut ended, PollTimeout::ZERO).is_ok_and(|ended| ended > 0)
     }
 
     /// A copy of a descriptor of the process; it is closed on exec.
@@ -56,5 +64,27 @@ unsafe fn owned(answer: libc::c_long) -> io::Result<OwnedFd> {
         // SAFETY: the caller's.
         Ok(number) if number >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(number) }),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_process_has_ended_before_anybody_waits_for_it() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let handle = ProcessHandle::open(child.id()).unwrap();
+        assert!(!handle.has_ended());
+        child.kill().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !handle.has_ended() {
+            assert!(Instant::now() < deadline);
+        }
+        child.wait().unwrap();
+        assert!(handle.has_ended());
+        assert!(ProcessHandle::open(u32::MAX).is_err());
     }
 }

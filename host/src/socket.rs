@@ -15,9 +15,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// The sockets of a process: descriptor and inode.
 ///
-/// The one reader of /proc here that is not the procfs crate's: that takes 190 µs for 100
-/// sockets and this a third, and the user backend asks for all of them up to forty times a
-/// second.
+/// The one reader of /proc here that is not the procfs crate's: that takes more than twice as
+/// long, and the user backend asks for all sockets up to forty times a second.
 ///
 /// *Errors*: the process has ended, or it is not ours to look into.
 pub fn sockets_in(pid: u32) -> io::Result<Vec<(RawFd, u64)>> {

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use ebb_host::{ProcessHandle, copies_of_sockets, name_of, sockets_in, started_ticks};
+use ebb_host::{ProcessHandle, copies_of_sockets, name_of, sockets_in};
 
 use crate::socket::CopiedSocket;
 
@@ -51,7 +51,7 @@ impl Process {
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        started_ticks(self.pid).is_none()
+        self.handle.has_ended()
     }
 }
 
