@@ -82,9 +82,9 @@ impl FlowView {
         let (mode, reason) = words(flow.insight, !flow.is_free);
         Self {
             cookie: flow.cookie,
-            direction: match flow.way {
-                ebb_sockets::Way::Down => Direction::Down,
-                ebb_sockets::Way::Up => Direction::Up,
+            direction: match flow.direction {
+                ebb_sockets::Direction::Down => Direction::Down,
+                ebb_sockets::Direction::Up => Direction::Up,
             },
             local: flow.local,
             peer: flow.peer,

@@ -6,7 +6,8 @@ use ebb_algorithms::Policy;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// One governed connection.
+/// One governed connection, one direction, as it is now: what it receives under a receiver law,
+/// what it sends under a sender law.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Flow {
     /// The kernel's number for the socket, never used twice.

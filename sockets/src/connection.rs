@@ -14,7 +14,7 @@ use crate::hold::Own;
 use crate::socket::CopiedSocket;
 use crate::timing::until_next_look;
 use crate::upload::Upload;
-use crate::wish::{Flow, Way, Wish, address};
+use crate::wanted::{Direction, Flow, Wanted, address};
 
 /// Nothing is known of the path yet: look soon.
 const UNKNOWN_RTT_US: u32 = 100_000;
@@ -49,7 +49,7 @@ pub(crate) struct Connection {
     pub(crate) cookie: u64,
     pub(crate) own: Own,
     ends: ((IpAddr, u16), (IpAddr, u16)),
-    wish: Wish,
+    wanted: Wanted,
     download: Download,
     upload: Option<Upload>,
     keeps_code_point: bool,
@@ -63,12 +63,12 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Takes a connection over as it is now.
-    pub(crate) fn new(met: Met, wish: &Wish, now: (Instant, u64)) -> Self {
+    pub(crate) fn new(met: Met, wanted: &Wanted, now: (Instant, u64)) -> Self {
         let mut connection = Self {
             cookie: met.cookie,
             own: met.own,
             ends: met.ends,
-            wish: Wish::default(),
+            wanted: Wanted::default(),
             download: Download::new(),
             upload: None,
             keeps_code_point: met.keeps_code_point,
@@ -78,21 +78,21 @@ impl Connection {
             due: now.0,
             _claim: met.claim,
         };
-        connection.set_wish(wish.clone(), now);
+        connection.set_wanted(wanted.clone(), now);
         connection
     }
 
     /// What is wanted of it.
-    pub(crate) fn wish(&self) -> &Wish {
-        &self.wish
+    pub(crate) fn wanted(&self) -> &Wanted {
+        &self.wanted
     }
 
     /// Wants something else of it from the next look on, which is at once. A law goes on with
     /// new parameters; another one starts anew.
-    pub(crate) fn set_wish(&mut self, wish: Wish, now: (Instant, u64)) {
+    pub(crate) fn set_wanted(&mut self, wanted: Wanted, now: (Instant, u64)) {
         self.download
-            .set_policy(wish.download.as_ref(), &self.last, now.1);
-        match (&mut self.upload, &wish.upload) {
+            .set_policy(wanted.download.as_ref(), &self.last, now.1);
+        match (&mut self.upload, &wanted.upload) {
             (Some(upload), Some(policy)) if upload.is_of(policy) => upload.set_policy(policy),
             (Some(upload), Some(policy)) => upload.restart(policy.clone(), &self.last, now.1),
             (None, Some(policy)) => {
@@ -103,7 +103,7 @@ impl Connection {
             // It stays until its limits are lifted.
             (_, None) => {}
         }
-        self.wish = wish;
+        self.wanted = wanted;
         self.due = now.0;
     }
 
@@ -138,7 +138,7 @@ impl Connection {
             has_ended: !info.receives() && !info.sends(),
         };
         if info.receives() {
-            let is_free = self.is_free(Way::Down, &info);
+            let is_free = self.is_free(Direction::Down, &info);
             let download = &mut self.download;
             look.settings += download.look(socket, &self.last, &info, now.1, is_free)?;
         }
@@ -174,9 +174,9 @@ impl Connection {
         let Some(upload) = &mut self.upload else {
             return Ok(0);
         };
-        if self.wish.upload.is_none() || self.wish.is_upload_free {
+        if self.wanted.upload.is_none() || self.wanted.is_upload_free {
             let settings = upload.release(socket)?;
-            if self.wish.upload.is_none() {
+            if self.wanted.upload.is_none() {
                 self.upload = None;
             }
             return Ok(settings);
@@ -195,7 +195,7 @@ impl Connection {
         Ok(())
     }
 
-    /// What is seen of it: one for each way that has a law.
+    /// What is seen of it: one for each direction that has a law.
     pub(crate) fn flows(&self, pid: u32) -> impl Iterator<Item = Flow> {
         let (info, begun) = (&self.last, &self.begun);
         let known = |us: u32| (us > 0).then_some(us);
@@ -204,7 +204,7 @@ impl Connection {
             window_bytes: self.download.window_bytes(info),
             rtt_us: known(info.rcv_rtt_us).or(known(info.rtt_us)),
             is_limited: self.download.is_limited(),
-            ..self.flow(pid, Way::Down, own.policy(), own.state_bytes())
+            ..self.flow(pid, Direction::Down, own.policy(), own.state_bytes())
         });
         let upload = self.upload.as_ref().map(|own| Flow {
             payload_bytes: info.bytes_acked.saturating_sub(begun.bytes_acked),
@@ -212,17 +212,17 @@ impl Connection {
             pace_bytes_per_s: own.pace_bytes_per_s(),
             rtt_us: known(info.rtt_us),
             is_limited: own.pace_bytes_per_s().is_some(),
-            ..self.flow(pid, Way::Up, own.policy(), own.state_bytes())
+            ..self.flow(pid, Direction::Up, own.policy(), own.state_bytes())
         });
         download.into_iter().chain(upload)
     }
 
     /// What both directions tell alike.
-    fn flow(&self, pid: u32, way: Way, policy: &Policy, state: &[u8]) -> Flow {
+    fn flow(&self, pid: u32, direction: Direction, policy: &Policy, state: &[u8]) -> Flow {
         Flow {
             cookie: self.cookie,
             pid,
-            way,
+            direction,
             local: address(self.ends.0),
             peer: address(self.ends.1),
             law: policy.law().name,
@@ -232,14 +232,14 @@ impl Connection {
             rtt_us: None,
             insight: policy.insight(state),
             is_limited: false,
-            is_free: self.is_free(way, &self.last),
+            is_free: self.is_free(direction, &self.last),
         }
     }
 
-    fn is_free(&self, way: Way, info: &TcpInfo) -> bool {
-        match way {
-            Way::Down => self.wish.is_download_free || !tells_queue(info),
-            Way::Up => self.wish.is_upload_free,
+    fn is_free(&self, direction: Direction, info: &TcpInfo) -> bool {
+        match direction {
+            Direction::Down => self.wanted.is_download_free || !tells_queue(info),
+            Direction::Up => self.wanted.is_upload_free,
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::process::Process;
 use crate::root::{Followed, Root};
 use crate::socket::CopiedSocket;
 use crate::timing::Search;
-use crate::wish::{Change, Flow, Whose, Wish};
+use crate::wanted::{Change, Flow, Wanted, Whose};
 
 /// A connection that another Ebb governs is asked for again so often.
 const ASK_AGAIN_EVERY: Duration = Duration::from_secs(1);
@@ -36,8 +36,8 @@ pub struct Governor {
     port: Option<u16>,
     options: Options,
     /// What is wanted of all, and of processes that were switched by themselves.
-    wish: Wish,
-    wishes: HashMap<u32, Wish>,
+    wanted: Wanted,
+    wanted_of: HashMap<u32, Wanted>,
     processes: HashMap<u32, Process>,
     /// By inode.
     connections: HashMap<u64, Governed>,
@@ -70,10 +70,10 @@ impl Governor {
     /// *Errors:* the process or the cgroup is not there.
     pub fn new(root: Root, options: Options) -> Result<Self> {
         let now = Instant::now();
-        let wish = Wish {
+        let wanted = Wanted {
             download: options.download.clone(),
             upload: options.upload.clone(),
-            ..Wish::default()
+            ..Wanted::default()
         };
         Ok(Self {
             followed: Followed::new(&root)?,
@@ -82,8 +82,8 @@ impl Governor {
                 _ => None,
             },
             options,
-            wish,
-            wishes: HashMap::new(),
+            wanted,
+            wanted_of: HashMap::new(),
             processes: HashMap::new(),
             connections: HashMap::new(),
             settled: HashSet::new(),
@@ -145,13 +145,13 @@ impl Governor {
         self.followed.is_alive()
     }
 
-    /// Every connection as of its last look, one for each way that has a law.
+    /// Every connection as of its last look, one for each direction that has a law.
     pub fn flows(&self) -> Vec<Flow> {
         let governed = self.connections.values();
         let mut flows: Vec<Flow> = governed
             .flat_map(|it| it.connection.flows(it.place.0))
             .collect();
-        flows.sort_by_key(|flow| (flow.cookie, flow.way as u8));
+        flows.sort_by_key(|flow| (flow.cookie, flow.direction as u8));
         flows
     }
 
@@ -164,47 +164,47 @@ impl Governor {
 
     /// Changes the laws or their parameters, live. Another law starts anew on each connection.
     pub fn set_policies(&mut self, download: Option<Policy>, upload: Option<Policy>) {
-        self.change_all(|wish| {
-            wish.download.clone_from(&download);
-            wish.upload.clone_from(&upload);
+        self.change_all(|wanted| {
+            wanted.download.clone_from(&download);
+            wanted.upload.clone_from(&upload);
         });
     }
 
     /// Switches connections off or on, or to another law, live; answers how many there are.
     pub fn switch(&mut self, whose: Whose, change: &Change) -> usize {
         match whose {
-            Whose::All => self.change_all(|wish| wish.change(change)),
+            Whose::All => self.change_all(|wanted| wanted.change(change)),
             Whose::Process(pid) => {
-                let all = &self.wish;
-                let wish = self.wishes.entry(pid).or_insert_with(|| all.clone());
-                wish.change(change);
-                self.change_some(|it| it.place.0 == pid, |wish| wish.change(change))
+                let all = &self.wanted;
+                let wanted = self.wanted_of.entry(pid).or_insert_with(|| all.clone());
+                wanted.change(change);
+                self.change_some(|it| it.place.0 == pid, |wanted| wanted.change(change))
             }
-            Whose::Connection(cookie, way) => self.change_some(
+            Whose::Connection(cookie, direction) => self.change_some(
                 |it| it.connection.cookie == cookie,
-                |wish| wish.change_way(way, change),
+                |wanted| wanted.change_direction(direction, change),
             ),
         }
     }
 
-    fn change_all(&mut self, change: impl Fn(&mut Wish)) -> usize {
-        change(&mut self.wish);
-        self.wishes.values_mut().for_each(&change);
+    fn change_all(&mut self, change: impl Fn(&mut Wanted)) -> usize {
+        change(&mut self.wanted);
+        self.wanted_of.values_mut().for_each(&change);
         self.change_some(|_| true, change)
     }
 
     fn change_some(
         &mut self,
         is_meant: impl Fn(&Governed) -> bool,
-        change: impl Fn(&mut Wish),
+        change: impl Fn(&mut Wanted),
     ) -> usize {
         let now = Instant::now();
         let now = (now, self.now_us(now));
         let mut changed = 0;
         for governed in self.connections.values_mut().filter(|it| is_meant(it)) {
-            let mut wish = governed.connection.wish().clone();
-            change(&mut wish);
-            governed.connection.set_wish(wish, now);
+            let mut wanted = governed.connection.wanted().clone();
+            change(&mut wanted);
+            governed.connection.set_wanted(wanted, now);
             changed += 1;
         }
         changed

@@ -44,7 +44,7 @@ mod root;
 mod socket;
 mod timing;
 mod upload;
-mod wish;
+mod wanted;
 
 pub use copying::{probe, probe_process};
 pub use counters::Counters;
@@ -58,4 +58,4 @@ pub use process::{changes_privileges, sockets_of};
 pub use root::Root;
 pub use socket::{CopiedSocket, Kind, own_namespace};
 pub use timing::Search;
-pub use wish::{Change, Flow, Way, Whose};
+pub use wanted::{Change, Direction, Flow, Whose};

@@ -13,7 +13,7 @@ use crate::signals::wait_readable;
 use crate::summary::{Datagrams, Summary};
 use anyhow::{Result, bail};
 use ebb_algorithms::{Policy, Side};
-use ebb_sockets::{Change, Governor, Options, Root, Way, Whose};
+use ebb_sockets::{Change, Governor, Options, Root, Whose};
 use nix::unistd::Pid;
 use serde_json::Value;
 
@@ -202,10 +202,10 @@ impl Post {
     }
 }
 
-fn way(direction: Direction) -> Way {
+fn way(direction: Direction) -> ebb_sockets::Direction {
     match direction {
-        Direction::Down => Way::Down,
-        Direction::Up => Way::Up,
+        Direction::Down => ebb_sockets::Direction::Down,
+        Direction::Up => ebb_sockets::Direction::Up,
     }
 }
 

@@ -49,7 +49,7 @@ impl Governor {
         if self.searches % WALK_EVERY == 1 {
             let pids = self.followed.pids();
             update(&mut self.processes, &pids);
-            self.wishes.retain(|pid, _| pids.contains(pid));
+            self.wanted_of.retain(|pid, _| pids.contains(pid));
         }
         for (pid, name) in self.look_for_sockets() {
             self.note_out_of_reach(pid, name);
@@ -223,8 +223,8 @@ impl Governor {
         let now = (now, self.now_us(now));
         self.counters.received_bytes += info.bytes_received;
         self.counters.sent_bytes += info.bytes_acked;
-        let wish = self.wishes.get(&pid).unwrap_or(&self.wish);
-        let connection = Connection::new(met, wish, now);
+        let wanted = self.wanted_of.get(&pid).unwrap_or(&self.wanted);
+        let connection = Connection::new(met, wanted, now);
         Ok(Found::Governed(Box::new(connection)))
     }
 

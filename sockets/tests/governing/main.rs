@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ebb_algorithms::Policy;
-use ebb_sockets::{Change, Governor, Kind, Note, Options, Root, Way, Whose, sockets_of};
+use ebb_sockets::{Change, Direction, Governor, Kind, Note, Options, Root, Whose, sockets_of};
 
 const NO_CLAMP_BYTES: u32 = 1 << 30;
 /// Below it is Ebb's first window only: by itself a connection begins with nearly 64 KiB.
@@ -162,11 +162,11 @@ fn a_connection_can_be_switched_off_and_on_and_to_other_parameters() {
     let _stream = peer.accept();
     until(&mut governor, "limited", |_| is_limited(&child));
     let flows = governor.flows();
-    let ways: Vec<Way> = flows.iter().map(|flow| flow.way).collect();
-    assert_eq!(ways, [Way::Down, Way::Up]);
+    let directions: Vec<Direction> = flows.iter().map(|flow| flow.direction).collect();
+    assert_eq!(directions, [Direction::Down, Direction::Up]);
     assert_eq!((flows[0].law, flows[0].pid), ("sampled", child.id()));
     assert!(flows[0].is_limited && flows[0].insight.is_some());
-    let one = Whose::Connection(flows[0].cookie, Way::Down);
+    let one = Whose::Connection(flows[0].cookie, Direction::Down);
     assert_eq!(governor.switch(one, &Change::Free(true)), 1);
     until(&mut governor, "free", |_| !is_limited(&child));
     let free = governor.flows().into_iter().map(|flow| flow.is_free);

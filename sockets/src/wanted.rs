@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is wanted of connections: laws for both ways, or freedom; for all, for a process, for
+//! What is wanted of connections: laws for both directions, or freedom; for all, for a process, for
 //! one connection.
 
 use ebb_algorithms::{Insight, Policy, Side};
 use std::net::{IpAddr, SocketAddr};
 
-/// Which way the bytes go that yield.
+/// Which way the bytes go that yield, seen from this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum Direction {
     /// They arrive.
     Down,
     /// They are sent.
@@ -17,8 +17,8 @@ pub enum Way {
 /// Whose connections are switched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// One connection, by its socket's number, one way.
-    Connection(u64, Way),
+    /// One connection, by its socket's number, one direction.
+    Connection(u64, Direction),
     /// Those that a process has, and will have.
     Process(u32),
     /// All of them; what was switched one by one follows.
@@ -30,7 +30,7 @@ pub enum Whose {
 pub enum Change {
     /// Nothing is limited, laws only watch; or they act again.
     Free(bool),
-    /// Another law, or other parameters, for the way that the law is for.
+    /// Another law, or other parameters, for the direction that the law is for.
     Law(Policy),
     /// No law for what is sent.
     NoUploadLaw,
@@ -38,14 +38,14 @@ pub enum Change {
 
 /// What is wanted of a connection.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wish {
+pub(crate) struct Wanted {
     pub(crate) download: Option<Policy>,
     pub(crate) upload: Option<Policy>,
     pub(crate) is_download_free: bool,
     pub(crate) is_upload_free: bool,
 }
 
-impl Wish {
+impl Wanted {
     pub(crate) fn change(&mut self, change: &Change) {
         match change {
             Change::Free(is_free) => {
@@ -60,25 +60,25 @@ impl Wish {
         }
     }
 
-    /// Changes one way only; a law changes the way that it is for.
-    pub(crate) fn change_way(&mut self, way: Way, change: &Change) {
-        match (change, way) {
-            (Change::Free(is_free), Way::Down) => self.is_download_free = *is_free,
-            (Change::Free(is_free), Way::Up) => self.is_upload_free = *is_free,
+    /// Changes one direction only; a law changes the one that it is for.
+    pub(crate) fn change_direction(&mut self, direction: Direction, change: &Change) {
+        match (change, direction) {
+            (Change::Free(is_free), Direction::Down) => self.is_download_free = *is_free,
+            (Change::Free(is_free), Direction::Up) => self.is_upload_free = *is_free,
             (change, _) => self.change(change),
         }
     }
 }
 
-/// One connection, one way, as it is now.
+/// One governed connection, one direction, as it is now.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// The socket's number, never used twice.
     pub cookie: u64,
     /// A process that has it.
     pub pid: u32,
-    /// Which way.
-    pub way: Way,
+    /// Which direction.
+    pub direction: Direction,
     /// This end.
     pub local: SocketAddr,
     /// The other end.
@@ -110,15 +110,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_law_changes_its_own_way_and_freedom_the_chosen_one() {
-        let mut wish = Wish::default();
-        wish.change(&Change::Law(Policy::sender("paced").unwrap()));
-        assert!(wish.upload.is_some() && wish.download.is_none());
-        wish.change_way(Way::Down, &Change::Free(true));
-        assert!(wish.is_download_free && !wish.is_upload_free);
-        wish.change(&Change::Free(true));
-        assert!(wish.is_upload_free);
-        wish.change_way(Way::Down, &Change::NoUploadLaw);
-        assert!(wish.upload.is_none() && wish.is_download_free);
+    fn a_law_changes_its_own_direction_and_freedom_the_chosen_one() {
+        let mut wanted = Wanted::default();
+        wanted.change(&Change::Law(Policy::sender("paced").unwrap()));
+        assert!(wanted.upload.is_some() && wanted.download.is_none());
+        wanted.change_direction(Direction::Down, &Change::Free(true));
+        assert!(wanted.is_download_free && !wanted.is_upload_free);
+        wanted.change(&Change::Free(true));
+        assert!(wanted.is_upload_free);
+        wanted.change_direction(Direction::Down, &Change::NoUploadLaw);
+        assert!(wanted.upload.is_none() && wanted.is_download_free);
     }
 }
