@@ -194,6 +194,24 @@ EBB_INLINE void ebb_ebb_await_older_window(struct ebb_ebb_state *s,
 	s->is_begun = 1;
 }
 
+/* Ends blindness with a segment that the new window allowed, or by time; answers whether it did. */
+EBB_INLINE u8 ebb_ebb_see_again(struct ebb_ebb_state *s, const struct ebb_segment *segment)
+{
+	u32 end_seq = segment->seq + segment->payload_bytes;
+
+	if (!ebb_before32(s->blind_edge_seq, end_seq) && segment->now_us < s->blind_until_us)
+		return 0;
+	s->is_blind = 0;
+	s->is_awaiting = 0;
+	if (s->is_draining) {
+		ebb_ebb_set_window(s, s->restore_bytes);
+		/* It was as large before: what comes back is no growth. */
+		s->last_rwnd_bytes = s->rwnd_bytes;
+	}
+	s->is_draining = 0;
+	return 1;
+}
+
 /* ---- hooks ---- */
 
 EBB_INLINE void ebb_ebb_init(struct ebb_ebb_state *s, const struct ebb_start *start,
@@ -213,8 +231,6 @@ EBB_INLINE void ebb_ebb_init(struct ebb_ebb_state *s, const struct ebb_start *st
 EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_segment *segment,
 				   const struct ebb_ebb_params *p)
 {
-	u32 end_seq = segment->seq + segment->payload_bytes;
-
 	if (segment->mss_bytes)
 		s->mss_bytes = ebb_bound_mss_bytes(segment->mss_bytes);
 	ebb_ebb_take_arrival(s, segment->now_us, segment->payload_bytes);
@@ -227,19 +243,8 @@ EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_seg
 
 	if (!s->is_begun || s->is_awaiting)
 		ebb_ebb_await_older_window(s, segment);
-	if (s->is_blind) {
-		if (!ebb_before32(s->blind_edge_seq, end_seq) &&
-		    segment->now_us < s->blind_until_us)
-			return;
-		s->is_blind = 0;
-		s->is_awaiting = 0;
-		if (s->is_draining) {
-			ebb_ebb_set_window(s, s->restore_bytes);
-			/* It was as large before: what comes back is no growth. */
-			s->last_rwnd_bytes = s->rwnd_bytes;
-		}
-		s->is_draining = 0;
-	}
+	if (s->is_blind && !ebb_ebb_see_again(s, segment))
+		return;
 	if (!s->is_round_open) {
 		ebb_ebb_begin_round(s, segment);
 		return;

@@ -131,6 +131,21 @@ EBB_INLINE void ebb_sampled_take_feedback_time(struct ebb_sampled_state *s,
 	ebb_sampled_take_rtt(s, segment->now_us, (u32)ebb_max(precise_us, 1), p);
 }
 
+/* The first round trip, or the first one after a cut. */
+EBB_INLINE void ebb_sampled_resume(struct ebb_sampled_state *s, const struct ebb_segment *segment)
+{
+	if (s->is_draining && s->is_mean) {
+		/* Not growth: a queue that stands after it is others'. */
+		ebb_sampled_set_window(s, s->restore_bytes);
+		s->last_rwnd_bytes = s->rwnd_bytes;
+	}
+	ebb_sampled_begin_round(s, segment);
+	if (s->is_draining)
+		s->growth_bytes = (u32)ebb_sub_floor(s->restore_bytes, s->rwnd_bytes);
+	s->growth_left_bytes = s->growth_bytes;
+	s->is_draining = 0;
+}
+
 EBB_INLINE void ebb_sampled_look(struct ebb_sampled_state *s, const struct ebb_segment *segment,
 				 const struct ebb_sampled_params *p)
 {
@@ -150,16 +165,7 @@ EBB_INLINE void ebb_sampled_look(struct ebb_sampled_state *s, const struct ebb_s
 		s->is_blind = 0;
 	}
 	if (!s->is_round_open) {
-		if (s->is_draining && s->is_mean) {
-			/* Not growth: a queue that stands after it is others'. */
-			ebb_sampled_set_window(s, s->restore_bytes);
-			s->last_rwnd_bytes = s->rwnd_bytes;
-		}
-		ebb_sampled_begin_round(s, segment);
-		if (s->is_draining)
-			s->growth_bytes = (u32)ebb_sub_floor(s->restore_bytes, s->rwnd_bytes);
-		s->growth_left_bytes = s->growth_bytes;
-		s->is_draining = 0;
+		ebb_sampled_resume(s, segment);
 		return;
 	}
 	is_over = ebb_sampled_is_round_over(s, segment, end_seq);
