@@ -212,6 +212,26 @@ EBB_INLINE u8 ebb_ebb_see_again(struct ebb_ebb_state *s, const struct ebb_segmen
 	return 1;
 }
 
+/* What a segment of the round trip under way leads to. */
+EBB_INLINE void ebb_ebb_act(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+			    const struct ebb_ebb_params *p)
+{
+	ebb_ebb_take_loss(s, segment, p);
+	if (s->is_blind)
+		return;
+	ebb_end_step();
+	ebb_ebb_grow(s, segment->payload_bytes);
+	ebb_end_step();
+	ebb_ebb_look(s, segment, p);
+	ebb_end_step();
+	if (s->is_blind || !ebb_ebb_is_round_over(s, segment))
+		return;
+	if (!segment->has_timestamps)
+		ebb_ebb_take_feedback_time(s, segment, p);
+	ebb_end_step();
+	ebb_ebb_end_round(s, segment, p);
+}
+
 /* ---- hooks ---- */
 
 EBB_INLINE void ebb_ebb_init(struct ebb_ebb_state *s, const struct ebb_start *start,
@@ -254,20 +274,7 @@ EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_seg
 			ebb_ebb_observe_round(s, segment, p);
 		return;
 	}
-	ebb_ebb_take_loss(s, segment, p);
-	if (s->is_blind)
-		return;
-	ebb_end_step();
-	ebb_ebb_grow(s, segment->payload_bytes);
-	ebb_end_step();
-	ebb_ebb_look(s, segment, p);
-	ebb_end_step();
-	if (s->is_blind || !ebb_ebb_is_round_over(s, segment))
-		return;
-	if (!segment->has_timestamps)
-		ebb_ebb_take_feedback_time(s, segment, p);
-	ebb_end_step();
-	ebb_ebb_end_round(s, segment, p);
+	ebb_ebb_act(s, segment, p);
 }
 
 /* The window is decided when segments arrive; an outgoing one only carries it. */

@@ -53,24 +53,31 @@ static void begin(struct sender *host, struct input *in)
 	host->cwnd_pkts = 10;
 }
 
-static struct ebb_sender_ack next_ack(struct sender *host, struct input *in)
+/* At most a window's; answers how many. */
+static u32 acknowledge(struct sender *host, u32 acked_pkts)
 {
-	u64 queue_us = take_scaled(in) % 4000000;
-	u32 acked_pkts = take_byte(in) % 64, window_bytes = host->cwnd_pkts * host->mss_bytes;
-	u64 before_pkts = host->delivered_pkts;
-	u8 flags = take_byte(in);
-
 	if (acked_pkts > host->cwnd_pkts)
 		acked_pkts = host->cwnd_pkts;
 	host->delivered_pkts += acked_pkts;
 	host->ack_seq += acked_pkts * host->mss_bytes;
+	return acked_pkts;
+}
+
+static struct ebb_sender_ack next_ack(struct sender *host, struct input *in)
+{
+	u64 queue_us = take_scaled(in) % 4000000;
+	u32 acked_pkts = take_byte(in) % 64, window_bytes = host->cwnd_pkts * host->mss_bytes;
+	u64 before_pkts = host->delivered_pkts, rtt_us = host->wire_us + queue_us;
+	u8 flags = take_byte(in);
+
+	acked_pkts = acknowledge(host, acked_pkts);
 	return (struct ebb_sender_ack){
 		.now_us = host->now_us,
 		.delivered_pkts = host->delivered_pkts,
 		.rate_prior_delivered_pkts =
 			before_pkts > host->cwnd_pkts ? before_pkts - host->cwnd_pkts : 0,
 		.rate_delivered_pkts = acked_pkts,
-		.rate_interval_us = (u32)(host->wire_us + queue_us),
+		.rate_interval_us = (u32)rtt_us,
 		.ack_seq = host->ack_seq,
 		.snd_nxt = host->ack_seq + window_bytes,
 		.acked_pkts = host->phase > EBB_SENDER_DISORDER ? 0 : acked_pkts,
@@ -80,10 +87,10 @@ static struct ebb_sender_ack next_ack(struct sender *host, struct input *in)
 		.inflight_pkts = host->cwnd_pkts - acked_pkts,
 		.cwnd_pkts = host->cwnd_pkts,
 		.ssthresh_pkts = host->ssthresh_pkts,
-		.rtt_us = flags & 1 ? 0 : (u32)(host->wire_us + queue_us),
-		.srtt_us = (u32)(host->wire_us + queue_us),
+		.rtt_us = flags & 1 ? 0 : (u32)rtt_us,
+		.srtt_us = (u32)rtt_us,
 		.tsval = host->peer_tick_us ? (u32)(host->now_us / host->peer_tick_us) : 7,
-		.tsecr = (u32)((host->now_us - host->wire_us - queue_us) / 1000),
+		.tsecr = (u32)((host->now_us - rtt_us) / 1000),
 		.local_ts = (u32)(host->now_us / 1000),
 		.local_tick_us = 1000,
 		.mss_bytes = host->mss_bytes,

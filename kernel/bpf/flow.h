@@ -107,26 +107,34 @@ EBB_INLINE void ebb_flow_begin(struct ebb_flow *flow, struct tcp_sock *tp, u64 c
 	ebb_trace_call(flow, EBB_TRACE_START, order, rwnd_bytes, &start, sizeof(start));
 }
 
+EBB_INLINE void ebb_describe_segment(struct ebb_segment *segment, const struct tcp_sock *tp,
+				     const struct ebb_packet *packet, u64 now_ns)
+{
+	u32 tick_us = ebb_local_tick_us(tp);
+
+	segment->now_us = now_ns / 1000;
+	segment->seq = packet->seq;
+	segment->payload_bytes = packet->payload_bytes;
+	segment->tsval = packet->tsval;
+	segment->tsecr = packet->tsecr;
+	segment->local_ts = ebb_local_ts(segment->now_us, tick_us) + tp->tsoffset;
+	segment->local_tick_us = tick_us;
+	segment->rcv_nxt = tp->rcv_nxt;
+	segment->right_edge_seq = tp->rcv_wup + tp->rcv_wnd;
+	segment->kernel_rtt_us = tp->rcv_rtt_est.rtt_us >> 3;
+	segment->has_timestamps = packet->has_timestamps;
+	segment->is_ce = packet->is_ce;
+}
+
 EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
 				   const struct ebb_packet *packet, u32 segments, u32 segment_bytes,
 				   u64 now_ns)
 {
 	struct ebb_segment segment = {};
-	u32 order, rwnd_bytes, tick_us = ebb_local_tick_us(tp);
+	u32 order, rwnd_bytes;
 
-	segment.now_us = now_ns / 1000;
-	segment.seq = packet->seq;
-	segment.payload_bytes = packet->payload_bytes;
+	ebb_describe_segment(&segment, tp, packet, now_ns);
 	segment.segments = segments;
-	segment.tsval = packet->tsval;
-	segment.tsecr = packet->tsecr;
-	segment.local_ts = ebb_local_ts(segment.now_us, tick_us) + tp->tsoffset;
-	segment.local_tick_us = tick_us;
-	segment.rcv_nxt = tp->rcv_nxt;
-	segment.right_edge_seq = tp->rcv_wup + tp->rcv_wnd;
-	segment.kernel_rtt_us = tp->rcv_rtt_est.rtt_us >> 3;
-	segment.has_timestamps = packet->has_timestamps;
-	segment.is_ce = packet->is_ce;
 	segment.is_observing = ebb_is_free(flow->wish);
 
 	bpf_spin_lock(&flow->lock);
