@@ -3,7 +3,6 @@
 
 mod closed_loop;
 mod oracle;
-mod oracle_path;
 #[path = "../support/path/mod.rs"]
 mod path;
 mod properties;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The law `ledbat`: by hand, and in closed loop beside `ledbat++`.
+//! The law `ledbat`: by hand, and in closed loop.
 
 mod closed_loop;
+#[path = "../support/deep_queue.rs"]
+mod deep_queue;
 #[path = "../support/delay_laws.rs"]
 mod delay_laws;
 mod examples;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The law `ledbat++`: by hand, and against its source.
+//! The law `ledbat++`: by hand, in closed loop, and against its source.
 
+mod closed_loop;
+#[path = "../support/deep_queue.rs"]
+mod deep_queue;
 #[path = "../support/delay_laws.rs"]
 mod delay_laws;
 mod examples;
@@ -9,3 +12,5 @@ mod ledbat_pp_model;
 mod oracle;
 #[path = "../support/sender_oracle.rs"]
 mod sender_oracle;
+#[path = "../support/sender_path/mod.rs"]
+mod sender_path;

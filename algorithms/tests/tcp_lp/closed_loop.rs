@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tcp-lp` and `tcp-lp-ecn` in closed loop: alone, against others, after a reset.
+//! `tcp-lp` in closed loop: alone, against others, after a reset.
 
 use crate::sender_path::{Path, Plan, run};
 
@@ -77,16 +77,6 @@ fn table_one_of_the_paper_tcp_keeps_about_97_percent() {
         assert!(kept > 0.96, "{policy}: {kept}");
         assert!(left < 0.04, "{policy}: {left}");
     }
-}
-
-#[test]
-fn marks_at_the_threshold_make_the_ecn_variant_as_meek() {
-    // The path marks everybody; Reno, which did not negotiate ECN, is not told.
-    let path = Path {
-        mark_pkts: Some(16),
-        ..paper_link()
-    };
-    assert!(alone(&path, "tcp-lp-ecn") > 0.9);
 }
 
 #[test]

@@ -2,101 +2,14 @@
 //! Vulture as its paper prints it (section 0.3, algorithms 1 to 6), with the readings that
 //! docs/vulture.md chose: variations are numbers in a list, windows are real.
 
+mod estimate;
+mod params;
+
 use crate::receiver_oracle::{Habits, MSS, Model, compare, is_after};
 use ebb_algorithms::{Ack, Segment, Start};
-use proptest::prelude::*;
+use estimate::Estimate;
+use params::{Params, any_params};
 use std::collections::VecDeque;
-
-#[derive(Debug, Clone)]
-struct Params {
-    jiffy_us: u32,
-    psi: u32,
-    conservative: (u32, u32),
-    aggressive: (u32, u32),
-    alpha_x1024: u32,
-    first_thresh_x1024: u32,
-    first_window_x1024: u32,
-}
-
-fn any_params() -> impl Strategy<Value = Params> {
-    let usual = Params {
-        jiffy_us: 4000,
-        psi: 5,
-        conservative: (1, 2),
-        aggressive: (3, 5),
-        alpha_x1024: 896,
-        first_thresh_x1024: 1024,
-        first_window_x1024: 1024,
-    };
-    let any = (
-        prop_oneof![Just(1000u32), Just(4000), Just(10_000)],
-        1u32..12,
-        (0u32..4, 1u32..6),
-        (0u32..6, 1u32..9),
-        300u32..1024,
-        prop_oneof![Just(0u32), 512u32..4096],
-        512u32..2048,
-    )
-        .prop_map(
-            |(jiffy_us, psi, conservative, aggressive, alpha, thresh, first)| Params {
-                jiffy_us,
-                psi,
-                conservative,
-                aggressive,
-                alpha_x1024: alpha,
-                first_thresh_x1024: thresh,
-                first_window_x1024: first,
-            },
-        );
-    prop_oneof![Just(usual), any]
-}
-
-impl Params {
-    fn policy(&self) -> String {
-        format!(
-            "vulture:jiffy_us={},psi_jiffies={},conservative_low_jiffies={},\
-             conservative_high_jiffies={},aggressive_low_jiffies={},aggressive_high_jiffies={},\
-             alpha_x1024={},first_thresh_x1024={},first_window_x1024={}",
-            self.jiffy_us,
-            self.psi,
-            self.conservative.0,
-            self.conservative.1,
-            self.aggressive.0,
-            self.aggressive.1,
-            self.alpha_x1024,
-            self.first_thresh_x1024,
-            self.first_window_x1024
-        )
-    }
-
-    fn jiffies(&self, us: f64) -> f64 {
-        (us / f64::from(self.jiffy_us)).floor()
-    }
-
-    /// Algorithm 3: high and low variations of a mode.
-    fn sort(&self, pivs: &[f64]) -> (usize, usize) {
-        let sum: f64 = pivs.iter().sum();
-        let positive = pivs.iter().filter(|piv| **piv > 0.0).count();
-        let is_conservative = sum > 0.0 || positive > pivs.len() / 2;
-        let count =
-            |wanted: &dyn Fn(f64) -> bool| pivs.iter().filter(|piv| wanted(piv.abs())).count();
-        if is_conservative {
-            let (low, high) = (self.conservative.0.into(), self.conservative.1.into());
-            let is_high = |size: f64| size >= high;
-            (
-                count(&is_high),
-                count(&|size| !is_high(size) && size != low),
-            )
-        } else {
-            let (low, high) = (self.aggressive.0.into(), self.aggressive.1.into());
-            let is_high = |size: f64| size >= high;
-            (
-                count(&is_high),
-                count(&|size| !is_high(size) && size <= low),
-            )
-        }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Policy {
@@ -104,69 +17,6 @@ enum Policy {
     Double,
     Increase,
     Halve,
-}
-
-/// Algorithm 6.
-#[derive(Default)]
-struct Estimate {
-    bytes: f64,
-    /// First and last time of acknowledgements of one jiffy, and what they acknowledge.
-    acks: VecDeque<(u32, u32, f64)>,
-    acked_seq: Option<u32>,
-}
-
-impl Estimate {
-    fn on_segment(&mut self, segment: &Segment) {
-        let bytes = f64::from(segment.payload_bytes);
-        // Difference 8: so many are discarded at most.
-        for _ in 0..8 {
-            let Some((first, last, left)) = self.acks.front_mut() else {
-                break;
-            };
-            if is_after(*first, segment.tsecr) {
-                break;
-            }
-            if !is_after(segment.tsecr, *last) {
-                *left -= bytes;
-                // Difference 7.
-                if *left <= 0.0 {
-                    self.bytes -= *left;
-                    self.acks.pop_front();
-                }
-                return;
-            }
-            self.bytes = (self.bytes - *left).max(0.0);
-            self.acks.pop_front();
-        }
-        self.bytes += bytes;
-    }
-
-    /// Answers what the acknowledgement acknowledges.
-    fn on_ack(&mut self, ack: &Ack, jiffy_ticks: u32) -> f64 {
-        let acked = ack
-            .ack_seq
-            .wrapping_sub(self.acked_seq.unwrap_or(ack.ack_seq));
-        self.acked_seq = Some(ack.ack_seq);
-        if acked == 0 {
-            return 0.0;
-        }
-        let is_full = self.acks.len() >= 64;
-        match self.acks.back_mut() {
-            // Difference 6.
-            Some((first, last, left))
-                if ack.local_ts.wrapping_sub(*first) < jiffy_ticks
-                    || *last == ack.local_ts
-                    || is_full =>
-            {
-                *last = ack.local_ts;
-                *left += f64::from(acked);
-            }
-            _ => self
-                .acks
-                .push_back((ack.local_ts, ack.local_ts, acked.into())),
-        }
-        acked.into()
-    }
 }
 
 struct Vulture {
