@@ -1,9 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The control laws, each written once in C and shared by every host.
 //!
-//! The headers beside this crate hold the laws; here is their safe Rust face: the
-//! registry ([`laws`]), policies in the form `name:key=value,…` ([`Policy`]), and one
-//! connection under a law ([`ReceiverFlow`], [`SenderFlow`]) for whoever is not the kernel.
+//! A law answers how much may be in flight: a receiver law the window to advertise, a sender law
+//! the congestion window. The folders beside `src` hold the laws; `src` is their safe Rust face:
+//! the registry ([`laws`]), policies in the form `name:key=value,…` ([`Policy`]), and one
+//! connection under a law ([`ReceiverFlow`], [`SenderFlow`]) for every host but the kernel, which
+//! compiles the same headers to eBPF. Time is an argument: a law knows no clock and no socket.
+//!
+//! ```
+//! use ebb_algorithms::{Policy, ReceiverFlow, Segment, Start};
+//!
+//! let policy = Policy::receiver("ebb:start_segments=20")?;
+//! let start = Start { now_us: 5_000_000, mss_bytes: 1448, ..Start::default() };
+//! let mut flow = ReceiverFlow::new(policy, &start);
+//! assert_eq!(flow.window_bytes(), 20 * 1448);
+//!
+//! // Two segments arrive at once, 50 ms later; then the host asks what it may advertise.
+//! flow.on_segment(&Segment {
+//!     now_us: 5_050_000,
+//!     payload_bytes: 2 * 1448,
+//!     segments: 2,
+//!     mss_bytes: 1448,
+//!     right_edge_seq: 20 * 1448,
+//!     ..Segment::default()
+//! });
+//! assert!(flow.window_bytes() >= 1448);
+//! # Ok::<(), ebb_algorithms::PolicyError>(())
+//! ```
 
 mod defaults;
 mod insight;
