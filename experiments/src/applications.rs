@@ -3,7 +3,7 @@
 use ebb_link::Nanos;
 use ebb_scenario::{ApplicationMeasure, LateShare};
 
-use crate::measure::View;
+use crate::take::View;
 
 impl View<'_> {
     pub(crate) fn object_s(&self, flows: &str, size_bytes: Option<f64>) -> Option<f64> {

@@ -4,7 +4,7 @@ use ebb_link::Nanos;
 use ebb_scenario::reading::{Section, unknown_name};
 use ebb_scenario::{Scenario, Traffic};
 
-use crate::measure::is_of;
+use crate::take::is_of;
 use crate::{Bound, Case, Figure, Measure};
 
 /// Notes what the cases that are measured do not have; whether they have it all.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use std::path::{Path, PathBuf};
 
+use ebb_scenario::Results;
 use ebb_scenario::stats::Summary;
-use ebb_scenario::{Outcome, Results};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -249,11 +249,7 @@ pub(crate) fn summary(row: &Row, values: &[Option<f64>]) -> Option<Summary> {
 }
 
 pub(crate) fn take(row: &Row, results: &[Results], case: usize, run: usize) -> Option<f64> {
-    let outcomes: Vec<Option<&Outcome>> = results
-        .iter()
-        .map(|results| results.runs.get(run))
-        .collect();
-    let value = row.measure.take(&outcomes, case)?;
+    let value = row.measure.take(results, case, run)?;
     Some(value / row.unit.size()).filter(|value| value.is_finite())
 }
 

@@ -36,6 +36,7 @@ mod run;
 pub mod score;
 mod store;
 mod sweep;
+mod take;
 mod unit;
 mod verdict;
 

@@ -3,7 +3,7 @@
 use ebb_link::Nanos;
 use ebb_scenario::FlowSeries;
 
-use crate::measure::{View, mean};
+use crate::take::{View, mean};
 use crate::{Beside, Part, Phase, VariationPart, Window};
 
 impl View<'_> {

@@ -5,9 +5,9 @@ use ebb_scenario::stats::Summary;
 use ebb_scenario::{FlowSeries, LinkSeries, Outcome, Results, VariationRound};
 use serde::{Deserialize, Serialize};
 
-use crate::measure::mean;
 use crate::over_time::per_look;
 use crate::plot::{Axis, Extent, Form, Line, Mark, Place, Plot, Quantity, Source};
+use crate::take::mean;
 use crate::{Cell, Experiment, Measure, Unit};
 
 /// A picture with its values: what a result file holds.
@@ -207,13 +207,12 @@ fn measured(
     results: &[Results],
 ) -> Option<Point> {
     if measure.is_analytic() {
-        let value = measure.take(&[], case)? / unit.size();
+        let value = measure.take(&[], case, 0)? / unit.size();
         return Some(Point::new(at.clone(), value));
     }
     let runs = results.get(case)?.runs.len();
     let value = |run| {
-        let outcomes: Vec<_> = results.iter().map(|one| one.runs.get(run)).collect();
-        let value = measure.take(&outcomes, case)?;
+        let value = measure.take(results, case, run)?;
         Some(value / unit.size()).filter(|value| value.is_finite())
     };
     let values: Option<Vec<f64>> = (0..runs).map(value).collect();

@@ -4,9 +4,9 @@ use ebb_scenario::Scenario;
 use ebb_scenario::reading::{Section, unknown_name};
 
 use crate::Unit;
-use crate::measure::is_of;
 use crate::plot::{Quantity, Source};
 use crate::read_plot::Known;
+use crate::take::is_of;
 
 const QUANTITIES: [(&str, Quantity); 9] = [
     ("goodput", Quantity::Goodput),
