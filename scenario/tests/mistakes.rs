@@ -34,6 +34,21 @@ fn the_text_that_mistakes_are_made_in_has_none() {
 }
 
 #[test]
+fn flows_may_be_left_out_but_not_all_of_them() {
+    let both = format!("{RIGHT}count = 0\n[[flow]]\nname = \"lbe\"\n");
+    let scenario = Scenario::parse("try.toml", &both, Path::new("")).unwrap();
+    let names: Vec<_> = scenario.flows.iter().map(|flow| &flow.name).collect();
+    assert_eq!(names, ["lbe"]);
+    assert_eq!(
+        told("name = \"be\"", "name = \"be\"\ncount = 0"),
+        "\
+try.toml:9:9: [[flow]] be: `count`: no flow is left; at least one has to be there
+ 9 | count = 0
+             ^"
+    );
+}
+
+#[test]
 fn a_misspelt_key_is_answered_with_the_nearest_one() {
     assert_eq!(
         told("rate =", "rat ="),

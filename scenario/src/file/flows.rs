@@ -33,9 +33,13 @@ pub(super) fn read(root: &Section<'_, '_>, network: &mut Network, duration: Nano
         groups: HashSet::new(),
         names: HashSet::new(),
         flows: Vec::new(),
+        left_out: 0,
     };
     for section in &sections {
         reader.read_entry(section, network);
+    }
+    if let (Some(first), true) = (sections.first(), reader.left_out == sections.len()) {
+        first.wrong("count", "no flow is left; at least one has to be there");
     }
     reader.flows
 }
@@ -47,6 +51,8 @@ struct Reader {
     groups: HashSet<String>,
     names: HashSet<String>,
     flows: Vec<Flow>,
+    /// Entries with a count of zero.
+    left_out: usize,
 }
 
 impl Reader {
@@ -55,7 +61,7 @@ impl Reader {
         let group = read_name(section, &mut self.groups);
         let (flow, kind) = read_flow(section, &self.defaults, group.as_deref().unwrap_or(""));
         let ends = Ends::read(section, network, &mut self.ways);
-        let count = section.number_or("count", (1, MAX_FLOWS as u32), 1);
+        let count = section.number_or("count", (0, MAX_FLOWS as u32), 1);
         let stagger = section.get_or("stagger", Nanos::ZERO);
         section.finish_with(|key| traffic::explain_key(key, kind));
         if self.flows.len() + count as usize > MAX_FLOWS {
@@ -65,6 +71,10 @@ impl Reader {
         let (Some(group), Some(ends)) = (group, ends) else {
             return;
         };
+        if count == 0 {
+            self.left_out += 1;
+            return;
+        }
         for number in 0..count {
             let (name, key) = match count {
                 1 => (group.clone(), "name"),
