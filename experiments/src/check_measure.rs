@@ -5,7 +5,7 @@ use ebb_scenario::reading::{Section, unknown_name};
 use ebb_scenario::{Scenario, Traffic};
 
 use crate::take::is_of;
-use crate::{Bound, Case, Figure, Measure};
+use crate::{Beside, Bound, Case, Figure, Measure, Times};
 
 /// Notes what the cases that are measured do not have; whether they have it all.
 pub(crate) fn check(
@@ -38,7 +38,10 @@ pub(crate) fn check(
 impl Measure {
     /// Whether it is a formula.
     pub(crate) fn is_analytic(&self) -> bool {
-        matches!(self.figure, Figure::InferenceBound { .. })
+        matches!(
+            self.figure,
+            Figure::InferenceBound { .. } | Figure::Rate { .. }
+        )
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), String> {
@@ -65,6 +68,10 @@ impl Measure {
         }
         match &self.figure {
             Figure::LateShare { flows, pre_buffer } => check_video(scenario, flows, *pre_buffer),
+            Figure::Goodput { beside, .. } | Figure::Share { beside, .. } => match beside {
+                Some(beside) => check_bursts(scenario, beside),
+                None => Ok(()),
+            },
             _ => Ok(()),
         }
     }
@@ -72,7 +79,7 @@ impl Measure {
     fn link(&self) -> Option<&str> {
         match &self.figure {
             Figure::Utilisation { link }
-            | Figure::QueueMean { link }
+            | Figure::QueueMean { link, .. }
             | Figure::QueueP95 { link }
             | Figure::Drops { link }
             | Figure::DropShare { link } => Some(link),
@@ -135,6 +142,22 @@ fn check_video(scenario: &Scenario, wanted: &str, pre_buffer: Nanos) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Only one flow that is on and off has bursts.
+fn check_bursts(scenario: &Scenario, beside: &Beside) -> Result<(), String> {
+    if matches!(beside.times, Times::Active | Times::Silent) {
+        return Ok(());
+    }
+    let wanted = &beside.flows;
+    let flows = scenario.flows.iter();
+    let mut flows = flows.filter(|flow| is_of(&flow.name, &flow.group, wanted));
+    match (flows.next(), flows.next()) {
+        (Some(flow), None) if matches!(flow.traffic, Traffic::OnOff { .. }) => Ok(()),
+        _ => Err(format!(
+            "flow: `{wanted}` is not one flow that is on and off"
+        )),
+    }
 }
 
 fn find<'n>(what: &str, wanted: &str, names: impl Iterator<Item = &'n str>) -> Result<(), String> {

@@ -12,6 +12,7 @@
 
 mod apart;
 mod applications;
+mod bursts;
 mod catalogue;
 mod check_measure;
 mod columns;
@@ -46,7 +47,7 @@ pub use counts::Counts;
 pub use error::ExperimentError;
 pub use experiment::{Case, Engine, Experiment, LabScenario, PaperValue, Plan, Row};
 pub use known::KnownVerdicts;
-pub use measure::{Beside, Figure, Measure, Part, Phase, VariationPart, Window};
+pub use measure::{Beside, Figure, Measure, Part, Phase, Times, VariationPart, Window};
 pub use numbers::{number, tolerance};
 pub use picture::{Curve, DashedLine, Picture, Point};
 pub use plot::{Axis, Extent, Form, Line, Mark, Place, Plot, Quantity, Source};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What can be taken from a run: a small closed set.
-use ebb_link::{Capacity, Nanos};
+use ebb_link::{Capacity, Class, Nanos};
 use ebb_scenario::Scenario;
 
 use crate::Dimension;
@@ -28,7 +28,7 @@ pub enum Figure {
         of: Option<f64>,
         /// Only at these times of each period.
         phase: Option<Phase>,
-        /// Only while others send, or while they are silent.
+        /// Only while others send, or while they do not.
         beside: Option<Beside>,
     },
     /// Goodput of flows as a share of theirs and that of others.
@@ -37,7 +37,7 @@ pub enum Figure {
         flows: String,
         /// Who else.
         others: String,
-        /// Only while others send, or while they are silent.
+        /// Only while others send, or while they do not.
         beside: Option<Beside>,
     },
     /// Goodput of flows as a share of what others leave of a rate.
@@ -49,6 +49,11 @@ pub enum Figure {
         /// Goodput that the link can carry. *Units:* bit/s.
         rate: f64,
     },
+    /// A rate that is stated, such as the most that a link carries.
+    Rate {
+        /// *Units:* bit/s.
+        rate: f64,
+    },
     /// Use of a link's rate.
     Utilisation {
         /// Which.
@@ -58,6 +63,8 @@ pub enum Figure {
     QueueMean {
         /// Which.
         link: String,
+        /// Of whose packets; none: of all.
+        class: Option<Class>,
     },
     /// Waiting that 95 % of packets do not exceed.
     QueueP95 {
@@ -134,6 +141,10 @@ pub enum Figure {
         rate: f64,
         /// From when on, since the start of the run.
         from: Nanos,
+        /// They must have had less than this before; none: from the beginning on. *Units:* bit/s.
+        after_below: Option<f64>,
+        /// If they have not had it by then, it counts as if they had; none: it has no value.
+        until: Option<Nanos>,
         /// Over how long it is measured.
         bin: Nanos,
     },
@@ -214,15 +225,29 @@ pub enum VariationPart {
     MaxSum,
 }
 
-/// While somebody sends, or is silent.
+/// Times that somebody's sending tells apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beside {
-    /// Who.
+    /// Whose.
     pub flows: String,
-    /// Whether they send: something of theirs arrives in the bin.
-    pub is_active: bool,
+    /// Which of them.
+    pub times: Times,
     /// How finely it is looked at.
     pub bin: Nanos,
+}
+
+/// Which times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// Bins in which something of theirs arrives.
+    Active,
+    /// Bins in which nothing does.
+    Silent,
+    /// Each burst of an on-off flow, from its first byte to its last as they arrive; the mean is
+    /// over the bursts.
+    InBursts,
+    /// From the last byte of each burst to the first of the next, or to the end.
+    BetweenBursts,
 }
 
 /// Times of a period, counted from the start of the run.
@@ -254,7 +279,7 @@ impl Measure {
     /// What kind of value it gives.
     pub fn dimension(&self) -> Dimension {
         match &self.figure {
-            Figure::Goodput { of: None, .. } => Dimension::Rate,
+            Figure::Goodput { of: None, .. } | Figure::Rate { .. } => Dimension::Rate,
             Figure::Goodput { .. }
             | Figure::SpareShare { .. }
             | Figure::Share { .. }

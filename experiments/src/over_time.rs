@@ -4,7 +4,7 @@ use ebb_link::Nanos;
 use ebb_scenario::FlowSeries;
 
 use crate::take::{View, mean};
-use crate::{Beside, Part, Phase, VariationPart, Window};
+use crate::{Beside, Figure, Part, Phase, Times, VariationPart, Window};
 
 impl View<'_> {
     /// Only bins in the phase and, as a whole, in the interval.
@@ -19,9 +19,19 @@ impl View<'_> {
         self.rate_in(flows, &bins)
     }
 
-    /// Only bins in which others have something, or nothing.
+    /// Only at the times that others' sending tells apart.
     pub(crate) fn goodput_beside(&self, flows: &str, beside: &Beside) -> Option<f64> {
-        let bins = self.bins_beside(beside);
+        let is_active = match beside.times {
+            Times::Active => true,
+            Times::Silent => false,
+            Times::InBursts | Times::BetweenBursts => {
+                let rates = self.rates(flows)?;
+                let spans = self.spans(beside)?.into_iter();
+                let each: Vec<f64> = spans.map(|span| self.rate_within(&rates, span)).collect();
+                return mean(&each);
+            }
+        };
+        let bins = self.bins_beside(beside, is_active);
         self.rate_in(flows, &bins)
     }
 
@@ -38,14 +48,40 @@ impl View<'_> {
     }
 
     /// From an instant to the end of the first bin with that goodput.
-    pub(crate) fn time_to_s(&self, flows: &str, rate: f64, from: Nanos, bin: Nanos) -> Option<f64> {
+    pub(crate) fn time_to_s(&self, flows: &str, time_to: &Figure) -> Option<f64> {
+        let Figure::TimeTo {
+            rate,
+            from,
+            after_below,
+            until,
+            bin,
+            ..
+        } = time_to
+        else {
+            return None;
+        };
         let bin_s = self.outcome.series.bin_s;
-        let per_look = per_look(bin, bin_s);
-        let first = (from.as_secs_f64() / bin_s).round() as usize;
+        let per_look = per_look(*bin, bin_s);
+        let place = |time: Nanos| (time.as_secs_f64() / bin_s).round() as usize;
         let rates = self.rates(flows)?;
-        let looks = rates.get(first..)?.chunks_exact(per_look);
-        let place = looks.map(mean).position(|look| look >= Some(rate))?;
-        Some(((place + 1) * per_look) as f64 * bin_s)
+        let end = until.map_or(rates.len(), |until| place(until).min(rates.len()));
+        let looks: Vec<f64> = rates
+            .get(place(*from)..end)?
+            .chunks_exact(per_look)
+            .filter_map(mean)
+            .collect();
+        let first = match after_below {
+            None => 0,
+            Some(low) => match looks.iter().position(|look| look < low) {
+                None => return Some(0.0),
+                Some(first) => first,
+            },
+        };
+        let after = looks[first..].iter().position(|look| look >= rate);
+        match after {
+            Some(after) => Some(((first + after + 1) * per_look) as f64 * bin_s),
+            None => until.map(|until| until.since(*from).as_secs_f64()),
+        }
     }
 
     /// *Returns:* bytes, of flows together.
@@ -98,7 +134,7 @@ impl View<'_> {
         })
     }
 
-    fn bins_beside(&self, beside: &Beside) -> Vec<usize> {
+    fn bins_beside(&self, beside: &Beside, is_active: bool) -> Vec<usize> {
         let Some(rates) = self.rates(&beside.flows) else {
             return Vec::new();
         };
@@ -106,7 +142,7 @@ impl View<'_> {
         let is_meant = |bin: &usize| {
             let look = bin / per_look * per_look;
             let end = (look + per_look).min(rates.len());
-            rates[look..end].iter().any(|rate| *rate > 0.0) == beside.is_active
+            rates[look..end].iter().any(|rate| *rate > 0.0) == is_active
         };
         self.bins().filter(is_meant).collect()
     }
@@ -118,7 +154,7 @@ impl View<'_> {
     }
 
     /// Goodput of flows together, bin by bin. *Units:* bit/s.
-    fn rates(&self, flows: &str) -> Option<Vec<f64>> {
+    pub(crate) fn rates(&self, flows: &str) -> Option<Vec<f64>> {
         let mut total: Option<Vec<f64>> = None;
         for series in self.series(flows) {
             let total = total.get_or_insert_with(|| vec![0.0; series.goodput_bits_per_s.len()]);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Reading `measure = { kind = "goodput", … }`.
-use ebb_link::{Nanos, Rate};
+use ebb_link::{Class, Nanos, Rate};
 use ebb_scenario::reading::{Section, unknown_name};
 
-use crate::{Beside, Case, Figure, Measure, Part, Phase, VariationPart, Window};
+use crate::{Beside, Case, Figure, Measure, Part, Phase, Times, VariationPart, Window};
 
 /// Reads measures that may name these cases.
 pub(crate) struct Reader<'c> {
@@ -15,6 +15,7 @@ enum Kind {
     Goodput,
     Share,
     SpareShare,
+    Rate,
     Utilisation,
     QueueMean,
     QueueP95,
@@ -37,10 +38,11 @@ enum Kind {
     InferenceBound,
 }
 
-const KINDS: [(&str, Kind); 23] = [
+const KINDS: [(&str, Kind); 24] = [
     ("goodput", Kind::Goodput),
     ("share", Kind::Share),
     ("spare-share", Kind::SpareShare),
+    ("rate", Kind::Rate),
     ("utilisation", Kind::Utilisation),
     ("queue-mean", Kind::QueueMean),
     ("queue-p95", Kind::QueueP95),
@@ -61,6 +63,11 @@ const KINDS: [(&str, Kind); 23] = [
     ("difference", Kind::Difference),
     ("ratio", Kind::Ratio),
     ("inference-bound", Kind::InferenceBound),
+];
+
+const CLASSES: [(&str, Class); 2] = [
+    ("be", Class::BestEffort),
+    ("lbe", Class::LessThanBestEffort),
 ];
 
 const WINDOWS: [(&str, Window); 3] = [
@@ -138,8 +145,16 @@ impl Reader<'_> {
                     .required::<Rate>("rate", "\"9.41mbit\"")?
                     .bits_per_s() as f64,
             },
+            Kind::Rate => Figure::Rate {
+                rate: section
+                    .required::<Rate>("rate", "\"9.41mbit\"")?
+                    .bits_per_s() as f64,
+            },
             Kind::Utilisation => Figure::Utilisation { link: link()? },
-            Kind::QueueMean => Figure::QueueMean { link: link()? },
+            Kind::QueueMean => Figure::QueueMean {
+                link: link()?,
+                class: section.choice("class", &CLASSES),
+            },
             Kind::QueueP95 => Figure::QueueP95 { link: link()? },
             Kind::Drops => Figure::Drops { link: link()? },
             Kind::DropShare => Figure::DropShare { link: link()? },
@@ -165,12 +180,7 @@ impl Reader<'_> {
                 flows: flows()?,
                 pre_buffer: section.required("pre_buffer", "\"10s\"")?,
             },
-            Kind::TimeTo => Figure::TimeTo {
-                flows: flows()?,
-                rate: section.required::<Rate>("rate", "\"9mbit\"")?.bits_per_s() as f64,
-                from: section.get_or("from", Nanos::ZERO),
-                bin: read_bin(section, Nanos::from_millis(500))?,
-            },
+            Kind::TimeTo => read_time_to(section)?,
             Kind::Window => Figure::Window {
                 flows: flows()?,
                 window: section
@@ -198,6 +208,23 @@ impl Reader<'_> {
     }
 }
 
+fn read_time_to(section: &Section<'_, '_>) -> Option<Figure> {
+    let bits_per_s = |rate: Rate| rate.bits_per_s() as f64;
+    let from = section.get_or("from", Nanos::ZERO);
+    let until: Option<Nanos> = section.get("until");
+    if until.is_some_and(|until| until <= from) {
+        section.wrong("until", "must be later than `from`");
+    }
+    Some(Figure::TimeTo {
+        flows: section.required("flows", "\"mine\"")?,
+        rate: bits_per_s(section.required("rate", "\"9mbit\"")?),
+        from,
+        after_below: section.get("after_below").map(bits_per_s),
+        until,
+        bin: read_bin(section, Nanos::from_millis(500))?,
+    })
+}
+
 fn read_bound(section: &Section<'_, '_>) -> Option<Figure> {
     let rate: Rate = section.required("rate", "\"1500kbit\"")?;
     let packet_bytes = section.number("packet_bytes", (1, 1 << 20));
@@ -215,22 +242,36 @@ fn read_bound(section: &Section<'_, '_>) -> Option<Figure> {
     })
 }
 
-/// `while_active` or `while_silent`: only while these send, or do not.
+/// What tells times apart, the key that names whose sending, and how finely it is looked at.
+const TIMES: [(&str, Times, Nanos); 4] = [
+    ("while_active", Times::Active, Nanos::from_millis(100)),
+    ("while_silent", Times::Silent, Nanos::from_millis(100)),
+    ("in_bursts", Times::InBursts, Nanos::from_millis(10)),
+    (
+        "between_bursts",
+        Times::BetweenBursts,
+        Nanos::from_millis(10),
+    ),
+];
+
+/// Only at times that somebody's sending tells apart.
 fn read_beside(section: &Section<'_, '_>) -> Option<Beside> {
-    let active = section.get::<String>("while_active");
-    let silent = section.get::<String>("while_silent");
-    if active.is_some() && silent.is_some() {
-        section.wrong(
-            "while_silent",
-            "only one of `while_active` and `while_silent` can hold",
-        );
+    let mut read: Option<(&str, String, Times, Nanos)> = None;
+    for (key, times, bin) in TIMES {
+        let Some(flows) = section.get::<String>(key) else {
+            continue;
+        };
+        if let Some((before, ..)) = &read {
+            let message = format!("only one of `{before}` and `{key}` can hold");
+            section.wrong(key, message);
+        }
+        read = Some((key, flows, times, bin));
     }
-    let is_active = active.is_some();
-    let flows = active.or(silent)?;
+    let (_, flows, times, bin) = read?;
     Some(Beside {
         flows,
-        is_active,
-        bin: read_bin(section, Nanos::from_millis(100))?,
+        times,
+        bin: read_bin(section, bin)?,
     })
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How measures are taken from runs.
+use ebb_link::Class;
 use ebb_scenario::stats::jain_index;
-use ebb_scenario::{FlowMeasure, FlowOutcome, LinkMeasure, Outcome, Results};
+use ebb_scenario::{FlowMeasure, FlowOutcome, LinkMeasure, Outcome, Results, Scenario};
 
 use crate::{Figure, Measure};
 
@@ -26,19 +27,24 @@ impl Measure {
                 pkts_per_s,
                 threshold,
             } => Some((5.0 * pkts_per_s).sqrt() * (1.0 - threshold.sqrt())),
+            Figure::Rate { rate } => Some(*rate),
             _ => {
                 let of_case = results.get(case)?;
-                self.take_from(of_case.runs.get(run)?)
+                self.take_from(&of_case.scenario, of_case.runs.get(run)?)
             }
         }
     }
 
-    fn take_from(&self, outcome: &Outcome) -> Option<f64> {
+    fn take_from(&self, scenario: &Scenario, outcome: &Outcome) -> Option<f64> {
         let place = match &self.interval {
             None => 0,
             Some(name) => outcome.intervals.iter().position(|one| one.name == *name)?,
         };
-        let view = View { outcome, place };
+        let view = View {
+            scenario,
+            outcome,
+            place,
+        };
         match &self.figure {
             Figure::Goodput {
                 flows,
@@ -58,12 +64,7 @@ impl Measure {
                 others,
                 beside,
             } => view.share(flows, others, beside.as_ref()),
-            Figure::TimeTo {
-                flows,
-                rate,
-                from,
-                bin,
-            } => view.time_to_s(flows, *rate, *from, *bin),
+            Figure::TimeTo { flows, .. } => view.time_to_s(flows, &self.figure),
             Figure::Window {
                 flows,
                 window,
@@ -80,7 +81,17 @@ impl Measure {
                 (spare > 0.0).then(|| view.goodput(flows) / spare)
             }
             Figure::Utilisation { link } => view.link(link)?.utilisation,
-            Figure::QueueMean { link } => Some(view.link(link)?.queue_delay_ms.mean / 1e3),
+            Figure::QueueMean { link, class } => {
+                let link = view.link(link)?;
+                let mean_ms = match class {
+                    None => link.queue_delay_ms.mean,
+                    Some(Class::BestEffort) => link.best_effort.mean_queue_delay_ms,
+                    Some(Class::LessThanBestEffort) => {
+                        link.less_than_best_effort.mean_queue_delay_ms
+                    }
+                };
+                Some(mean_ms / 1e3)
+            }
             Figure::QueueP95 { link } => Some(view.link(link)?.queue_delay_ms.p95 / 1e3),
             Figure::Drops { link } => Some(drops(view.link(link)?)[0]),
             Figure::DropShare { link } => match drops(view.link(link)?) {
@@ -96,9 +107,10 @@ impl Measure {
             Figure::PageTime { flows } => view.page_s(flows),
             Figure::PreBuffer { flows } => view.pre_buffer_s(flows),
             Figure::LateShare { flows, pre_buffer } => view.late_share(flows, *pre_buffer),
-            Figure::Difference { .. } | Figure::Ratio { .. } | Figure::InferenceBound { .. } => {
-                None
-            }
+            Figure::Difference { .. }
+            | Figure::Ratio { .. }
+            | Figure::Rate { .. }
+            | Figure::InferenceBound { .. } => None,
         }
     }
 }
@@ -113,6 +125,7 @@ pub(crate) fn is_of(name: &str, group: &str, wanted: &str) -> bool {
 
 /// An interval of a run.
 pub(crate) struct View<'o> {
+    pub(crate) scenario: &'o Scenario,
     pub(crate) outcome: &'o Outcome,
     pub(crate) place: usize,
 }
