@@ -3,13 +3,22 @@ use std::path::{Path, PathBuf};
 
 use ebb_algorithms::nearest;
 
+use crate::folder::Folder;
 use crate::{Experiment, ExperimentError};
 
-/// The experiments of a folder.
+/// The experiments of a folder: of papers, and our own.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
-    /// IDs and files. *Shape:* sorted by ID, at least one.
-    files: Vec<(String, PathBuf)>,
+    /// *Shape:* sorted by ID, at least one.
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    id: String,
+    file: PathBuf,
+    /// Whether it is of a folder of our own.
+    is_own: bool,
 }
 
 impl Catalogue {
@@ -18,29 +27,32 @@ impl Catalogue {
     ///
     /// *Errors:* [`ExperimentError::File`], and [`ExperimentError::Empty`] without any.
     pub fn open(folder: &Path) -> Result<Self, ExperimentError> {
-        let mut files = Vec::new();
+        let mut found = Vec::new();
         for paper in entries(folder)? {
             if !paper.is_dir() {
                 continue;
             }
+            let Folder { is_own } = Folder::of(&paper)?;
             for file in entries(&paper)? {
                 if file.extension().is_some_and(|ending| ending == "toml") && has_rows(&file)? {
-                    files.push((id(&file), file));
+                    let id = id(&file);
+                    found.push(Entry { id, file, is_own });
                 }
             }
         }
-        match files.is_empty() {
+        match found.is_empty() {
             true => Err(ExperimentError::Empty(folder.to_owned())),
-            false => Ok(Self { files }),
+            false => Ok(Self { entries: found }),
         }
     }
 
     /// All IDs, in order.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().map(|(id, _)| id.as_str())
+        self.entries.iter().map(|entry| entry.id.as_str())
     }
 
-    /// Reads experiments by ID or, all of a paper, by the paper's name; all if none is named.
+    /// Reads experiments by ID or, all of a folder, by the folder's name; if none is named, those
+    /// of all papers. What is our own is read when it is named.
     ///
     /// *Errors:* [`ExperimentError::Unknown`] with the nearest ID;
     /// [`ExperimentError::Wrong`] with what is wrong in a file.
@@ -50,12 +62,27 @@ impl Catalogue {
                 return Err(self.unknown(name));
             }
         }
-        let is_wanted =
-            |id: &str| wanted.is_empty() || wanted.iter().any(|name| is_meant(name, id));
-        self.files
-            .iter()
-            .filter(|(id, _)| is_wanted(id))
-            .map(|(id, file)| Experiment::read(id, file))
+        let is_wanted = |entry: &&Entry| match wanted {
+            [] => !entry.is_own,
+            wanted => wanted.iter().any(|name| is_meant(name, &entry.id)),
+        };
+        self.read_those(is_wanted)
+    }
+
+    /// Reads all, our own too.
+    ///
+    /// *Errors:* [`ExperimentError::Wrong`] with what is wrong in a file.
+    pub fn read_all(&self) -> Result<Vec<Experiment>, ExperimentError> {
+        self.read_those(|_| true)
+    }
+
+    fn read_those(
+        &self,
+        is_wanted: impl Fn(&&Entry) -> bool,
+    ) -> Result<Vec<Experiment>, ExperimentError> {
+        let wanted = self.entries.iter().filter(is_wanted);
+        wanted
+            .map(|entry| Experiment::read(&entry.id, &entry.file))
             .collect()
     }
 

@@ -22,6 +22,12 @@ pub struct Comparison {
     pub id: String,
     /// Its title.
     pub title: String,
+    /// Whether it is no paper's but our own: `paper` is a bound of ours then.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_own: bool,
+    /// Whether these are some of its cases only, or under other policies than its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_part: bool,
     /// What ran it.
     pub engine: Engine,
     /// Runs of each case.
@@ -57,8 +63,8 @@ pub struct Ran<'r> {
     pub results: &'r [Results],
     /// What the simulator gave for the same scenarios, when it was the lab's turn.
     pub simulated: Option<&'r [Results]>,
-    /// Runs that stayed disturbed.
-    pub disturbed_runs: u32,
+    /// Runs that stayed disturbed: place of the case, and number.
+    pub disturbed: &'r [(usize, u32)],
 }
 
 /// A value of the paper beside ours. *Units:* `unit`.
@@ -69,6 +75,9 @@ pub struct Cell {
     pub row: String,
     /// Name of the case; empty for a formula.
     pub case: String,
+    /// What the case was put under in place of the laws of its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
     /// What values are written in.
     pub unit: Unit,
     /// The paper's value.
@@ -83,6 +92,9 @@ pub struct Cell {
     pub half_width_95: Option<f64>,
     /// Each run; none: it could not be measured.
     pub values: Vec<Option<f64>>,
+    /// Numbers, from 0, of the runs that stayed disturbed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbed_runs: Vec<u32>,
     /// What the simulator gave for the lab's scenario.
     #[serde(default)]
     pub simulated: Option<f64>,
@@ -103,11 +115,13 @@ impl Experiment {
         Comparison {
             id: self.id.clone(),
             title: self.title.clone(),
+            is_own: self.is_own,
+            is_part: !self.is_whole,
             engine: ran.plan.engine,
             runs,
             is_quick: runs < self.runs || ran.plan.is_quick && ran.plan.engine == Engine::Lab,
             version: env!("CARGO_PKG_VERSION").into(),
-            disturbed_runs: ran.disturbed_runs,
+            disturbed_runs: ran.disturbed.len() as u32,
             goodput_apart: ran
                 .simulated
                 .and_then(|simulated| apart(ran.results, simulated)),
@@ -147,12 +161,14 @@ impl Experiment {
             Cell {
                 row: row.name.clone(),
                 case: case.map_or(String::new(), |case| case.name.clone()),
+                policy: row.policy.clone(),
                 unit: row.unit,
                 paper: paper.value,
                 bound: paper.bound,
                 ours: pair.ours.map(|ours| ours.mean),
                 half_width_95: pair.ours.and_then(|ours| ours.half_width_95),
                 values,
+                disturbed_runs: disturbed_runs(row, paper, ran.disturbed),
                 simulated,
                 tolerance: paper.tolerance,
                 verdict,
@@ -176,11 +192,23 @@ impl Experiment {
 
     /// Whether a value is of a shortened case, its own or one that the measure names.
     fn is_of_shortened(&self, row: &Row, paper: &PaperValue, plan: Plan) -> bool {
-        let named = row.measure.parts().into_iter().filter_map(|part| part.case);
-        named
-            .chain([paper.case])
-            .any(|case| self.is_shortened(plan, case))
+        let mut cases = row.measure.cases().chain([paper.case]);
+        cases.any(|case| self.is_shortened(plan, case))
     }
+}
+
+/// Of the case of a value, and of those that its measure names.
+fn disturbed_runs(row: &Row, paper: &PaperValue, disturbed: &[(usize, u32)]) -> Vec<u32> {
+    let is_of = |place: usize| paper.case == place || row.measure.cases().any(|it| it == place);
+    let own = disturbed.iter().filter(|(place, _)| is_of(*place));
+    let mut runs: Vec<u32> = own.map(|(_, run)| *run).collect();
+    runs.sort_unstable();
+    runs.dedup();
+    runs
+}
+
+pub(crate) fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Cell {
@@ -304,11 +332,12 @@ impl Comparison {
     }
 
     /// Writes `ID.json`, `ID.csv` and `ID.parquet` below the folder; those of the lab are
-    /// `ID.lab.json` and so on.
+    /// `ID.lab.json` and so on, those of a part `ID.part.json` and `ID.part.lab.json`.
     ///
     /// *Errors:* [`ExperimentError::File`].
     pub fn store(&self, folder: &Path) -> Result<PathBuf, ExperimentError> {
-        let stem = Self::stem(folder, &self.id, self.engine);
+        let part = if self.is_part { ".part" } else { "" };
+        let stem = Self::stem(folder, &format!("{}{part}", self.id), self.engine);
         write(&with_ending(&stem, "csv"), self.to_csv()?.as_bytes())?;
         write(&with_ending(&stem, "parquet"), &self.to_parquet()?)?;
         let path = with_ending(&stem, "json");

@@ -37,6 +37,19 @@ pub enum ExperimentError {
         /// What there is.
         hint: String,
     },
+    /// No experiment that was asked for has a case of this name.
+    #[error("there is no case `{name}`; {hint}")]
+    UnknownCase {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        hint: String,
+    },
+    /// There is nobody to put a policy on.
+    #[error(
+        "{0}: no flow in it yields (class = \"lbe\"), so that nobody could be under another policy"
+    )]
+    NobodyYields(String),
     /// The file of an experiment, or a scenario of it, is wrong.
     #[error(transparent)]
     Wrong(#[from] ScenarioError),

@@ -46,6 +46,8 @@ pub struct Experiment {
     pub id: String,
     /// Its file.
     pub file: PathBuf,
+    /// Whether it is no paper's but our own: what its rows have are bounds that we set ourselves.
+    pub is_own: bool,
     /// What it is about, in one line.
     pub title: String,
     /// What the paper did.
@@ -63,6 +65,10 @@ pub struct Experiment {
     pub quick_runs: u32,
     /// The same in the lab.
     pub lab_quick_runs: u32,
+    /// In place of all of these.
+    pub chosen_runs: Option<u32>,
+    /// Whether it is as its file has it: all cases, under the laws that these name.
+    pub is_whole: bool,
     /// What is run. *Shape:* names differ.
     pub cases: Vec<Case>,
     /// What is compared.
@@ -78,6 +84,10 @@ pub struct Experiment {
 pub struct Case {
     /// Its name within the experiment.
     pub name: String,
+    /// What it was put under in place of the laws of its file.
+    pub policy: Option<String>,
+    /// Whether a row needs it.
+    pub is_needed: bool,
     /// The scenario's file.
     pub file: PathBuf,
     /// What is set in it, as `ebb sim run --set` has it.
@@ -104,6 +114,8 @@ pub struct LabScenario {
 pub struct Row {
     /// What it is called.
     pub name: String,
+    /// What its cases were put under in place of the laws of their files.
+    pub policy: Option<String>,
     /// How it is taken from a run.
     pub measure: Measure,
     /// What values are written in.
@@ -141,7 +153,7 @@ impl Experiment {
             };
             Scenario {
                 name: self.id.clone(),
-                runs,
+                runs: if case.is_needed { runs } else { 0 },
                 ..scenario.clone()
             }
         };
@@ -169,11 +181,12 @@ impl Experiment {
 
     /// Runs of each case.
     pub fn planned_runs(&self, plan: Plan) -> u32 {
-        match (plan.is_quick, plan.engine) {
+        let usual = match (plan.is_quick, plan.engine) {
             (false, _) => self.runs,
             (true, Engine::Lab) => self.lab_quick_runs,
             (true, Engine::Sim | Engine::Analytic) => self.quick_runs,
-        }
+        };
+        self.chosen_runs.unwrap_or(usual)
     }
 }
 

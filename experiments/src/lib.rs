@@ -15,17 +15,20 @@ mod applications;
 mod bursts;
 mod catalogue;
 mod check_measure;
+mod choice;
 mod columns;
 mod comparison;
 mod counts;
 mod error;
 mod experiment;
+mod folder;
 mod known;
 mod measure;
 mod numbers;
 mod over_time;
 mod picture;
 mod plot;
+mod policy_choice;
 mod read;
 mod read_mark;
 mod read_measure;
@@ -42,6 +45,7 @@ mod unit;
 mod verdict;
 
 pub use catalogue::Catalogue;
+pub use choice::only_cases;
 pub use comparison::{Cell, Comparison, Ran};
 pub use counts::Counts;
 pub use error::ExperimentError;
@@ -51,6 +55,7 @@ pub use measure::{Beside, Figure, Measure, Part, Phase, Times, VariationPart, Wi
 pub use numbers::{number, tolerance};
 pub use picture::{Curve, DashedLine, Picture, Point};
 pub use plot::{Axis, Extent, Form, Line, Mark, Place, Plot, Quantity, Source};
+pub use policy_choice::PolicyChoice;
 #[cfg(feature = "lab")]
 pub use run::LabRuns;
 pub use run::{Runner, Watch, Wave};

@@ -62,16 +62,12 @@ pub struct Curve {
     /// The paper's.
     pub paper: Vec<Point>,
     /// Whether it hangs from the end of the vertical axis, as if that were zero.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "crate::comparison::is_false")]
     pub is_upside_down: bool,
     /// Which bars it stands on: curves of the same name stand above each other, the first lowest;
     /// none: it has bars of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// A value on a picture. *Units:* those of the axes.

@@ -8,6 +8,7 @@ use ebb_scenario::{Scenario, ScenarioError, Setting};
 use toml::de::DeTable;
 
 use crate::experiment::LabScenario;
+use crate::folder::Folder;
 use crate::plot::{Plot, Source as PlotSource};
 use crate::read_plot::Known;
 use crate::read_row::read_row;
@@ -39,11 +40,12 @@ impl Experiment {
     ///
     /// *Errors:* [`ExperimentError::Wrong`] with all that is wrong in it or in a scenario.
     pub fn parse(id: &str, file: &str, text: &str, folder: &Path) -> Result<Self, ExperimentError> {
+        let Folder { is_own } = Folder::of(folder)?;
         let source = Source::new(file, text, folder);
         let experiment = match DeTable::parse(text) {
             Ok(table) => {
                 let root = Section::new(&source, table.get_ref(), 0..0, "");
-                read_experiment(id, &root)?
+                read_experiment(id, is_own, &root)?
             }
             Err(error) => {
                 let end = text.len()..text.len();
@@ -60,6 +62,7 @@ impl Experiment {
 
 fn read_experiment(
     id: &str,
+    is_own: bool,
     root: &Section<'_, '_>,
 ) -> Result<Option<Experiment>, ExperimentError> {
     let title = root.required("title", "\"one flow alone\"");
@@ -86,7 +89,7 @@ fn read_experiment(
     }
     let mut rows = Vec::new();
     for section in root.sections("row") {
-        rows.extend(read_row(&section, &cases));
+        rows.extend(read_row(&section, &cases, is_own));
     }
     let known = Known::new(&cases, &rows, quick_runs);
     let plots: Vec<Plot> = root
@@ -104,6 +107,7 @@ fn read_experiment(
         Some(Experiment {
             id: id.to_owned(),
             file: root.source.file.into(),
+            is_own,
             title: title?,
             did: did?,
             assumed,
@@ -112,6 +116,8 @@ fn read_experiment(
             runs,
             quick_runs,
             lab_quick_runs: common.lab.map_or(quick_runs, |lab| lab.quick_runs),
+            chosen_runs: None,
+            is_whole: true,
             cases,
             rows,
             plots,
@@ -253,6 +259,8 @@ fn read_case(section: &Section<'_, '_>, common: &Common) -> Result<Option<Case>,
         };
         Some(Case {
             name: name?,
+            policy: None,
+            is_needed: true,
             file: path.clone(),
             settings: settings.clone(),
             scenario,

@@ -8,8 +8,8 @@ use crate::read_measure::Reader;
 use crate::unit::UNITS;
 use crate::{Bound, Case, Dimension, Measure, PaperValue, Row, Tolerance};
 
-/// Reads a row; none if it is wrong, which is noted.
-pub(crate) fn read_row(section: &Section<'_, '_>, cases: &[Case]) -> Option<Row> {
+/// Reads a row, with bounds of our own or values of a paper; none if it is wrong, which is noted.
+pub(crate) fn read_row(section: &Section<'_, '_>, cases: &[Case], is_own: bool) -> Option<Row> {
     let name = section.required("name", "\"goodput\"");
     let measure = match section.section("measure") {
         Some(measure) => Reader { cases }.read(&measure),
@@ -29,11 +29,14 @@ pub(crate) fn read_row(section: &Section<'_, '_>, cases: &[Case]) -> Option<Row>
         })
     });
     let why = section.get("why");
-    let values = read_values(
-        section,
-        cases,
-        measure.as_ref().is_some_and(Measure::is_analytic),
-    );
+    let values = match (is_own, &measure) {
+        (true, _) => read_by_case(section, cases, "bound", &|value| match value {
+            (Bound::Exact, _) => Err(BOUND_NEEDED.into()),
+            bound => Ok(bound),
+        }),
+        (false, Some(measure)) if measure.is_analytic() => read_value(section),
+        (false, _) => read_by_case(section, cases, "paper", &Ok),
+    };
     section.finish();
     let measure = measure?;
     let dimension = measure.dimension();
@@ -57,6 +60,7 @@ pub(crate) fn read_row(section: &Section<'_, '_>, cases: &[Case]) -> Option<Row>
     });
     Some(Row {
         name: name?,
+        policy: None,
         paper: paper.collect(),
         measure,
         unit,
@@ -78,46 +82,61 @@ fn default_tolerance(
     }
 }
 
-/// `paper = 11.25` for a formula, else `[row.paper]` with a value for each case.
-fn read_values(
+/// Places of cases with what is held against ours there.
+type Values = Vec<(usize, Bound, f64)>;
+
+/// `paper = 11.25`, for a formula.
+fn read_value(section: &Section<'_, '_>) -> Values {
+    let value = section.required("paper", "11.25");
+    let value = value.map(|value| (0, Bound::Exact, value));
+    value.into_iter().collect()
+}
+
+/// `[row.paper]` or `[row.bound]` with a value for each case.
+fn read_by_case(
     section: &Section<'_, '_>,
     cases: &[Case],
-    is_analytic: bool,
-) -> Vec<(usize, Bound, f64)> {
-    if is_analytic {
-        let value = section.required("paper", "11.25");
-        let value = value.map(|value| (0, Bound::Exact, value));
-        return value.into_iter().collect();
-    }
-    if !section.has("paper") {
-        section.wrong_here("`paper` is missing; write paper = { CASE = 0.56 }");
+    key: &'static str,
+    check: &dyn Fn((Bound, f64)) -> Result<(Bound, f64), String>,
+) -> Values {
+    let example = match key {
+        "bound" => "\">= 0.5\"",
+        _ => "0.56",
+    };
+    if !section.has(key) {
+        section.wrong_here(format!(
+            "`{key}` is missing; write {key} = {{ CASE = {example} }}"
+        ));
         return Vec::new();
     }
-    let Some(paper) = section.section("paper") else {
+    let Some(by_case) = section.section(key) else {
         return Vec::new();
     };
     let mut values = Vec::new();
-    for (name, value) in paper.entries() {
+    for (name, value) in by_case.entries() {
         let case = cases.iter().position(|case| case.name == name);
-        match (case, read_paper_value(value.get_ref())) {
+        match (case, read_paper_value(value.get_ref()).and_then(check)) {
             (Some(case), Ok((bound, value))) => values.push((case, bound, value)),
             (None, _) => {
                 let names = cases.iter().map(|case| case.name.as_str());
-                let message = format!("`paper`: among the cases {}", unknown_name(name, names));
+                let message = format!("`{key}`: among the cases {}", unknown_name(name, names));
                 section.source.problem(value.span(), message);
             }
             (_, Err(message)) => {
                 section
                     .source
-                    .problem(value.span(), format!("`paper`: `{name}`: {message}"));
+                    .problem(value.span(), format!("`{key}`: `{name}`: {message}"));
             }
         }
     }
-    if paper.entries().is_empty() {
-        section.wrong("paper", "a value is needed; write paper = { CASE = 0.56 }");
+    if by_case.entries().is_empty() {
+        let message = format!("a value is needed; write {key} = {{ CASE = {example} }}");
+        section.wrong(key, message);
     }
     values
 }
+
+const BOUND_NEEDED: &str = "a bound is needed, as \">= 0.5\" or \"<= 0.5\"";
 
 /// `0.56`, or `">= 0.5"` and `"<= 0.5"` where the paper has no more than that.
 fn read_paper_value(value: &DeValue<'_>) -> Result<(Bound, f64), String> {

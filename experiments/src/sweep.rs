@@ -116,7 +116,7 @@ impl Sweep {
     fn needed(&self, experiment: &Experiment) -> Vec<usize> {
         let rows = self.rows.iter().map(|place| &experiment.rows[*place]);
         let of_row = |row: &crate::Row| {
-            let named = row.measure.parts().into_iter().filter_map(|part| part.case);
+            let named = row.measure.cases();
             let own = row.paper.iter().map(|paper| paper.case);
             let own = own.filter(|case| self.cases.contains(case));
             named.chain(own).collect::<Vec<_>>()

@@ -50,7 +50,7 @@ fn compared(rows: &str, change: impl Fn(&mut [Results])) -> Comparison {
         plan: SIMULATED,
         results: &results,
         simulated: None,
-        disturbed_runs: 0,
+        disturbed: &[],
     })
 }
 

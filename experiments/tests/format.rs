@@ -329,7 +329,7 @@ fn a_formula_is_drawn_without_cases_or_runs() {
         },
         results: &[],
         simulated: None,
-        disturbed_runs: 0,
+        disturbed: &[],
     };
     let comparison = parse(FORMULA).unwrap().compare(&ran);
     // 200 packets a second: sqrt(1000) (1 - 1/2), and nothing where all of the queue is free.

@@ -66,7 +66,7 @@ fn cells(experiment: &Experiment, results: &[Results]) -> Vec<Cell> {
         plan: SIMULATED,
         results,
         simulated: None,
-        disturbed_runs: 0,
+        disturbed: &[],
     };
     experiment.compare(&ran).cells
 }

@@ -3,7 +3,7 @@
 use ebb_lab::engine::{self, Job};
 use ebb_scenario::{Outcome, Results, Scenario};
 
-use super::{Runner, Wave};
+use super::{Run, Runner, Wave};
 use crate::{Engine, ExperimentError, RunStore};
 
 /// What came out of runs in the lab.
@@ -15,7 +15,7 @@ pub struct LabRuns {
     /// known.
     pub emulator: Vec<Vec<String>>,
     /// Runs that stayed disturbed: place of the scenario, and number.
-    pub disturbed: Vec<(usize, u32)>,
+    pub disturbed: Vec<Run>,
 }
 
 impl LabRuns {
@@ -24,9 +24,6 @@ impl LabRuns {
         self.disturbed.iter().any(|(of, _)| *of == place)
     }
 }
-
-/// A run: place of its scenario, and its number.
-type Run = (usize, u32);
 
 impl Runner<'_> {
     /// Runs all runs of these scenarios; what the store knows is not run again. A run that stays

@@ -20,6 +20,9 @@ use crate::{
     Comparison, Engine, Experiment, ExperimentError, Influence, Plan, Ran, RunStore, Sweep,
 };
 
+/// A run: place of its scenario, and its number.
+type Run = (usize, u32);
+
 /// How runs are carried out.
 #[derive(Clone, Copy)]
 pub struct Runner<'r> {
@@ -64,15 +67,15 @@ impl Runner<'_> {
                 plan,
                 results: &simulate()?,
                 simulated: None,
-                disturbed_runs: 0,
+                disturbed: &[],
             }));
         }
-        let (results, disturbed_runs) = self.in_lab(&scenarios)?;
+        let (results, disturbed) = self.in_lab(&scenarios)?;
         Ok(experiment.compare(&Ran {
             plan,
             results: &results,
             simulated: Some(&simulate()?),
-            disturbed_runs,
+            disturbed: &disturbed,
         }))
     }
 
@@ -124,13 +127,13 @@ impl Runner<'_> {
     }
 
     #[cfg(feature = "lab")]
-    fn in_lab(&self, scenarios: &[Scenario]) -> Result<(Vec<Results>, u32), ExperimentError> {
+    fn in_lab(&self, scenarios: &[Scenario]) -> Result<(Vec<Results>, Vec<Run>), ExperimentError> {
         let ran = self.run_in_lab(scenarios)?;
-        Ok((ran.results, ran.disturbed.len() as u32))
+        Ok((ran.results, ran.disturbed))
     }
 
     #[cfg(not(feature = "lab"))]
-    fn in_lab(&self, _: &[Scenario]) -> Result<(Vec<Results>, u32), ExperimentError> {
+    fn in_lab(&self, _: &[Scenario]) -> Result<(Vec<Results>, Vec<Run>), ExperimentError> {
         Err(ExperimentError::NoLab)
     }
 }

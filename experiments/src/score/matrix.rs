@@ -2,10 +2,10 @@
 use std::path::PathBuf;
 
 use ebb_algorithms::{Policy, Side, nearest};
-use ebb_link::{Class, Nanos, QueueSpec};
+use ebb_link::{Class, Nanos};
 use ebb_scenario::Scenario;
 
-use crate::ExperimentError;
+use crate::{ExperimentError, PolicyChoice};
 
 /// The scenarios that laws are held against.
 #[derive(Clone, Debug)]
@@ -66,12 +66,7 @@ impl ScoreScenario {
     /// With this law on the flows that yield.
     pub fn with_law(&self, law: &Policy, runs: u32) -> Scenario {
         let mut scenario = self.prepared(runs);
-        for flow in scenario.flows.iter_mut().filter(|flow| yields(flow.class)) {
-            match law.law().side() {
-                Side::Receiver => flow.receiver = Some(law.to_string()),
-                Side::Sender => flow.sender = law.to_string(),
-            }
-        }
+        PolicyChoice::Law(law.clone()).apply(&mut scenario);
         scenario
     }
 
@@ -79,17 +74,7 @@ impl ScoreScenario {
     /// takes what the first one leaves.
     pub fn ideal(&self, runs: u32) -> Scenario {
         let mut scenario = self.prepared(runs);
-        for flow in scenario.flows.iter_mut().filter(|flow| yields(flow.class)) {
-            flow.receiver = None;
-            "cubic".clone_into(&mut flow.sender);
-        }
-        for link in scenario.links.iter_mut().filter(|link| link.is_reported) {
-            let limit = link.spec.queue.limit();
-            link.spec.queue = QueueSpec::StrictPriority {
-                best_effort: limit,
-                less_than_best_effort: limit,
-            };
-        }
+        PolicyChoice::Priority.apply(&mut scenario);
         scenario
     }
 

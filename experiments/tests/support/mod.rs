@@ -14,7 +14,7 @@ pub fn compare(experiment: &Experiment, plan: Plan) -> Comparison {
         plan,
         results: &results,
         simulated: (plan.engine == Engine::Lab).then_some(results.as_slice()),
-        disturbed_runs: 0,
+        disturbed: &[],
     })
 }
 

@@ -113,7 +113,7 @@ pub fn written(folder: &Path) -> [PathBuf; 2] {
             plan,
             results: &results,
             simulated: (engine == Engine::Lab).then_some(results.as_slice()),
-            disturbed_runs: 0,
+            disturbed: &[],
         })
     };
     let comparisons = vec![compare(Engine::Sim, false), compare(Engine::Lab, true)];
