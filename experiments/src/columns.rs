@@ -82,9 +82,15 @@ impl Comparison {
             },
             text("row", &|cell| cell.row.clone()),
             text("case", &|cell| cell.case.clone()),
+        ];
+        if self.cells.iter().any(|cell| cell.policy.is_some()) {
+            let policy = |cell: &Cell| cell.policy.clone().unwrap_or_default();
+            columns.push(text("policy", &policy));
+        }
+        columns.extend([
             text("bound", &|cell| cell.bound.name().into()),
             text("verdict", &|cell| cell.verdict.name().into()),
-        ];
+        ]);
         let mut units: Vec<Unit> = Vec::new();
         for cell in &self.cells {
             if !units.contains(&cell.unit) {

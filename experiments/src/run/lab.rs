@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Runs in the lab: in real time, a few at a time.
+use std::cmp::Reverse;
+use std::path::PathBuf;
+
 use ebb_lab::engine::{self, Job};
 use ebb_scenario::{Outcome, Results, Scenario};
 
@@ -31,14 +34,29 @@ impl Runner<'_> {
     ///
     /// *Errors:* [`ExperimentError::Lab`], and those of the store.
     pub fn run_in_lab(&self, scenarios: &[Scenario]) -> Result<LabRuns, ExperimentError> {
-        let mut outcomes = known(scenarios, self.store);
-        let missing = missing(&outcomes);
+        self.run_recorded(scenarios, &[])
+    }
+
+    /// The same; where `traces` has a beginning of names for a scenario, what its laws are told and
+    /// answer is recorded, so that all of it is run.
+    ///
+    /// *Errors:* those of [`Self::run_in_lab`].
+    pub(super) fn run_recorded(
+        &self,
+        scenarios: &[Scenario],
+        traces: &[PathBuf],
+    ) -> Result<LabRuns, ExperimentError> {
+        let mut outcomes = known(scenarios, self.store.filter(|_| traces.is_empty()));
+        let missing = missing(scenarios, &outcomes);
         let mut emulator = vec![Vec::new(); scenarios.len()];
         let mut disturbed = Vec::new();
         let mut done = 0;
-        for wave in missing.chunks(self.parallel.get()) {
+        for wave in missing.chunks(wave_length(missing.len(), self.parallel.get())) {
             self.watch.wave(&tell(scenarios, wave, done, missing.len()));
-            let job = |&(place, run): &Run| Job::new(&scenarios[place], run);
+            let job = |&(place, run): &Run| Job {
+                traces: traces.get(place).map(PathBuf::as_path),
+                ..Job::new(&scenarios[place], run)
+            };
             let jobs: Vec<Job<'_>> = wave.iter().map(job).collect();
             let runs = engine::run(&jobs, wave.len(), self.retries)?;
             for ((place, run), ran) in wave.iter().zip(runs) {
@@ -79,14 +97,23 @@ fn known(scenarios: &[Scenario], store: Option<&RunStore>) -> Vec<Vec<Option<Out
     scenarios.iter().map(of_one).collect()
 }
 
-fn missing(outcomes: &[Vec<Option<Outcome>>]) -> Vec<Run> {
+/// What has to be run, the longest first: a wave lasts as long as its longest run.
+fn missing(scenarios: &[Scenario], outcomes: &[Vec<Option<Outcome>>]) -> Vec<Run> {
     let of_one = |(place, runs): (usize, &Vec<Option<Outcome>>)| {
         let runs = runs.iter().enumerate();
         let unknown = runs.filter(|(_, outcome)| outcome.is_none());
         let named = unknown.map(|(run, _)| (place, run as u32));
         named.collect::<Vec<_>>()
     };
-    outcomes.iter().enumerate().flat_map(of_one).collect()
+    let mut missing: Vec<Run> = outcomes.iter().enumerate().flat_map(of_one).collect();
+    missing.sort_by_key(|(place, _)| Reverse(scenarios[*place].duration));
+    missing
+}
+
+/// Waves of equal length: the fewer paths, the less they disturb each other.
+fn wave_length(runs: usize, parallel: usize) -> usize {
+    let waves = runs.div_ceil(parallel);
+    runs.div_ceil(waves.max(1)).max(1)
 }
 
 fn tell<'s>(scenarios: &'s [Scenario], wave: &[Run], done: usize, all: usize) -> Wave<'s> {
@@ -99,5 +126,18 @@ fn tell<'s>(scenarios: &'s [Scenario], wave: &[Run], done: usize, all: usize) ->
         runs: wave.len(),
         all,
         longest_s: lengths_s.fold(0.0, f64::max),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waves_are_of_equal_length_and_no_longer_than_allowed() {
+        assert_eq!(wave_length(65, 20), 17);
+        assert_eq!(wave_length(8, 8), 8);
+        assert_eq!(wave_length(9, 8), 5);
+        assert_eq!(wave_length(0, 8), 1);
     }
 }

@@ -6,6 +6,7 @@ mod simulator;
 mod watch;
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 use ebb_algorithms::Policy;
 use ebb_scenario::{Results, Scenario};
@@ -15,9 +16,10 @@ use ebb_simulator::Observer;
 pub use lab::LabRuns;
 pub use watch::{Watch, Wave};
 
+use crate::comparison::{with_ending, write};
 use crate::score::{Score, ScorePlan, ScoreScenario};
 use crate::{
-    Comparison, Engine, Experiment, ExperimentError, Influence, Plan, Ran, RunStore, Sweep,
+    Case, Comparison, Engine, Experiment, ExperimentError, Influence, Plan, Ran, RunStore, Sweep,
 };
 
 /// A run: place of its scenario, and its number.
@@ -34,6 +36,10 @@ pub struct Runner<'r> {
     pub retries: u32,
     /// Finished runs, which are not run again; none: nothing is kept.
     pub store: Option<&'r RunStore>,
+    /// Results of each case are written below this folder, with everything over time.
+    pub results: Option<&'r Path>,
+    /// What laws are told and answer in the lab's kernel is recorded in files of this folder.
+    pub traces: Option<&'r Path>,
     /// Who is told how far the runs are.
     pub watch: &'r dyn Watch,
 }
@@ -46,6 +52,8 @@ impl Default for Runner<'_> {
             parallel: NonZeroUsize::MIN.saturating_add(7),
             retries: 2,
             store: None,
+            results: None,
+            traces: None,
             watch: &(),
         }
     }
@@ -55,26 +63,30 @@ impl Runner<'_> {
     /// Runs an experiment and holds it against the paper. In the lab its scenarios are simulated,
     /// too, to stand beside.
     ///
-    /// *Errors:* [`ExperimentError::Simulation`], [`ExperimentError::Lab`] and those of the store.
+    /// *Errors:* [`ExperimentError::Simulation`], [`ExperimentError::Lab`], those of the store, and
+    /// [`ExperimentError::File`].
     pub fn run(&self, experiment: &Experiment, plan: Plan) -> Result<Comparison, ExperimentError> {
+        let with_series = self.results.map(|_| experiment.with_series());
+        let experiment = with_series.as_ref().unwrap_or(experiment);
         let scenarios = experiment.scenarios(plan);
         let simulate = || match scenarios.is_empty() {
             true => Ok(Vec::new()),
             false => self.simulate(&scenarios, None),
         };
-        if plan.engine != Engine::Lab {
-            return Ok(experiment.compare(&Ran {
-                plan,
-                results: &simulate()?,
-                simulated: None,
-                disturbed: &[],
-            }));
+        let (results, simulated, disturbed) = match plan.engine {
+            Engine::Lab => {
+                let (results, disturbed) = self.in_lab(experiment, &scenarios)?;
+                (results, Some(simulate()?), disturbed)
+            }
+            Engine::Sim | Engine::Analytic => (simulate()?, None, Vec::new()),
+        };
+        if let Some(folder) = self.results {
+            write_results(experiment, &results, folder)?;
         }
-        let (results, disturbed) = self.in_lab(&scenarios)?;
         Ok(experiment.compare(&Ran {
             plan,
             results: &results,
-            simulated: Some(&simulate()?),
+            simulated: simulated.as_deref(),
             disturbed: &disturbed,
         }))
     }
@@ -127,13 +139,62 @@ impl Runner<'_> {
     }
 
     #[cfg(feature = "lab")]
-    fn in_lab(&self, scenarios: &[Scenario]) -> Result<(Vec<Results>, Vec<Run>), ExperimentError> {
-        let ran = self.run_in_lab(scenarios)?;
+    fn in_lab(
+        &self,
+        experiment: &Experiment,
+        scenarios: &[Scenario],
+    ) -> Result<(Vec<Results>, Vec<Run>), ExperimentError> {
+        let mut traces = Vec::new();
+        if let Some(folder) = self.traces {
+            std::fs::create_dir_all(folder).map_err(|source| ExperimentError::File {
+                path: folder.to_owned(),
+                source,
+            })?;
+            let name = |case: &Case| format!("{}-{}-", plain(&experiment.id), case.file_name());
+            traces.extend(experiment.cases.iter().map(|it| folder.join(name(it))));
+        }
+        let ran = self.run_recorded(scenarios, &traces)?;
         Ok((ran.results, ran.disturbed))
     }
 
     #[cfg(not(feature = "lab"))]
-    fn in_lab(&self, _: &[Scenario]) -> Result<(Vec<Results>, Vec<Run>), ExperimentError> {
+    fn in_lab(
+        &self,
+        _: &Experiment,
+        _: &[Scenario],
+    ) -> Result<(Vec<Results>, Vec<Run>), ExperimentError> {
         Err(ExperimentError::NoLab)
     }
+}
+
+/// Writes what was run of each case to `ID/CASE.json` below the folder.
+fn write_results(
+    experiment: &Experiment,
+    results: &[Results],
+    folder: &Path,
+) -> Result<(), ExperimentError> {
+    let ran = experiment.cases.iter().zip(results);
+    for (case, results) in ran.filter(|(_, results)| !results.runs.is_empty()) {
+        let path = folder.join(&experiment.id).join(case.file_name());
+        write(&with_ending(&path, "json"), results.to_json().as_bytes())?;
+    }
+    Ok(())
+}
+
+impl Case {
+    /// Its name and policy as part of a file's name.
+    fn file_name(&self) -> String {
+        let policy = self.policy.iter().map(String::as_str);
+        let parts: Vec<&str> = [self.name.as_str()].into_iter().chain(policy).collect();
+        plain(&parts.join("-"))
+    }
+}
+
+/// In letters that need no quoting.
+fn plain(text: &str) -> String {
+    let letter = |letter: char| match letter {
+        letter if letter.is_ascii_alphanumeric() || "-_.+".contains(letter) => letter,
+        _ => '-',
+    };
+    text.chars().map(letter).collect()
 }
