@@ -226,6 +226,13 @@ impl Cell {
         })
     }
 
+    /// The least and the greatest of several runs.
+    pub fn range(&self) -> Option<[f64; 2]> {
+        let known: Vec<f64> = self.values.iter().copied().flatten().collect();
+        let summary = Summary::of(&known).filter(|summary| summary.runs > 1)?;
+        Some([summary.min, summary.max])
+    }
+
     /// A value of ours as it is written: as many digits as the paper has, and three that count.
     pub fn number(&self, value: f64) -> String {
         number(value, self.paper)

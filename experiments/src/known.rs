@@ -99,6 +99,26 @@ impl KnownVerdicts {
 }
 
 impl Comparison {
+    /// What is judged and not green, a line for each.
+    pub fn not_green(&self) -> Vec<String> {
+        let (id, engine) = (&self.id, self.engine.name());
+        let cells = self.cells.iter();
+        let worse = cells.filter(|it| matches!(it.verdict, Verdict::Yellow | Verdict::Red));
+        let text = |cell: &Cell| {
+            let ours = cell.ours.map_or("none".into(), |ours| cell.number(ours));
+            let policy = cell.policy.iter().map(|policy| format!(", {policy}"));
+            format!(
+                "{id} ({engine}): {}, {}{}: {ours}, not {}{}",
+                cell.row,
+                cell.case,
+                policy.collect::<String>(),
+                cell.bound.sign(),
+                cell.paper
+            )
+        };
+        worse.map(text).collect()
+    }
+
     fn lines(&self) -> Vec<Line> {
         let cells = self.cells.iter();
         cells.map(|cell| Line::new(self, cell)).collect()

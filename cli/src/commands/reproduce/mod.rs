@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `ebb reproduce`: what papers report, beside what we get.
+//! `ebb reproduce`: what papers report, beside what we get; and our own figures beside their bounds.
+mod check;
+mod chosen;
 mod layout;
 mod tables;
 
@@ -7,9 +9,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use check::Check;
 use clap::{Args, ValueEnum};
 use ebb_experiments::{
-    Catalogue, Comparison, Engine, Experiment, Influence, KnownVerdicts, Plan, RunStore, Runner,
+    Catalogue, Comparison, Engine, Experiment, Influence, PolicyChoice, RunStore, Runner,
 };
 use ebb_report::pages::{self, Entry};
 
@@ -17,13 +20,25 @@ use super::progress::Progress;
 use super::run::require_root;
 use crate::output;
 
-/// Run what papers report, and print their values beside ours
+/// Run what papers report and our own figures, and print their values beside ours
 #[derive(Debug, Args)]
 #[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
 pub struct Reproduce {
-    /// Experiments, like vulture/table-1, or papers, like vulture; all if none is given
+    /// Experiments, like vulture/table-1, or folders of them, like vulture; those of all papers if
+    /// none is given. Our own figures are `ebb`
     #[arg(value_name = "ID")]
     ids: Vec<String>,
+
+    /// Policy in place of those that flows yield by, `none` (plain TCP) or `priority` (two queues);
+    /// several times for several, which stand in lines beside each other
+    #[arg(long = "policy", value_name = "POLICY",
+          conflicts_with_all = ["list", "stored", "assumptions", "html"])]
+    policies: Vec<PolicyChoice>,
+
+    /// Only what is measured in this case; several times for several
+    #[arg(long = "case", value_name = "NAME",
+          conflicts_with_all = ["list", "stored", "assumptions", "html"])]
+    cases: Vec<String>,
 
     /// List experiments with their engines and what came out last
     #[arg(long)]
@@ -32,6 +47,11 @@ pub struct Reproduce {
     /// Fewer runs than the paper's statistic asks for
     #[arg(long, conflicts_with = "list")]
     quick: bool,
+
+    /// Runs of each case, in place of the experiments' own number
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["list", "stored", "assumptions"],
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    runs: Option<u32>,
 
     /// Run again what is known from before, when this program ran the same scenario
     #[arg(long, conflicts_with = "list")]
@@ -57,13 +77,24 @@ pub struct Reproduce {
     #[arg(long, value_name = "DIR", conflicts_with = "list")]
     html: Option<PathBuf>,
 
-    /// Fail when a value is not green any more that is green in this file, and say which
-    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["list", "assumptions"])]
-    check: Option<PathBuf>,
+    /// Fail when a value is not green, or, with a file, when one is not green any more that is green
+    /// in it; and say which
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["list", "assumptions"],
+          num_args = 0..=1, default_missing_value = "")]
+    check: Option<Check>,
 
     /// Write the verdicts to this file, for --check
-    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["list", "assumptions"])]
+    #[arg(long, value_name = "FILE.csv",
+          conflicts_with_all = ["list", "assumptions", "policies", "cases"])]
     verdicts: Option<PathBuf>,
+
+    /// Write all runs of each case, with everything over time, to DIR/ID/CASE.json, for `ebb sim show`
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "stored", "assumptions"])]
+    results: Option<PathBuf>,
+
+    /// Record what laws in the lab's kernel are told and answer, in files of this directory
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "stored", "assumptions"])]
+    trace: Option<PathBuf>,
 
     /// Directory for results, ID.json, ID.csv and ID.parquet, and for finished runs
     #[arg(short, long, value_name = "DIR", default_value = "ebb-reproduced")]
@@ -91,10 +122,11 @@ enum EngineChoice {
 }
 
 const LONG_ABOUT: &str = "\
-Run what papers report, and print their values beside ours.
+Run what papers report and our own figures, and print their values beside ours.
 
 Each experiment is a table or figure of a paper: scenarios, measures, and the paper's values, in \
-experiments/PAPER/EXPERIMENT.toml; docs/reproduce.md describes the files. Ours is the mean over \
+experiments/PAPER/EXPERIMENT.toml; docs/reproduce.md describes the files. Those of `ebb` are our own \
+(docs/figures.md), with a bound in place of each value: green is what keeps it. Ours is the mean over \
 the runs, ± half its 95 % interval by Student's t. A value is green when the paper's lies in \
 that interval or within the tolerance, yellow when at least the values of its row are in the \
 paper's order, red otherwise. What the lab makes shorter with --quick is not the paper's scenario: \
@@ -110,17 +142,19 @@ Examples:
   ebb reproduce vulture --quick              a paper, with fewer runs
   ebb reproduce tcp-lp/fig-11 --assumptions  how what was assumed matters
   sudo ebb reproduce vulture/fig-17 --quick --engine lab
+  sudo ebb reproduce ebb --check             our own figures; fails when one misses its bound
+  sudo ebb reproduce ebb/kernel --policy none --policy priority --policy ebb --case 'bursts 3 s'
   ebb reproduce --stored --html pages        what came out last, for a browser
   ebb reproduce --json | jq '.[].cells[]'
 
-Exit status: 0 whatever the verdicts are; 1 when --check found one that is lost, an experiment is \
+Exit status: 0 whatever the verdicts are; 1 when --check found what it looks for, an experiment is \
 wrong or Ebb failed; 2 wrong usage.";
 
 impl Reproduce {
     /// Does it.
     pub fn execute(self) -> Result<()> {
-        let catalogue = Catalogue::open(&self.experiments)?;
-        let experiments = self.chosen(catalogue.read(&self.ids)?)?;
+        self.check_usage()?;
+        let experiments = self.chosen(&Catalogue::open(&self.experiments)?)?;
         if self.list {
             return self.print_list(&experiments);
         }
@@ -133,6 +167,8 @@ impl Reproduce {
         let runner = Runner {
             parallel: self.parallel,
             store: Some(&store),
+            results: self.results.as_deref(),
+            traces: self.trace.as_deref(),
             ..progress.runner(self.jobs)
         };
         if self.assumptions {
@@ -145,7 +181,7 @@ impl Reproduce {
             // What is complete stays when a later one is broken off.
             let path = comparison.store(&self.out)?;
             if !self.json {
-                let table = tables::table(experiment, &comparison);
+                let table = tables::table(experiment, &comparison, &self.again(experiment));
                 output::print(&format!("{table}Result: {}\n\n", path.display()))?;
             }
             comparisons.push(comparison);
@@ -153,29 +189,6 @@ impl Reproduce {
         self.print_end(&comparisons)?;
         self.write_pages(&experiments)?;
         self.check_verdicts(&comparisons)
-    }
-
-    /// Whether nothing is lost of what was green.
-    fn check_verdicts(&self, comparisons: &[Comparison]) -> Result<()> {
-        if let Some(path) = &self.verdicts {
-            KnownVerdicts::new(comparisons).write(path)?;
-        }
-        let Some(path) = &self.check else {
-            return Ok(());
-        };
-        let known = KnownVerdicts::read(path).with_context(|| path.display().to_string())?;
-        let lost = known.lost(comparisons);
-        for line in &lost {
-            output::complain(line);
-        }
-        match lost.len() {
-            0 => Ok(()),
-            count => bail!(
-                "{count} value{} lost against {} (write it again with --verdicts if that is right)",
-                output::plural(count as u64),
-                path.display()
-            ),
-        }
     }
 
     /// Pages of these experiments, with all that is stored of them.
@@ -202,62 +215,6 @@ impl Reproduce {
         }
     }
 
-    /// Those that the engine runs.
-    fn chosen(&self, experiments: Vec<Experiment>) -> Result<Vec<Experiment>> {
-        let Some(EngineChoice::Lab) = self.engine else {
-            return self.without_root(experiments);
-        };
-        for experiment in &experiments {
-            if self.ids.contains(&experiment.id) && !experiment.engines.contains(&Engine::Lab) {
-                bail!("{} does not run in the lab, see --list", experiment.id);
-            }
-        }
-        let in_lab: Vec<_> = experiments
-            .into_iter()
-            .filter(|experiment| experiment.engines.contains(&Engine::Lab))
-            .collect();
-        if in_lab.is_empty() {
-            bail!("none of these experiments runs in the lab, see --list");
-        }
-        Ok(in_lab)
-    }
-
-    /// Leaves out what only the lab runs, where it is not asked for or cannot be.
-    fn without_root(&self, experiments: Vec<Experiment>) -> Result<Vec<Experiment>> {
-        if self.list || self.stored {
-            return Ok(experiments);
-        }
-        let is_simulated = matches!(self.engine, Some(EngineChoice::Sim));
-        let mut chosen = Vec::with_capacity(experiments.len());
-        for experiment in experiments {
-            let is_named = self.ids.contains(&experiment.id);
-            if experiment.engines != [Engine::Lab] || (!is_simulated && is_named) {
-                chosen.push(experiment);
-            } else if is_named {
-                bail!("{} runs in the lab only: --engine lab", experiment.id);
-            } else if !is_simulated && nix::unistd::geteuid().is_root() {
-                chosen.push(experiment);
-            } else if !is_simulated {
-                let id = &experiment.id;
-                output::complain(&format!("{id}: left out, it runs in the lab, as root"));
-            }
-        }
-        Ok(chosen)
-    }
-
-    fn plan(&self, experiment: &Experiment) -> Plan {
-        let engine = match (self.engine, experiment.engines.first()) {
-            (Some(EngineChoice::Lab), _) => Engine::Lab,
-            // A formula needs no simulator.
-            (None, Some(first)) | (_, Some(first @ Engine::Analytic)) => *first,
-            _ => Engine::Sim,
-        };
-        Plan {
-            engine,
-            is_quick: self.quick,
-        }
-    }
-
     fn run(&self, experiment: &Experiment, runner: &Runner<'_>) -> Result<Comparison> {
         let plan = self.plan(experiment);
         if plan.engine == Engine::Lab {
@@ -265,6 +222,16 @@ impl Reproduce {
         }
         let comparison = runner.run(experiment, plan);
         comparison.with_context(|| experiment.id.clone())
+    }
+
+    /// What is said of it here, for the command that runs it again.
+    fn again(&self, experiment: &Experiment) -> String {
+        let policies = self.policies.iter().map(|it| format!(" --policy {it}"));
+        let has = |name: &&String| experiment.cases.iter().any(|case| case.name == **name);
+        let cases = self.cases.iter().filter(has);
+        let cases = cases.map(|name| format!(" --case '{name}'"));
+        let runs = self.runs.map(|runs| format!(" --runs {runs}"));
+        policies.chain(cases).chain(runs).collect()
     }
 
     fn sweep_assumptions(&self, experiments: &[Experiment], runner: &Runner<'_>) -> Result<()> {
@@ -296,7 +263,8 @@ impl Reproduce {
             let engine = self.plan(experiment).engine;
             if let Some(comparison) = Comparison::stored(&self.out, &experiment.id, engine)? {
                 if !self.json {
-                    output::print(&format!("{}\n", tables::table(experiment, &comparison)))?;
+                    let table = tables::table(experiment, &comparison, &self.again(experiment));
+                    output::print(&format!("{table}\n"))?;
                 }
                 comparisons.push(comparison);
             }

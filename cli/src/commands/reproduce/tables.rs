@@ -58,22 +58,26 @@ pub(super) fn list(experiments: &[Experiment], folder: &Path) -> Result<Table> {
     Ok(table)
 }
 
-/// What the paper has, what we have, how close that is.
-pub(super) fn table(experiment: &Experiment, comparison: &Comparison) -> Table {
+/// What the paper has, what we have, how close that is. `again` is what was asked for beyond the
+/// experiment and its engine.
+pub(super) fn table(experiment: &Experiment, comparison: &Comparison, again: &str) -> Table {
     let is_lab = comparison.engine == Engine::Lab;
+    let theirs = if comparison.is_own { "bound" } else { "paper" };
     let mut heads = vec![
-        ("paper", Align::Right),
+        ("policy", Align::Left),
+        (theirs, Align::Right),
         ("within", Align::Right),
         ("ours", Align::Right),
         ("±", Align::Right),
     ];
     if is_lab {
-        heads.extend([("sim", Align::Right), ("apart", Align::Right)]);
+        heads.extend(["min–max", "sim", "apart"].map(|head| (head, Align::Right)));
     }
     heads.push(("verdict", Align::Left));
     let line = |cell: &Cell| {
         let number = |value: Option<f64>| value.map(|value| cell.number(value));
         let mut values = vec![
+            cell.policy.clone().unwrap_or_default(),
             format!("{}{}", cell.bound.sign(), cell.paper),
             cell.within().map(tolerance).unwrap_or_default(),
             number(cell.ours).unwrap_or("none".into()),
@@ -81,10 +85,17 @@ pub(super) fn table(experiment: &Experiment, comparison: &Comparison) -> Table {
         ];
         if is_lab {
             let apart = cell.apart().map(|part| format!("{:+.1}%", part * 100.0));
+            let range = cell.range().map(|ends| ends.map(|end| cell.number(end)));
+            values.push(range.map_or(String::new(), |[min, max]| format!("{min}–{max}")));
             values.push(number(cell.simulated).unwrap_or("none".into()));
             values.push(apart.unwrap_or_default());
         }
-        values.push(cell.verdict.name().into());
+        let mark = if cell.disturbed_runs.is_empty() {
+            ""
+        } else {
+            " !"
+        };
+        values.push(format!("{}{mark}", cell.verdict.name()));
         Line::new(&cell.row, cell.unit, &cell.case, values)
     };
     let lines: Vec<Line> = comparison.cells.iter().map(line).collect();
@@ -107,7 +118,7 @@ pub(super) fn table(experiment: &Experiment, comparison: &Comparison) -> Table {
     let quick = if comparison.is_quick { " --quick" } else { "" };
     table.note(format!("Files: {}", files.join(", ")));
     table.note(format!(
-        "Again: {}{quick}",
+        "Again: {}{quick}{again}",
         command::reproduce(experiment, comparison.engine)
     ));
     table
@@ -199,14 +210,31 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     }
     if comparison.disturbed_runs > 0 {
         notes.push(format!(
-            "{} runs were disturbed by the machine, also when repeated: do not believe them.",
+            "{} runs were disturbed by the machine, also when repeated: do not believe them (!).",
             comparison.disturbed_runs
         ));
+        notes.extend(disturbed(comparison));
     }
     notes.extend(comparison.cells.iter().filter_map(Cell::missing_runs));
     let reasons = comparison.reasons().into_iter();
     notes.extend(reasons.map(|(row, why)| format!("{row}: {why}")));
     notes
+}
+
+/// Which runs were disturbed, a line for each case.
+fn disturbed(comparison: &Comparison) -> Vec<String> {
+    let mut lines = Vec::new();
+    for cell in &comparison.cells {
+        let runs = cell.disturbed_runs.iter().map(|run| (run + 1).to_string());
+        let runs: Vec<String> = runs.collect();
+        let policy = cell.policy.iter().map(|policy| format!(" under {policy}"));
+        let (runs, policy) = (runs.join(", "), policy.collect::<String>());
+        let line = format!("! {}{policy}: {runs} of {}", cell.case, comparison.runs);
+        if !cell.disturbed_runs.is_empty() && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 fn counts_text(counts: Counts) -> String {
