@@ -62,22 +62,18 @@ fn links() -> Vec<(&'static str, LinkSpec)> {
         queue,
         ..bottleneck.clone()
     };
-    let active = [
-        ("red", with(QueueSpec::Red(RedSpec::default()))),
-        ("codel", with(QueueSpec::Codel(CodelSpec::default()))),
-        ("fq-codel", with(QueueSpec::FqCodel(FqCodelSpec::default()))),
-        ("pie", with(QueueSpec::Pie(PieSpec::default()))),
-    ];
-    let mut links = vec![
+    vec![
         ("drop-tail, 83 packets on the wire", bottleneck.clone()),
         ("drop-tail, 8333 packets on the wire", long),
         ("delay only", LinkSpec::delay_only(Nanos::from_millis(10))),
         ("drop-tail, 1 % loss", lossy),
         ("drop-tail, jitter", jitter),
         ("strict priority", strict),
-    ];
-    links.extend(active);
-    links
+        ("red", with(QueueSpec::Red(RedSpec::default()))),
+        ("codel", with(QueueSpec::Codel(CodelSpec::default()))),
+        ("fq-codel", with(QueueSpec::FqCodel(FqCodelSpec::default()))),
+        ("pie", with(QueueSpec::Pie(PieSpec::default()))),
+    ]
 }
 
 fn ns_per_packet(spec: &LinkSpec) -> f64 {

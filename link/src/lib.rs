@@ -38,6 +38,7 @@ mod random;
 mod ranges;
 mod spec;
 mod statistics;
+mod text;
 mod trace;
 mod units;
 mod wire;

@@ -3,10 +3,8 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 use crate::LinkError;
-use crate::units::{Decimal, split_number, string_serde};
+use crate::text::{Decimal, split_number, string_serde};
 
 /// A time or a length of time. *Units:* nanoseconds.
 ///
@@ -42,6 +40,15 @@ impl Nanos {
     /// This time in milliseconds, for people: a float keeps 53 bits.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
+    }
+
+    /// The longest time of which both are whole multiples; of zero and another it is the other.
+    pub const fn common_divisor(self, other: Self) -> Self {
+        let (mut left, mut right) = (self.0, other.0);
+        while right > 0 {
+            (left, right) = (right, left % right);
+        }
+        Self(left)
     }
 
     /// The time since `earlier`, zero if `earlier` is later.
@@ -161,6 +168,15 @@ mod tests {
             assert!(message.contains(problem), "{message}");
             assert!(message.contains("50ms"), "{message}");
         }
+    }
+
+    #[test]
+    fn a_common_divisor_divides_both_and_is_the_greatest() {
+        let divisor = |left, right| Nanos(left).common_divisor(Nanos(right));
+        assert_eq!(divisor(12, 18), Nanos(6));
+        assert_eq!(divisor(7, 9), Nanos(1));
+        assert_eq!([divisor(0, 5), divisor(5, 0)], [Nanos(5); 2]);
+        assert_eq!(divisor(0, 0), Nanos::ZERO);
     }
 
     #[test]

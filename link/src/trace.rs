@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::Decimal;
+use crate::text::Decimal;
 use crate::{LinkError, Nanos};
 
 /// What one opportunity of a trace can carry. *Units:* bytes.
