@@ -17,6 +17,7 @@ mod controller;
 mod error;
 mod partition;
 mod preferences;
+mod rates;
 mod search;
 mod settings;
 mod sharing;

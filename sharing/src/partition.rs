@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 
 use crate::preferences::{Preferences, minima_bits_per_s, weights};
+use crate::rates::scaled;
 
 /// The desired partition of `sigma_bits_per_s`: equation (7) of the paper where it is enough
 /// for all minima, (8) where it is not. Flows of one priority share by weight what is not
@@ -24,10 +25,7 @@ fn by_weight(rest: u64, flows: &[Preferences]) -> Vec<u64> {
     let weights = weights(flows);
     let total: u64 = weights.iter().sum();
     // Differences of the rounded running sum: so nothing is lost in rounding.
-    let part = |weight: u64| {
-        let part = u128::from(rest) * u128::from(weight) / u128::from(total.max(1));
-        part as u64
-    };
+    let part = |weight: u64| scaled(rest, weight, total);
     let mut before = 0;
     let target = |(flow, weight): (&Preferences, u64)| {
         let share = part(before + weight) - part(before);
@@ -66,7 +64,7 @@ fn fill(left: u64, class: &[usize], flows: &[Preferences], targets: &mut [u64]) 
         let (weight, rest) = (weights[member], left - given);
         let share = match weight_left == weight {
             true => rest,
-            false => (u128::from(rest) * u128::from(weight) / u128::from(weight_left)) as u64,
+            false => scaled(rest, weight, weight_left),
         };
         let target = share.min(members[member].minimum_bits_per_s);
         targets[class[member]] = target;

@@ -61,8 +61,3 @@ impl Settings {
         f64::from(self.step_ppm) / 1e6
     }
 }
-
-/// A part of a rate.
-pub(crate) fn part(rate: u64, ppm: u32) -> u64 {
-    (u128::from(rate) * u128::from(ppm) / 1_000_000).min(u128::from(u64::MAX)) as u64
-}

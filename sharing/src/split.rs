@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use crate::settings::part;
+use crate::rates::part;
 
 /// A connection that receives such a part of its limit is held by it. *Units:* 1/1 000 000.
 const HELD_PPM: u32 = 800_000;
