@@ -46,6 +46,14 @@ const TICK_INK: Ink = Ink {
     is_bold: false,
 };
 
+const fn label_ink(colour: Colour) -> Ink {
+    Ink {
+        size_px: 12.0,
+        colour,
+        is_bold: false,
+    }
+}
+
 /// The height that a figure needs for its rows, in pixels.
 pub(crate) fn height_px(figure: &Figure) -> u32 {
     let rows: f64 = figure.rows.iter().map(row_height_px).sum();
@@ -234,45 +242,40 @@ impl Plot {
                 points,
                 colour,
                 opacity,
-            } => {
-                let low = points.iter().map(|&(x, low, _)| self.point(x, low));
-                let high = points.iter().rev().map(|&(x, _, high)| self.point(x, high));
-                let outline: Vec<_> = low.chain(high).collect();
-                canvas.polygon(&outline, *colour, *opacity)
-            }
+            } => canvas.polygon(&self.outline(points), *colour, *opacity),
             Mark::Line {
                 points,
                 colour,
                 width_px,
             } => {
-                let points: Vec<_> = points.iter().map(|&(x, y)| self.point(x, y)).collect();
+                let points: Vec<_> = points.iter().map(|&point| self.point(point)).collect();
                 canvas.line(&points, *colour, *width_px)
             }
             Mark::Stems { points, colour } => points.iter().try_for_each(|&(x, y)| {
-                let tip = self.point(x, y);
-                canvas.line(&[self.point(x, 0.0), tip], *colour, 2.0)?;
+                let tip = self.point((x, y));
+                canvas.line(&[self.point((x, 0.0)), tip], *colour, 2.0)?;
                 canvas.dot(tip, 3.5, *colour)
             }),
-            Mark::Dot { at, colour } => canvas.dot(self.point(at.0, at.1), 4.5, *colour),
+            Mark::Dot { at, colour } => canvas.dot(self.point(*at), 4.5, *colour),
             Mark::Label {
                 at,
                 anchor,
                 text,
                 colour,
-            } => {
-                let ink = Ink {
-                    size_px: 12.0,
-                    colour: *colour,
-                    is_bold: false,
-                };
-                canvas.text(self.point(at.0, at.1), *anchor, ink, text)
-            }
+            } => canvas.text(self.point(*at), *anchor, label_ink(*colour), text),
             Mark::Level { y } => {
                 let y = self.y(*y);
                 let (left, right) = (self.frame.left, self.frame.left + self.frame.width);
                 canvas.dashes((left, y), (right, y), FAINT)
             }
         }
+    }
+
+    /// Around a band: its lower edge to the right, its upper one back.
+    fn outline(&self, band: &[(f64, f64, f64)]) -> Vec<(f64, f64)> {
+        let low = band.iter().map(|&(x, low, _)| self.point((x, low)));
+        let high = band.iter().rev().map(|&(x, _, high)| self.point((x, high)));
+        low.chain(high).collect()
     }
 
     fn headline<B: DrawingBackend>(
@@ -305,7 +308,7 @@ impl Plot {
         self.frame.top + self.frame.height * (1.0 - self.up.place(y))
     }
 
-    fn point(&self, x: f64, y: f64) -> (f64, f64) {
+    fn point(&self, (x, y): (f64, f64)) -> (f64, f64) {
         (self.x(x), self.y(y))
     }
 }

@@ -37,82 +37,83 @@ pub(super) fn table(results: &Results, interval: usize) -> Option<Table> {
 fn lines(measures: &[&ApplicationMeasure]) -> Vec<Vec<String>> {
     match measures.first() {
         None => Vec::new(),
-        Some(ApplicationMeasure::Web { .. }) => vec![
-            times("page", measures, units::seconds, |measure| match measure {
-                ApplicationMeasure::Web { page_s, .. } => Some(page_s),
-                _ => None,
-            }),
-            times(
-                "object",
-                measures,
-                units::seconds,
-                |measure| match measure {
-                    ApplicationMeasure::Web { object_s, .. } => Some(object_s),
-                    _ => None,
-                },
-            ),
-        ],
+        Some(ApplicationMeasure::Web { .. }) => web(measures),
         Some(ApplicationMeasure::Video { late }) => (0..late.len())
             .map(|place| late_packets(measures, place))
             .collect(),
-        Some(ApplicationMeasure::Call { .. }) => vec![
-            delays(measures),
-            share("lost", measures, |measure| match measure {
-                ApplicationMeasure::Call {
-                    sent_pkts,
-                    lost_pkts,
-                    ..
-                } => Some((*lost_pkts, *sent_pkts)),
-                _ => None,
-            }),
-            share("late", measures, |measure| match measure {
-                ApplicationMeasure::Call {
-                    sent_pkts,
-                    late_pkts,
-                    ..
-                } => Some((*late_pkts, *sent_pkts)),
-                _ => None,
-            }),
-        ],
-        Some(ApplicationMeasure::Udp { .. }) => vec![
-            delays(measures),
-            share("lost", measures, |measure| match measure {
-                ApplicationMeasure::Udp {
-                    delay_ms,
-                    lost_pkts,
-                } => Some((*lost_pkts, *lost_pkts + delay_ms.count)),
-                _ => None,
-            }),
-        ],
+        Some(ApplicationMeasure::Call { .. }) => call(measures),
+        Some(ApplicationMeasure::Udp { .. }) => udp(measures),
     }
 }
 
+fn web(measures: &[&ApplicationMeasure]) -> Vec<Vec<String>> {
+    let page_s = |measure: &ApplicationMeasure| match measure {
+        ApplicationMeasure::Web { page_s, .. } => Some(*page_s),
+        _ => None,
+    };
+    let object_s = |measure: &ApplicationMeasure| match measure {
+        ApplicationMeasure::Web { object_s, .. } => Some(*object_s),
+        _ => None,
+    };
+    vec![
+        times("page", measures, units::seconds, page_s),
+        times("object", measures, units::seconds, object_s),
+    ]
+}
+
+fn call(measures: &[&ApplicationMeasure]) -> Vec<Vec<String>> {
+    let counts = |measure: &ApplicationMeasure| match *measure {
+        ApplicationMeasure::Call {
+            sent_pkts,
+            lost_pkts,
+            late_pkts,
+            ..
+        } => Some((sent_pkts, lost_pkts, late_pkts)),
+        _ => None,
+    };
+    let lost = |measure: &ApplicationMeasure| counts(measure).map(|(sent, lost, _)| (lost, sent));
+    let late = |measure: &ApplicationMeasure| counts(measure).map(|(sent, _, late)| (late, sent));
+    vec![
+        delays(measures),
+        share("lost", measures, lost),
+        share("late", measures, late),
+    ]
+}
+
+fn udp(measures: &[&ApplicationMeasure]) -> Vec<Vec<String>> {
+    let lost = |measure: &ApplicationMeasure| match measure {
+        ApplicationMeasure::Udp {
+            delay_ms,
+            lost_pkts,
+        } => Some((*lost_pkts, *lost_pkts + delay_ms.count)),
+        _ => None,
+    };
+    vec![delays(measures), share("lost", measures, lost)]
+}
+
 fn delays(measures: &[&ApplicationMeasure]) -> Vec<String> {
-    times(
-        "delay",
-        measures,
-        units::milliseconds,
-        |measure| match measure {
-            ApplicationMeasure::Call { delay_ms, .. }
-            | ApplicationMeasure::Udp { delay_ms, .. } => Some(delay_ms),
-            _ => None,
-        },
-    )
+    let delay_ms = |measure: &ApplicationMeasure| match measure {
+        ApplicationMeasure::Call { delay_ms, .. } | ApplicationMeasure::Udp { delay_ms, .. } => {
+            Some(*delay_ms)
+        }
+        _ => None,
+    };
+    times("delay", measures, units::milliseconds, delay_ms)
 }
 
 fn times(
     what: &str,
     measures: &[&ApplicationMeasure],
     print: impl Fn(f64) -> String,
-    times: impl Fn(&ApplicationMeasure) -> Option<&Distribution>,
+    times: impl Fn(&ApplicationMeasure) -> Option<Distribution>,
 ) -> Vec<String> {
-    let all: Vec<&Distribution> = measures
+    let all: Vec<Distribution> = measures
         .iter()
         .filter_map(|measure| times(measure))
         .filter(|times| times.count > 0)
         .collect();
-    let cell = |value: &dyn Fn(&Distribution) -> f64| {
-        let values: Vec<f64> = all.iter().map(|times| value(times)).collect();
+    let cell = |value: fn(&Distribution) -> f64| {
+        let values: Vec<f64> = all.iter().map(value).collect();
         mean(&values).map_or(NOTHING.into(), &print)
     };
     let count: u64 = all.iter().map(|times| times.count).sum();
@@ -120,9 +121,9 @@ fn times(
         what.into(),
         count.to_string(),
         String::new(),
-        cell(&|times| times.mean),
-        cell(&|times| times.p95),
-        cell(&|times| times.max),
+        cell(|times| times.mean),
+        cell(|times| times.p95),
+        cell(|times| times.max),
     ]
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The table of links: how full they were, and how long packets waited.
-use ebb_scenario::{ClassMeasure, LinkMeasure, Results};
+use ebb_scenario::{ClassMeasure, Distribution, LinkMeasure, Results};
 
 use super::{NOTHING, mean};
 use crate::table::{Align, Table, cut};
@@ -24,42 +24,47 @@ pub(super) fn table(results: &Results, interval: usize) -> Option<Table> {
         .column("dropped", Align::Right)
         .column("marked", Align::Right);
     for (place, link) in links.iter().enumerate() {
-        let measures: Vec<&LinkMeasure> = results
-            .runs
-            .iter()
-            .map(|run| &run.links[place].measures[interval])
-            .collect();
-        let mean_of = |value: &dyn Fn(&LinkMeasure) -> f64| {
-            let values: Vec<f64> = measures.iter().map(|measure| value(measure)).collect();
-            mean(&values).unwrap_or(0.0)
-        };
-        let used: Vec<f64> = measures
-            .iter()
-            .filter_map(|measure| measure.utilisation)
-            .collect();
-        let count = |value: &dyn Fn(&ClassMeasure) -> Option<u64>| {
-            let of = |measure: &&LinkMeasure| {
-                let classes = [&measure.best_effort, &measure.less_than_best_effort];
-                classes.into_iter().map(value).sum::<Option<u64>>()
-            };
-            let counts: Option<Vec<u64>> = measures.iter().map(of).collect();
-            let counts: Vec<f64> = counts
-                .unwrap_or_default()
-                .iter()
-                .map(|&n| n as f64)
-                .collect();
-            mean(&counts).map_or(NOTHING.into(), |mean| format!("{mean:.0}"))
-        };
-        table.row([
-            cut(&link.name, NAME_WIDTH),
-            mean(&used).map_or(NOTHING.into(), units::percent),
-            units::milliseconds(mean_of(&|measure| measure.queue_delay_ms.mean)),
-            units::milliseconds(mean_of(&|measure| measure.queue_delay_ms.p95)),
-            units::milliseconds(mean_of(&|measure| measure.queue_delay_ms.max)),
-            count(&|class| Some(class.delivered_pkts)),
-            count(&|class| Some(class.dropped_pkts + class.lost_pkts.unwrap_or(0))),
-            count(&|class| class.marked_pkts),
-        ]);
+        let of_runs = results.runs.iter();
+        let measures = of_runs.map(|run| &run.links[place].measures[interval]);
+        table.row(cells(&link.name, &measures.collect::<Vec<_>>()));
     }
     Some(table)
+}
+
+/// Of a link, over its runs.
+fn cells(name: &str, measures: &[&LinkMeasure]) -> [String; 8] {
+    let waiting = |value: fn(&Distribution) -> f64| {
+        let values: Vec<f64> = measures
+            .iter()
+            .map(|measure| value(&measure.queue_delay_ms))
+            .collect();
+        units::milliseconds(mean(&values).unwrap_or(0.0))
+    };
+    let used: Vec<f64> = measures
+        .iter()
+        .filter_map(|measure| measure.utilisation)
+        .collect();
+    [
+        cut(name, NAME_WIDTH),
+        mean(&used).map_or(NOTHING.into(), units::percent),
+        waiting(|delay_ms| delay_ms.mean),
+        waiting(|delay_ms| delay_ms.p95),
+        waiting(|delay_ms| delay_ms.max),
+        count(measures, |class| Some(class.delivered_pkts)),
+        count(measures, |class| {
+            Some(class.dropped_pkts + class.lost_pkts.unwrap_or(0))
+        }),
+        count(measures, |class| class.marked_pkts),
+    ]
+}
+
+/// Packets of both classes, the mean over runs; nothing if one of them does not know.
+fn count(measures: &[&LinkMeasure], value: fn(&ClassMeasure) -> Option<u64>) -> String {
+    let of_run = |measure: &&LinkMeasure| {
+        let classes = [&measure.best_effort, &measure.less_than_best_effort];
+        let pkts = classes.into_iter().map(value).sum::<Option<u64>>();
+        pkts.map(|pkts| pkts as f64)
+    };
+    let counts: Option<Vec<f64>> = measures.iter().map(of_run).collect();
+    mean(&counts.unwrap_or_default()).map_or(NOTHING.into(), |mean| format!("{mean:.0}"))
 }

@@ -123,40 +123,8 @@ impl<W: Write> Capture<W> {
             return Ok(());
         };
         self.identification = self.identification.wrapping_add(1);
-        let addresses =
-            [record.from, record.from.other()].map(|end| address(flow.hosts[end.index()]));
-        let mut ip = Ipv4Header {
-            identification: self.identification,
-            dont_fragment: true,
-            time_to_live: 64,
-            source: addresses[0],
-            destination: addresses[1],
-            dscp: dscp(flow.class),
-            ecn: ecn(record.ecn),
-            ..Ipv4Header::default()
-        };
-        let (header, payload_bytes) = match record.body {
-            PacketBody::Tcp {
-                connection,
-                segment,
-            } => {
-                ip.protocol = IpNumber::TCP;
-                let ports = ports(record, connection);
-                (tcp_header(&ip, ports, &segment)?, segment.payload_bytes)
-            }
-            PacketBody::Udp(datagram) => {
-                ip.protocol = IpNumber::UDP;
-                let payload_bytes = datagram.payload_bytes() as u32;
-                (udp_header(&ip, ports(record, 0), &datagram)?, payload_bytes)
-            }
-        };
-        let length = Ipv4Header::MIN_LEN as u32 + header.len() as u32 + payload_bytes;
-        // What is too long for the field is the work of segmentation offload, and Linux
-        // writes zero then.
-        ip.total_len = u16::try_from(length).unwrap_or(0);
-        ip.header_checksum = ip.calc_header_checksum();
-        let mut data = ip.to_bytes().to_vec();
-        data.extend(header);
+        let ip = ip_header(record, flow, self.identification);
+        let (data, length) = headers(ip, record)?;
         let block = EnhancedPacketBlock {
             interface_id,
             timestamp: Duration::from(record.at),
@@ -222,6 +190,48 @@ fn ports(record: &PacketRecord, connection: u64) -> [u16; 2] {
         End::Source => [source, sink],
         End::Sink => [sink, source],
     }
+}
+
+/// All that is known before the payload is.
+fn ip_header(record: &PacketRecord, flow: &Ends, identification: u16) -> Ipv4Header {
+    let address_of = |end: End| address(flow.hosts[end.index()]);
+    Ipv4Header {
+        identification,
+        dont_fragment: true,
+        time_to_live: 64,
+        source: address_of(record.from),
+        destination: address_of(record.from.other()),
+        dscp: dscp(flow.class),
+        ecn: ecn(record.ecn),
+        ..Ipv4Header::default()
+    }
+}
+
+/// All headers of a packet, and how long it is with its payload.
+fn headers(mut ip: Ipv4Header, record: &PacketRecord) -> io::Result<(Vec<u8>, u32)> {
+    let (header, payload_bytes) = match record.body {
+        PacketBody::Tcp {
+            connection,
+            segment,
+        } => {
+            ip.protocol = IpNumber::TCP;
+            let ports = ports(record, connection);
+            (tcp_header(&ip, ports, &segment)?, segment.payload_bytes)
+        }
+        PacketBody::Udp(datagram) => {
+            ip.protocol = IpNumber::UDP;
+            let payload_bytes = datagram.payload_bytes() as u32;
+            (udp_header(&ip, ports(record, 0), &datagram)?, payload_bytes)
+        }
+    };
+    let length = Ipv4Header::MIN_LEN as u32 + header.len() as u32 + payload_bytes;
+    // What is too long for the field is the work of segmentation offload, and Linux
+    // writes zero then.
+    ip.total_len = u16::try_from(length).unwrap_or(0);
+    ip.header_checksum = ip.calc_header_checksum();
+    let mut data = ip.to_bytes().to_vec();
+    data.extend(header);
+    Ok((data, length))
 }
 
 fn tcp_header(ip: &Ipv4Header, ports: [u16; 2], segment: &Segment) -> io::Result<Vec<u8>> {
