@@ -23,10 +23,7 @@ impl Summary {
     /// Summarises values; `None` without any.
     pub fn of(values: &[f64]) -> Option<Self> {
         let runs = values.len();
-        if runs == 0 {
-            return None;
-        }
-        let mean = values.iter().sum::<f64>() / runs as f64;
+        let mean = mean(values)?;
         let half_width_95 = (runs > 1).then(|| {
             let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
             let variance = squares / (runs - 1) as f64;
@@ -40,6 +37,11 @@ impl Summary {
             half_width_95,
         })
     }
+}
+
+/// The arithmetic mean; `None` without values.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Jain's fairness index, `(Σx)² / (n Σx²)`: 1 if all are equal, 1/n if one has all;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The table of applications: what people would have noticed.
+use ebb_scenario::stats::mean;
 use ebb_scenario::{ApplicationMeasure, Distribution, Results};
 
-use super::{NOTHING, mean};
+use super::NOTHING;
 use crate::table::{Align, Table, cut};
 use crate::units;
 

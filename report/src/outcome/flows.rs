@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The table of flows: who got how much, at what price.
 use ebb_link::Class;
-use ebb_scenario::stats::jain_index;
+use ebb_scenario::stats::{jain_index, mean};
 use ebb_scenario::{FlowMeasure, FlowOutcome, Results};
 
-use super::{NOTHING, interval_title, mean, spread};
+use super::{NOTHING, interval_title, spread};
 use crate::table::{Align, Table, cut};
 use crate::units;
 

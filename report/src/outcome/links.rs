@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The table of links: how full they were, and how long packets waited.
+use ebb_scenario::stats::mean;
 use ebb_scenario::{ClassMeasure, Distribution, LinkMeasure, Results};
 
-use super::{NOTHING, mean};
+use super::NOTHING;
 use crate::table::{Align, Table, cut};
 use crate::units;
 

@@ -75,9 +75,4 @@ fn spread(values: &[f64], scale: f64) -> String {
     }
 }
 
-/// The mean over runs alone, for columns where the interval has no room.
-pub(crate) fn mean(values: &[f64]) -> Option<f64> {
-    Summary::of(values).map(|summary| summary.mean)
-}
-
 const NOTHING: &str = "-";

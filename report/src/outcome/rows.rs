@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The rows of the figure: series of flows and links as lines.
-use ebb_scenario::stats::percentile;
+use ebb_scenario::stats::{mean, percentile};
 use ebb_scenario::{FlowSeries, LinkSeries, Outcome, Scenario};
 
 use super::figure::{Item, TEXT};
@@ -130,7 +130,7 @@ impl<'a> Rows<'a> {
                 .copied()
                 .flatten()
         };
-        let lines = self.lines(self.items, |item, bin| mean(item, |flow| rtt(flow, bin)));
+        let lines = self.lines(self.items, |item, bin| mean_of(item, |flow| rtt(flow, bin)));
         let y_max = 1.15 * greatest(&lines)?;
         let title = self.mean_title("Round-trip time");
         self.row(
@@ -210,7 +210,7 @@ impl<'a> Rows<'a> {
                 .flatten();
             bytes.map(|bytes| bytes as f64 / 1e3)
         };
-        self.lines(items, |item, bin| mean(item, |flow| window(flow, bin)))
+        self.lines(items, |item, bin| mean_of(item, |flow| window(flow, bin)))
     }
 
     fn lines<'i>(
@@ -275,9 +275,9 @@ const NEGLIGIBLE: f64 = 0.05;
 const MAX_GAP_BINS: usize = 25;
 
 /// The mean over those flows of an item that have a value.
-fn mean(item: &Item, value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+fn mean_of(item: &Item, value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
     let values: Vec<f64> = item.flows.iter().filter_map(|&flow| value(flow)).collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    mean(&values)
 }
 
 fn greatest(lines: &[(&Item, Values)]) -> Option<f64> {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A scenario with each of several values: a line for each combination, and all of it as CSV.
-use ebb_scenario::stats::jain_index;
+use ebb_scenario::stats::{jain_index, mean};
 use ebb_scenario::{FlowOutcome, LinkMeasure, Results};
 
-use super::{NOTHING, WIDTH, interval_title, mean, spread};
+use super::{NOTHING, WIDTH, interval_title, spread};
 use crate::table::{Align, Table, cut};
 use crate::units;
 

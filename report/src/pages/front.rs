@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The front page: a line for each experiment on each of its engines.
 use ebb_experiments::{Comparison, Counts, Engine};
+use ebb_scenario::stats::mean;
 use maud::{Markup, html};
 
 use super::{Entry, by, counts};
-use crate::outcome::mean;
 
 const TITLE: &str = "What the papers report, and what Ebb gets";
 

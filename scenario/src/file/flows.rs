@@ -166,6 +166,11 @@ fn read_flow(
         flow.receiver = read_policy(section, "receiver", Policy::receiver);
         flow.tcp = tcp::read(section, defaults.tcp);
     }
+    check_flow(section, &flow);
+    (flow, kind)
+}
+
+fn check_flow(section: &Section<'_, '_>, flow: &Flow) {
     if flow.is_by_programs && flow.traffic != Traffic::Greedy {
         section.wrong("programs", "real programs fetch only: for kind `greedy`");
     }
@@ -175,7 +180,6 @@ fn read_flow(
             "says when `class` or `receiver` hold, and neither is given",
         );
     }
-    (flow, kind)
 }
 
 fn read_class(section: &Section<'_, '_>) -> Class {

@@ -240,15 +240,7 @@ fn read_link(network: &mut Network, section: Section<'_, '_>) {
         round_trip: None,
     };
     let forward = links::read(&section, &base);
-    let is_duplex = section.get_or("duplex", true);
-    let back = match section.section("back") {
-        Some(back) if is_duplex => read_back(back, &forward, None),
-        Some(back) => {
-            back.wrong_here("a link with duplex = false has no way back");
-            forward.clone()
-        }
-        None => forward.clone(),
-    };
+    let back = read_way_back(&section, &forward);
     let is_reported = section.get::<bool>("report");
     let name = section.get::<String>("name");
     if let (Some(from), Some(to)) = ends {
@@ -257,16 +249,27 @@ fn read_link(network: &mut Network, section: Section<'_, '_>) {
             let message = format!("there are two links `{}`; give one a name", names.0);
             section.wrong_here(message);
         }
-        let mut added = vec![network.add_link(names.0, (from, to), forward)];
-        if is_duplex {
-            added.push(network.add_link(names.1, (to, from), back));
-        }
-        for link in added {
+        let there = network.add_link(names.0, (from, to), forward);
+        let back = back.map(|back| network.add_link(names.1, (to, from), back));
+        for link in [Some(there), back].into_iter().flatten() {
             let link = &mut network.links[link.index()];
             link.is_reported = is_reported.unwrap_or(link.is_reported);
         }
     }
     section.finish();
+}
+
+/// None if there is none.
+fn read_way_back(section: &Section<'_, '_>, forward: &LinkSpec) -> Option<LinkSpec> {
+    let is_duplex = section.get_or("duplex", true);
+    match section.section("back") {
+        Some(back) if is_duplex => Some(read_back(back, forward, None)),
+        Some(back) => {
+            back.wrong_here("a link with duplex = false has no way back");
+            None
+        }
+        None => is_duplex.then(|| forward.clone()),
+    }
 }
 
 fn link_names(

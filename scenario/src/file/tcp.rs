@@ -166,33 +166,11 @@ fn read_buffer(table: &Section<'_, '_>, key: &'static str, base: Buffer) -> Buff
     let Some(value) = table.value(key) else {
         return base;
     };
-    let initial_bytes = |max_bytes: u64| {
-        let Buffer::Autotuned { initial_bytes, .. } = TcpOptions::LINUX.receive_buffer else {
-            return max_bytes;
-        };
-        initial_bytes.min(max_bytes)
+    let auto = match key {
+        "send_buffer" => TcpOptions::LINUX.send_buffer,
+        _ => TcpOptions::LINUX.receive_buffer,
     };
-    let auto = value
-        .get_ref()
-        .as_str()
-        .and_then(|text| text.strip_prefix("auto"));
-    let read = match auto {
-        Some("") => Ok(match key {
-            "send_buffer" => TcpOptions::LINUX.send_buffer,
-            _ => TcpOptions::LINUX.receive_buffer,
-        }),
-        Some(setting) => match setting.strip_prefix(":max=") {
-            Some(max) => Size::from_value(&DeValue::String(max.into())).map(|Size(max_bytes)| {
-                Buffer::Autotuned {
-                    initial_bytes: initial_bytes(max_bytes),
-                    max_bytes,
-                }
-            }),
-            None => Err("write \"auto\", \"auto:max=6MB\", or a size like \"256kB\"".into()),
-        },
-        None => Size::from_value(value.get_ref()).map(|Size(bytes)| Buffer::Fixed(bytes)),
-    };
-    match read {
+    match buffer(value.get_ref(), auto) {
         Ok(buffer) if buffer.max_bytes() >= u64::from(TcpOptions::PAPER.mss_bytes) => buffer,
         Ok(_) => {
             table.wrong(key, "must hold at least one segment");
@@ -202,5 +180,30 @@ fn read_buffer(table: &Section<'_, '_>, key: &'static str, base: Buffer) -> Buff
             table.wrong(key, message);
             base
         }
+    }
+}
+
+fn buffer(value: &DeValue<'_>, auto: Buffer) -> Result<Buffer, String> {
+    let setting = value.as_str().and_then(|text| text.strip_prefix("auto"));
+    match setting {
+        None => Size::from_value(value).map(|Size(bytes)| Buffer::Fixed(bytes)),
+        Some("") => Ok(auto),
+        Some(setting) => match setting.strip_prefix(":max=") {
+            Some(max) => Size::from_value(&DeValue::String(max.into()))
+                .map(|Size(max_bytes)| autotuned(max_bytes)),
+            None => Err("write \"auto\", \"auto:max=6MB\", or a size like \"256kB\"".into()),
+        },
+    }
+}
+
+/// It begins as that of a Linux receiver does.
+fn autotuned(max_bytes: u64) -> Buffer {
+    let initial_bytes = match TcpOptions::LINUX.receive_buffer {
+        Buffer::Autotuned { initial_bytes, .. } => initial_bytes.min(max_bytes),
+        Buffer::Fixed(_) => max_bytes,
+    };
+    Buffer::Autotuned {
+        initial_bytes,
+        max_bytes,
     }
 }
