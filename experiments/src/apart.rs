@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ebb_link::Nanos;
-use ebb_scenario::stats::Summary;
+use ebb_scenario::stats::mean;
 use ebb_scenario::{Outcome, Results, Scenario};
 
 /// Goodput of flows that nothing but chance tells apart: those of a group that start together.
@@ -15,12 +15,13 @@ pub(crate) fn apart(lab: &[Results], simulated: &[Results]) -> Option<f64> {
     let mut parts = Vec::new();
     for (lab, simulated) in lab.iter().zip(simulated) {
         for interval in 0..lab.scenario.intervals.len() {
-            let means = [lab, simulated].map(|it| mean(&it.scenario, it.runs.iter(), interval));
+            let means =
+                [lab, simulated].map(|it| mean_goodputs(&it.scenario, it.runs.iter(), interval));
             let [lab, simulated] = means;
             parts.extend(elsewhere(&lab, &simulated));
         }
     }
-    Summary::of(&parts).map(|summary| summary.mean)
+    mean(&parts)
 }
 
 /// The same between two sets of runs of the simulator, each of as many as there are: from how
@@ -37,13 +38,13 @@ pub(crate) fn by_chance(simulated: &[Results]) -> Option<f64> {
             let others = || others().filter(|(other, _)| *other != place);
             for interval in 0..results.scenario.intervals.len() {
                 let scenario = &results.scenario;
-                let one = mean(scenario, [run].into_iter(), interval);
-                let others = mean(scenario, others().map(|(_, run)| run), interval);
+                let one = mean_goodputs(scenario, [run].into_iter(), interval);
+                let others = mean_goodputs(scenario, others().map(|(_, run)| run), interval);
                 parts.extend(elsewhere(&one, &others).map(|part| part * scale));
             }
         }
     }
-    Summary::of(&parts).map(|summary| summary.mean)
+    mean(&parts)
 }
 
 fn elsewhere(ours: &Goodputs<'_>, theirs: &Goodputs<'_>) -> Option<f64> {
@@ -55,7 +56,7 @@ fn elsewhere(ours: &Goodputs<'_>, theirs: &Goodputs<'_>) -> Option<f64> {
 }
 
 /// Over these runs of a scenario, whose outcomes have its flows in their order.
-fn mean<'r>(
+fn mean_goodputs<'r>(
     scenario: &'r Scenario,
     runs: impl Iterator<Item = &'r Outcome> + Clone,
     interval: usize,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use ebb_scenario::stats::jain_index;
+use ebb_scenario::stats::{jain_index, mean};
 use ebb_scenario::{ApplicationMeasure, Distribution, FlowMeasure, FlowOutcome, Outcome};
 use serde::{Deserialize, Serialize};
 
@@ -82,7 +82,7 @@ impl Distances {
     pub fn mean<'d>(all: impl Iterator<Item = &'d Self> + Clone) -> Self {
         let mean = |of: fn(&Self) -> Option<f64>| {
             let values: Vec<f64> = all.clone().filter_map(of).collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+            mean(&values)
         };
         Self {
             goodput_taken: mean(|one| one.goodput_taken),

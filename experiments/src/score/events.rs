@@ -2,6 +2,7 @@
 //! When those that yield had yielded, and when they had taken what became free.
 use ebb_link::Nanos;
 use ebb_scenario::Outcome;
+use ebb_scenario::stats::mean;
 
 use super::matrix::{BINS, ScoreScenario, yields};
 
@@ -46,7 +47,7 @@ impl Course {
         let (from, to) = (self.place(from), self.place(to).min(self.yielding.len()));
         let bins = BINS as usize;
         let first = (from..to.saturating_sub(bins - 1))
-            .find(|bin| is_there(mean(&self.yielding[*bin..bin + bins])));
+            .find(|bin| mean(&self.yielding[*bin..bin + bins]).is_some_and(&is_there));
         (first.unwrap_or(to) - from.min(to)) as f64 * self.bin_s
     }
 }
@@ -77,9 +78,9 @@ pub(super) fn delays(scenario: &ScoreScenario, law: &Outcome, ideal: &Outcome) -
             reaps.push((time(&law) - time(&ideal)).max(0.0));
         }
     }
-    (!yields.is_empty()).then(|| Delays {
-        yield_s: mean(&yields),
-        reap_s: (!reaps.is_empty()).then(|| mean(&reaps)),
+    mean(&yields).map(|yield_s| Delays {
+        yield_s,
+        reap_s: mean(&reaps),
     })
 }
 
@@ -88,10 +89,6 @@ impl Course {
     fn settled(&self, from: Nanos, to: Nanos) -> f64 {
         let (from, to) = (self.place(from), self.place(to).min(self.yielding.len()));
         let middle = (from + to) / 2;
-        mean(&self.yielding[middle.min(to)..to])
+        mean(&self.yielding[middle.min(to)..to]).unwrap_or(0.0)
     }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
 }
