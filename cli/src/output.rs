@@ -4,7 +4,6 @@
 use std::io::{self, Write};
 
 use anyhow::Result;
-pub use ebb_keeper::describe::describe;
 use serde::Serialize;
 
 /// Writes `text` to standard output.
@@ -26,6 +25,11 @@ pub fn print_json(value: &impl Serialize) -> Result<()> {
 pub fn complain(text: &str) {
     // There is nowhere left to report that standard error is closed.
     let _ = writeln!(io::stderr(), "ebb: {text}");
+}
+
+/// The error and its causes, without what a cause repeats of the sentence before it.
+pub fn describe(error: &anyhow::Error) -> String {
+    ebb_keeper::describe::describe(error.as_ref())
 }
 
 /// The reader of our output has gone away (`ebb policies | head`): no failure of ours.

@@ -16,7 +16,7 @@ use ebb_lab::emulator::{SERVER_IPV4, Testbed};
 use ebb_sockets::{CopiedSocket, Kind, sockets_of};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::{stderr, stdout, until};
 use transfers::{home_link, path_with};
 
@@ -123,13 +123,9 @@ impl Scene {
     }
 
     /// What a keeper answers to a request.
-    fn ask(&self, pid: &str, request: &str) -> String {
+    fn ask(&self, pid: &str, request: &Value) -> Value {
         let socket = self.runtime.path().join(format!("process-{pid}.sock"));
-        let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
-        stream.write_all(format!("{request}\n").as_bytes()).unwrap();
-        let mut reply = String::new();
-        BufReader::new(stream).read_line(&mut reply).unwrap();
-        reply.trim_end().to_owned()
+        support::ask(&socket, request)
     }
 
     fn status(&self) -> Vec<Value> {
@@ -232,17 +228,20 @@ fn a_running_program_yields_from_attaching_to_detaching() {
     );
 
     // Switched off for a moment, as `ebb top` does it.
-    scene.ask(&pid, r#"{"set-observing":true}"#);
+    assert_eq!(scene.ask(&pid, &json!({"set-observing": true})), "done");
     until("free", || scene.is_let_go());
     assert!(scene.says(&["status"]).contains("free for now"));
-    scene.ask(&pid, r#"{"set-observing":false}"#);
+    assert_eq!(scene.ask(&pid, &json!({"set-observing": false})), "done");
     until("limited after that", || scene.is_limited());
-    let process = format!(r#"{{"switch":{{"whose":{{"process":{{"pid":{pid}}}}},"to":"free"}}}}"#);
-    assert_eq!(scene.ask(&pid, &process), r#"{"Ok":null}"#);
+    let process = |to: Value| {
+        let whose = json!({"process": {"pid": scene.program.id()}});
+        scene.ask(&pid, &json!({"switch": {"whose": whose, "to": to}}))
+    };
+    assert_eq!(process(json!("free")), "done");
     until("its process is free", || scene.is_let_go());
-    let wrong = process.replace(r#""free""#, r#"{"policy":"vulture"}"#);
-    assert!(scene.ask(&pid, &wrong).contains("sampled and paced"));
-    scene.ask(&pid, &process.replace("free", "held"));
+    let wrong = process(json!({"policy": "vulture"}));
+    assert!(wrong.to_string().contains("sampled and paced"), "{wrong}");
+    assert_eq!(process(json!("held")), "done");
     until("its process is limited", || scene.is_limited());
 
     let refused = scene.ebb(&["attach", "--pid", &pid, "--policy", "vulture"]);

@@ -4,9 +4,8 @@
 mod support;
 mod transfers;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -101,13 +100,13 @@ fn start(ebb: &Ebb, path: &Path, script: &str, port: u16) -> Ended {
 }
 
 /// What a keeper answers to a request, as `ebb top` makes it.
-fn ask(ebb: &Ebb, attachment: &str, request: &Value) -> String {
+fn ask(ebb: &Ebb, attachment: &str, request: &Value) -> Value {
     let [(_, directory)] = ebb.environment();
-    let mut stream = UnixStream::connect(directory.join(format!("{attachment}.sock"))).unwrap();
-    stream.write_all(format!("{request}\n").as_bytes()).unwrap();
-    let mut reply = String::new();
-    BufReader::new(stream).read_line(&mut reply).unwrap();
-    reply.trim_end().to_owned()
+    support::ask(&directory.join(format!("{attachment}.sock")), request)
+}
+
+fn cause(reply: &Value) -> &str {
+    reply["refused"]["cause"].as_str().unwrap_or_default()
 }
 
 /// Direction and whether it is held back, of every connection, in order.
@@ -153,26 +152,26 @@ fn a_connection_and_a_process_are_switched_by_themselves_with_the_kernel_backend
         |direction: &str| json!({ "connection": { "cookie": cookie, "direction": direction } });
     let process = || json!({ "process": { "pid": pid } });
 
-    assert_eq!(switch(one("up"), json!("free")), r#"{"Ok":null}"#);
+    assert_eq!(switch(one("up"), json!("free")), "done");
     assert_eq!(held(&ebb), of_each(1, true, false));
-    assert_eq!(switch(one("down"), json!("free")), r#"{"Ok":null}"#);
-    assert_eq!(switch(one("up"), json!("held")), r#"{"Ok":null}"#);
+    assert_eq!(switch(one("down"), json!("free")), "done");
+    assert_eq!(switch(one("up"), json!("held")), "done");
     assert_eq!(held(&ebb), of_each(1, false, true));
     assert!(ebb.says(["status", "--flows"]).contains(", free\n"));
 
-    assert_eq!(switch(process(), json!("free")), r#"{"Ok":null}"#);
+    assert_eq!(switch(process(), json!("free")), "done");
     assert_eq!(held(&ebb), of_each(1, false, false));
     let python = Pid::from_raw(i32::try_from(pid.as_i64().unwrap()).unwrap());
     kill(python, Signal::SIGUSR1).unwrap();
     until("the new connection is free, too", || {
         held(&ebb) == of_each(2, false, false)
     });
-    assert_eq!(switch(process(), json!("held")), r#"{"Ok":null}"#);
+    assert_eq!(switch(process(), json!("held")), "done");
     assert_eq!(held(&ebb), of_each(2, true, true));
     // The unit is switched with all that is in it, and what comes later is as all are.
-    assert_eq!(switch(process(), json!("free")), r#"{"Ok":null}"#);
+    assert_eq!(switch(process(), json!("free")), "done");
     let unit = json!({ "set-observing": false });
-    assert_eq!(ask(&ebb, attachment, &unit), r#"{"Ok":null}"#);
+    assert_eq!(ask(&ebb, attachment, &unit), "done");
     kill(python, Signal::SIGUSR1).unwrap();
     until("the third connection is held back", || {
         held(&ebb) == of_each(3, true, true)
@@ -184,17 +183,23 @@ fn a_connection_and_a_process_are_switched_by_themselves_with_the_kernel_backend
         json!({ "set-upload-policy": "none" }),
         json!({ "set-upload-policy": "ledbat++" }),
     ] {
-        assert_eq!(ask(&ebb, attachment, &request), r#"{"Ok":null}"#);
+        assert_eq!(ask(&ebb, attachment, &request), "done");
     }
     assert_eq!(held(&ebb), of_each(3, false, false));
 
     let policy = switch(process(), json!({ "policy": "ebb:target_us=9000" }));
-    assert!(policy.contains("together has one policy"), "{policy}");
+    assert!(
+        cause(&policy).contains("together has one policy"),
+        "{policy}"
+    );
     let nobody = json!({ "connection": { "cookie": 1, "direction": "up" } });
     let nobody = switch(nobody, json!("free"));
-    assert!(nobody.contains("the connection has ended"), "{nobody}");
+    assert!(
+        cause(&nobody).contains("the connection has ended"),
+        "{nobody}"
+    );
     let nobody = switch(json!({ "process": { "pid": 4_194_305 } }), json!("free"));
-    assert!(nobody.contains("process 4194305: "), "{nobody}");
+    assert!(cause(&nobody).contains("process 4194305: "), "{nobody}");
 }
 
 #[test]

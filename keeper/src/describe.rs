@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An error for people.
 
+use std::error::Error;
+
 /// The error and its causes, without what a cause repeats of the sentence before it.
-pub fn describe(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if text.is_empty() {
-            text = cause;
-        } else if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
+pub fn describe(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
         }
+        cause = error.source();
     }
     text
 }
@@ -25,7 +28,7 @@ mod tests {
         let cause = io::Error::from_raw_os_error(2);
         let error = anyhow::Error::from(cause).context("x: No such file or directory (os error 2)");
         assert_eq!(
-            describe(&error),
+            describe(error.as_ref()),
             "x: No such file or directory (os error 2)"
         );
     }
@@ -36,7 +39,7 @@ mod tests {
             .context("a")
             .context("b");
         assert_eq!(
-            describe(&error.unwrap_err()),
+            describe(error.unwrap_err().as_ref()),
             "b: a: No such file or directory (os error 2)"
         );
     }

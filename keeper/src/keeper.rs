@@ -6,13 +6,13 @@
 //! A command under `ebb run` is never its child: whatever happens to the keeper, the command
 //! runs on, and the programs in the kernel let go when the lease is over.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::detached;
 use crate::place::make_cgroup;
-use crate::registry::{Part, Record, Registration, Request, Runtime, Switch, Target};
-use crate::signals::{self, Signals};
+use crate::registry::{Record, Registration, Registry, Target};
+use crate::signals::Signals;
 use crate::summary::{Seen, Summary};
 use crate::watch::Watch;
 use anyhow::Result;
@@ -20,14 +20,17 @@ use ebb_algorithms::Policy;
 use ebb_kernel::Selection;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_sockets::Family;
-use serde_json::Value;
 
 use crate::describe::describe;
 use crate::held::Held;
-use crate::line::{self, Heard, KeeperEnd, Start, StarterEnd};
 use crate::policies::Policies;
+use crate::protocol::{FromKeeper, Part, Reply, Request, Switch};
+use crate::starter::{KeeperEnd, Starter, StarterEnd, lay, look_at_starter};
 use crate::switched::Switched;
+use crate::wait::Wait;
 
+/// `ebb run` waits for what came of it.
+const SAID_WITHIN: Duration = Duration::from_secs(1);
 /// How often the keeper looks whether anybody still needs it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -50,28 +53,29 @@ pub enum Duty {
 /// Forks a keeper off and waits until the policy is active, or cannot be.
 ///
 /// Must be called while this process has a single thread.
-pub fn start(duty: Duty, policies: &Policies) -> Result<(StarterEnd, Start)> {
-    let (mut ours, theirs) = line::lay()?;
+pub fn start(duty: Duty, policies: &Policies) -> Result<(StarterEnd, Option<PathBuf>)> {
+    let (mut ours, theirs) = lay()?;
     if detached::fork()? {
         drop(ours);
-        std::process::exit(i32::from(keep(&theirs, duty, policies).is_err()));
+        std::process::exit(i32::from(keep(theirs, duty, policies).is_err()));
     }
     drop(theirs);
-    let start = ours.wait_for_start()?;
-    Ok((ours, start))
+    let cgroup = ours.wait_for_start()?;
+    Ok((ours, cgroup))
 }
 
 /// The whole life of a keeper.
-fn keep(line: &KeeperEnd, duty: Duty, policies: &Policies) -> Result<()> {
+fn keep(mut line: KeeperEnd, duty: Duty, policies: &Policies) -> Result<()> {
     // Before the attachment's own thread starts, so that it inherits the mask.
     let signals = Signals::receive()?;
     let mut keeper = match Keeper::new(duty, policies) {
         Ok(keeper) => keeper,
-        Err(error) => return line.say(&refusal(&error)),
+        Err(error) => return Ok(line.say(&refusal(&error))?),
     };
-    line.say(&Start::Ready(keeper.cgroup.path().to_path_buf()))?;
+    let cgroup = Some(keeper.cgroup.path().to_path_buf());
+    line.say(&FromKeeper::Ready { cgroup })?;
     if keeper.is_for_run {
-        keeper.serve_starter(line, &signals)?;
+        keeper.serve_starter(&mut line, &signals)?;
     }
     while !keeper.is_over()? {
         keeper.wait(&signals, None)?;
@@ -163,32 +167,32 @@ impl Keeper {
         let is_for_run = matches!(target, Target::Run { .. });
         let mut record = Record::new(target, id, &held.download_policy(), held.upload_policy());
         record.keeps_code_point = policies.keeps_code_point;
-        match Runtime::open().and_then(|runtime| runtime.register(record)) {
+        match Registry::open().and_then(|runtime| runtime.register(record)) {
             Ok(registration) => Ok((held, Some(registration))),
             // A command can do without being listed; what was attached must be detachable.
             Err(_) if is_for_run => Ok((held, None)),
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 
     /// Attends to `ebb run` until its command has ended, or until it died.
-    fn serve_starter(&mut self, line: &KeeperEnd, signals: &Signals) -> Result<()> {
+    fn serve_starter(&mut self, line: &mut KeeperEnd, signals: &Signals) -> Result<()> {
         loop {
-            self.wait(signals, Some(line.as_fd()))?;
+            self.wait(signals, Some(line))?;
             if is_told_to_end(signals)? {
                 self.detach()?;
             }
-            match line.heard() {
-                None => {}
+            match look_at_starter(line) {
+                Starter::Waits => {}
                 // Killed, for it would have said so: nothing may stay throttled on its account.
-                Some(Heard::Gone) => return self.detach(),
-                Some(Heard::Done) => return self.finish_run(line),
+                Starter::HasGone => return self.detach(),
+                Starter::IsDone => return self.finish_run(line),
             }
         }
     }
 
     /// If the command left no processes, nothing of it is left when `ebb run` returns.
-    fn finish_run(&mut self, line: &KeeperEnd) -> Result<()> {
+    fn finish_run(&mut self, line: &mut KeeperEnd) -> Result<()> {
         let summary = self.summary();
         if summary.processes_left == 0 {
             self.detach()?;
@@ -196,17 +200,23 @@ impl Keeper {
             // Fails if somebody has moved in just now: it goes with them then.
             let _ = self.cgroup.remove();
         }
-        line.say(&summary)
+        line.say(&FromKeeper::Summary(Box::new(summary)))?;
+        Ok(line.flush_within(SAID_WITHIN)?)
     }
 
-    fn wait(&mut self, signals: &Signals, line: Option<BorrowedFd<'_>>) -> Result<()> {
-        let mut descriptors = vec![signals.as_fd()];
-        descriptors.extend(self.registration.as_ref().map(AsFd::as_fd));
-        descriptors.extend(line);
+    fn wait(&mut self, signals: &Signals, line: Option<&KeeperEnd>) -> Result<()> {
+        let mut wait = Wait::new();
+        wait.readable(signals);
+        if let Some(line) = line {
+            line.add_to(&mut wait);
+        }
+        if let Some(registration) = &self.registration {
+            registration.add_to(&mut wait);
+        }
         let watch = self.watch.as_ref().map(Watch::patience);
         let patience = watch.into_iter().chain(self.switched.patience());
         let patience = patience.fold(LOOK_EVERY, Duration::min);
-        signals::wait_readable(&descriptors, Some(patience))?;
+        wait.until(Instant::now() + patience).wait()?;
         self.switched.look(&mut self.held);
         if let Some(watch) = &mut self.watch {
             // Without it the account at the end says less.
@@ -228,7 +238,7 @@ impl Keeper {
         let Some(registration) = &mut self.registration else {
             return;
         };
-        registration.answer(|registration, request| {
+        registration.answer_all(|registration, request| {
             match request {
                 Request::Detach => {
                     held.detach()?;
@@ -245,10 +255,10 @@ impl Keeper {
                     registration.set_observing(is_observing)?;
                 }
                 Request::Switch { whose, to } => switch(held, switched, whose, &to)?,
-                Request::Flows => return Ok(serde_json::to_value(held.flows()?)?),
+                Request::Flows => return Ok(Reply::Flows(held.flows()?)),
             }
             registration.set_policies(&held.download_policy(), held.upload_policy())?;
-            Ok(Value::Null)
+            Ok(Reply::Done)
         });
     }
 
@@ -341,11 +351,13 @@ pub(crate) fn is_told_to_end(signals: &Signals) -> Result<bool> {
     Ok(is_told)
 }
 
-pub(crate) fn refusal(error: &anyhow::Error) -> Start {
-    let cause = describe(error);
+pub(crate) fn refusal(error: &anyhow::Error) -> FromKeeper {
+    let cause = describe(error.as_ref());
     match error.downcast_ref() {
-        Some(ebb_kernel::Error::AlreadyAttached { .. }) => Start::AlreadyAttached(cause),
-        _ => Start::Refused(explain(&cause)),
+        Some(ebb_kernel::Error::AlreadyAttached { .. }) => FromKeeper::AlreadyAttached { cause },
+        _ => FromKeeper::Refused {
+            cause: explain(&cause),
+        },
     }
 }
 

@@ -4,7 +4,6 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -16,6 +15,7 @@ use nix::unistd::Pid;
 
 use crate::signals::{self, Signals};
 use crate::user::Account;
+use crate::wait::Wait;
 
 /// The command was found but cannot be executed.
 pub const NOT_EXECUTABLE: u8 = 126;
@@ -135,7 +135,7 @@ impl Child {
             match self.poll_status()? {
                 Some(Change::Ended(status)) => return Ok(status),
                 Some(Change::Stopped(signal)) => signals::stop_like(signal)?,
-                None => signals::wait_readable(&[signals.as_fd()], None)?,
+                None => Wait::new().readable(signals).wait()?,
             }
         }
     }

@@ -5,193 +5,39 @@
 //! `ID.sock` takes requests. Files whose socket nobody listens on are left over: the next
 //! look removes them.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read as _, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
 use nix::fcntl::{Flock, FlockArg};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::backend::Backend;
-use crate::flow_view::Direction;
+use crate::error::{Error, Result};
+use crate::flow_view::FlowView;
+use crate::protocol::{Desk, Reply, Request, ask, connect};
 
 mod neighbours;
+mod record;
 mod registration;
 
+pub use record::{Home, Record, Sharer, Target};
 pub use registration::Registration;
-
-/// A reply takes a few milliseconds; whoever takes longer hangs.
-const REPLY_WITHIN: Duration = Duration::from_secs(5);
-/// Ten thousand connections take less.
-const LARGEST_REPLY_BYTES: u64 = 1 << 24;
 
 /// The directory that holds the files.
 #[derive(Debug, Clone)]
-pub struct Runtime {
+pub struct Registry {
     directory: PathBuf,
 }
 
-/// One attachment, as its keeper describes it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    /// Names the files: one for each target.
-    pub id: String,
-    /// What it is attached to.
-    pub target: Target,
-    /// How the policies reach the connections.
-    #[serde(default)]
-    pub backend: Backend,
-    /// The policy in its shortest form.
-    pub policy: String,
-    /// The policy for what is sent, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub upload_policy: Option<String>,
-    /// What is sent keeps the code point that it has.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub keeps_code_point: bool,
-    /// It watches only: nothing yields.
-    #[serde(default)]
-    pub is_observing: bool,
-    /// The process that keeps it attached.
-    pub keeper_pid: u32,
-    /// Seconds since 1970.
-    pub since_unix_s: u64,
-    /// Whose it is, if it is another user's.
-    #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
-    /// Where it is asked, if it is another user's.
-    #[serde(skip)]
-    pub home: Option<Home>,
+/// Other `ebb` commands wait while it lives.
+#[derive(Debug)]
+pub struct Lock {
+    _file: Flock<File>,
 }
 
-/// Where another user's keeper is found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Home {
-    /// The user's runtime directory.
-    pub directory: PathBuf,
-    /// The user's number.
-    pub uid: u32,
-    /// The record's name there.
-    pub id: String,
-}
-
-/// What a policy is attached to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Target {
-    /// A command that `ebb run` started.
-    Run {
-        /// The command's words.
-        command: Vec<String>,
-        /// Its own cgroup, from the root of the hierarchy; the user backend makes none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cgroup: Option<PathBuf>,
-    },
-    /// A process.
-    Process {
-        /// Its number.
-        pid: u32,
-    },
-    /// Everything in a cgroup.
-    Cgroup {
-        /// The cgroup, from the root of the hierarchy.
-        cgroup: PathBuf,
-    },
-    /// The connections of a TCP port, at either end.
-    Port {
-        /// Its number.
-        port: u16,
-    },
-    /// Programs that share what arrives.
-    Share {
-        /// The file that says how.
-        file: PathBuf,
-        /// Those that share.
-        programs: Vec<Sharer>,
-    },
-    /// Whoever selects them: sender laws as congestion controls.
-    Laws {
-        /// The names that TCP_CONGESTION takes.
-        names: Vec<String>,
-    },
-}
-
-/// One of those that share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sharer {
-    /// Its name in the file.
-    pub name: String,
-    /// Whose connections, in words: `process 7`, `unit backup`, a command.
-    pub who: String,
-    /// The cgroup that it is, or is in.
-    pub cgroup: PathBuf,
-    /// The process, where it is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u32>,
-    /// Minimum, priority and weight, in words.
-    pub wanted: String,
-}
-
-/// What a keeper can be asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Request {
-    /// Lift everything and keep nothing attached any more.
-    Detach,
-    /// Go on with another policy.
-    SetPolicy(String),
-    /// Go on with another policy for what is sent, or begin with one.
-    SetUploadPolicy(String),
-    /// Watch only, or act again.
-    SetObserving(bool),
-    /// Switch some of the connections only.
-    Switch {
-        /// Which.
-        whose: Part,
-        /// To what.
-        to: Switch,
-    },
-    /// Tell of every connection: [`crate::flow_view::FlowView`]s.
-    Flows,
-}
-
-/// Some of the connections of an attachment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Part {
-    /// One connection, one way.
-    Connection {
-        /// Its socket's number.
-        cookie: u64,
-        /// Which way.
-        direction: Direction,
-    },
-    /// Those of a process, now and later.
-    Process {
-        /// Its number.
-        pid: u32,
-    },
-}
-
-/// What some connections can be switched to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Switch {
-    /// No limit.
-    Free,
-    /// Limits again.
-    Held,
-    /// Another policy, for the way that its law is for.
-    Policy(String),
-}
-
-impl Runtime {
+impl Registry {
     /// What `EBB_RUNTIME_DIR` names; else `/run/ebb` for root, and for others `ebb` in their
     /// runtime directory or `/tmp/ebb-UID`. Made if need be, for its owner alone.
     ///
@@ -204,30 +50,26 @@ impl Runtime {
             None => directory_of_user(own.as_raw()),
         };
         let mut builder = fs::DirBuilder::new();
-        let made = builder.recursive(true).mode(0o700).create(&directory);
-        made.with_context(|| {
+        if let Err(source) = builder.recursive(true).mode(0o700).create(&directory) {
             let what = match directory.exists() {
                 true => "is no directory",
                 false => "cannot be made",
             };
-            format!(
-                "{}: {what}; EBB_RUNTIME_DIR is to name a directory of your own",
-                directory.display()
-            )
-        })?;
-        let owner = fs::symlink_metadata(&directory)
-            .with_context(|| directory.display().to_string())?
+            let path = directory;
+            return Err(Error::NoRuntimeDirectory { path, what, source });
+        }
+        let found = fs::symlink_metadata(&directory);
+        let owner = found
+            .map_err(|source| Error::file(&directory, source))?
             .uid();
         if owner != own.as_raw() && !own.is_root() {
-            bail!(
-                "{}: belongs to user {owner}; EBB_RUNTIME_DIR names another directory",
-                directory.display()
-            );
+            let path = directory;
+            return Err(Error::OthersRuntimeDirectory { path, owner });
         }
         Ok(Self { directory })
     }
 
-    /// A runtime in a directory that is there.
+    /// A registry in a directory that is there.
     #[cfg(test)]
     pub fn at(directory: &Path) -> Self {
         Self {
@@ -236,25 +78,24 @@ impl Runtime {
     }
 
     /// Keeps other `ebb` commands from changing what is attached while the answer lives.
-    pub fn lock(&self) -> Result<Flock<File>> {
+    pub fn lock(&self) -> Result<Lock> {
         let path = self.directory.join("lock");
-        let file = File::create(&path).with_context(|| path.display().to_string())?;
-        Flock::lock(file, FlockArg::LockExclusive)
-            .map_err(|(_, error)| error)
-            .with_context(|| path.display().to_string())
+        let file = File::create(&path).map_err(|source| Error::file(&path, source))?;
+        match Flock::lock(file, FlockArg::LockExclusive) {
+            Ok(lock) => Ok(Lock { _file: lock }),
+            Err((_, error)) => Err(Error::file(&path, error.into())),
+        }
     }
 
     /// Everything that is attached now, oldest first; removes what dead keepers left.
     pub fn records(&self) -> Result<Vec<Record>> {
-        let context = || self.directory.display().to_string();
+        let failed = |source| Error::file(&self.directory, source);
         let mut records = Vec::new();
-        for entry in fs::read_dir(&self.directory).with_context(context)? {
-            let path = entry.with_context(context)?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "json")
-            {
-                records.extend(self.read_living(&path));
+        for entry in fs::read_dir(&self.directory).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let name = path.file_name().and_then(OsStr::to_str);
+            if let Some(id) = name.and_then(|name| name.strip_suffix(".json")) {
+                records.extend(self.read_living(id));
             }
         }
         records.sort_by_key(|record| (record.since_unix_s, record.keeper_pid));
@@ -274,62 +115,64 @@ impl Runtime {
     /// Enters a keeper; from now on it can be found and asked.
     pub fn register(&self, record: Record) -> Result<Registration> {
         let socket = self.socket(&record.id);
-        remove(&socket);
-        let listener = UnixListener::bind(&socket).with_context(|| socket.display().to_string())?;
-        listener.set_nonblocking(true)?;
-        let registration = Registration {
-            runtime: self.clone(),
-            record,
-            listener,
-            is_withdrawn: false,
-        };
-        registration.write()?;
-        Ok(registration)
+        let desk = Desk::open(&socket).map_err(|source| Error::file(&socket, source))?;
+        Registration::enter(self.clone(), record, desk)
     }
 
     /// Asks a keeper and waits until it has done it.
     pub fn ask(&self, record: &Record, request: &Request) -> Result<()> {
-        self.ask_for(record, request)
-    }
-
-    /// Asks a keeper for something and waits for it; who asks knows what it keeps.
-    pub fn ask_for<T: DeserializeOwned>(&self, record: &Record, request: &Request) -> Result<T> {
-        let context = "the keeper does not answer";
-        let connected = match &record.home {
-            Some(home) => neighbours::connect_to(home),
-            None => UnixStream::connect(self.socket(&record.id)).map_err(Into::into),
-        };
-        let mut stream = match connected {
-            Err(error) if is_of_nobody(&error) => bail!("its keeper has ended"),
-            connected => connected.context(context)?,
-        };
-        stream.set_read_timeout(Some(REPLY_WITHIN))?;
-        stream.set_write_timeout(Some(REPLY_WITHIN))?;
-        stream.write_all(format!("{}\n", serde_json::to_string(request)?).as_bytes())?;
-        let mut reply = String::new();
-        BufReader::new(stream.take(LARGEST_REPLY_BYTES))
-            .read_line(&mut reply)
-            .context(context)?;
-        let mut reply: Value = serde_json::from_str(&reply).context(context)?;
-        if record.home.is_some() {
-            neighbours::disarm(&mut reply);
-        }
-        match serde_json::from_value::<Result<T, String>>(reply).context(context)? {
-            Ok(answer) => Ok(answer),
-            Err(cause) => bail!(cause),
+        match self.ask_for(record, request)? {
+            Reply::Done => Ok(()),
+            _ => Err(Error::no_answer(Error::OtherAnswer)),
         }
     }
 
-    /// The record in a file, unless nobody listens any more.
-    fn read_living(&self, path: &Path) -> Option<Record> {
+    /// Asks a keeper for every connection that it knows.
+    pub fn flows(&self, record: &Record) -> Result<Vec<FlowView>> {
+        match self.ask_for(record, &Request::Flows)? {
+            Reply::Flows(flows) => Ok(flows),
+            _ => Err(Error::no_answer(Error::OtherAnswer)),
+        }
+    }
+
+    fn ask_for(&self, record: &Record, request: &Request) -> Result<Reply> {
+        let (connected, is_trusted) = match &record.home {
+            Some(home) => (neighbours::connect_to(home), false),
+            None => (self.connect_to(&record.id), true),
+        };
+        let stream = connected.map_err(|error| match error {
+            Error::File { source, .. } if is_of_nobody(&source) => Error::KeeperEnded,
+            error => Error::no_answer(error),
+        })?;
+        let reply = match is_trusted {
+            true => ask(stream, request),
+            false => ask(stream, request).and_then(neighbours::disarmed),
+        };
+        match reply.map_err(Error::no_answer)? {
+            Reply::Refused { cause } => Err(Error::Refused { cause }),
+            reply => Ok(reply),
+        }
+    }
+
+    fn connect_to(&self, id: &str) -> Result<UnixStream> {
+        let socket = self.socket(id);
+        connect(&socket).map_err(|source| Error::file(&socket, source))
+    }
+
+    /// The record of that name, unless nobody listens any more.
+    fn read_living(&self, id: &str) -> Option<Record> {
+        let path = self.json(id);
         // A keeper may end while we look.
-        let record: Record = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-        let socket = self.socket(&record.id);
-        match UnixStream::connect(&socket) {
+        let mut record: Record = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+        id.clone_into(&mut record.id);
+        let socket = self.socket(id);
+        match connect(&socket) {
             Ok(_) => Some(record),
+            // Many ask it at once.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Some(record),
             Err(error) => {
                 tracing::info!("{}: left over ({error}), removed", path.display());
-                remove(path);
+                remove(&path);
                 remove(&socket);
                 None
             }
@@ -345,63 +188,10 @@ impl Runtime {
     }
 }
 
-impl Record {
-    /// Its name where it was registered.
-    pub fn name(&self) -> &str {
-        self.home.as_ref().map_or(&self.id, |home| &home.id)
-    }
-
-    /// A record of this process and this moment, of the kernel backend.
-    pub fn new(target: Target, id: String, policy: &str, upload_policy: Option<String>) -> Self {
-        let since = std::time::SystemTime::UNIX_EPOCH
-            .elapsed()
-            .unwrap_or_default();
-        Self {
-            id,
-            target,
-            backend: Backend::Kernel,
-            policy: policy.to_owned(),
-            upload_policy,
-            keeps_code_point: false,
-            is_observing: false,
-            keeper_pid: std::process::id(),
-            since_unix_s: since.as_secs(),
-            user: None,
-            home: None,
-        }
-    }
-}
-
-/// What it is attached to, and whose it is if it is another user's.
-impl std::fmt::Display for Record {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.user {
-            None => self.target.fmt(formatter),
-            Some(user) => write!(formatter, "{} of {user}", self.target),
-        }
-    }
-}
-
-impl std::fmt::Display for Target {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Run { command, .. } => write!(formatter, "ebb run -- {}", command.join(" ")),
-            Self::Process { pid } => write!(formatter, "process {pid}"),
-            Self::Cgroup { cgroup } => write!(formatter, "cgroup {}", cgroup.display()),
-            Self::Port { port } => write!(formatter, "port {port}"),
-            Self::Share { file, .. } => write!(formatter, "ebb share {}", file.display()),
-            Self::Laws { names } => write!(formatter, "congestion controls {}", names.join(", ")),
-        }
-    }
-}
-
 /// Whether a socket has gone, or has nobody who listens.
-fn is_of_nobody(error: &anyhow::Error) -> bool {
-    let cause = error.root_cause();
-    let errno = cause.downcast_ref::<nix::Error>().copied();
-    let of_system = cause.downcast_ref::<io::Error>();
-    let errno = errno.or_else(|| Some(nix::Error::from_raw(of_system?.raw_os_error()?)));
-    matches!(errno, Some(nix::Error::ENOENT | nix::Error::ECONNREFUSED))
+fn is_of_nobody(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, NotFound};
+    matches!(error.kind(), NotFound | ConnectionRefused)
 }
 
 /// One that is not this user's (as under sudo or setpriv) is of no use.
@@ -427,13 +217,14 @@ fn remove(path: &Path) {
 mod tests {
     use super::*;
     use crate::describe::describe;
+    use std::os::unix::net::UnixListener;
 
-    fn runtime() -> (tempfile::TempDir, Runtime) {
+    fn registry() -> (tempfile::TempDir, Registry) {
         let directory = tempfile::tempdir().unwrap();
-        let runtime = Runtime {
+        let registry = Registry {
             directory: directory.path().to_path_buf(),
         };
-        (directory, runtime)
+        (directory, registry)
     }
 
     fn record(id: &str) -> Record {
@@ -442,79 +233,84 @@ mod tests {
 
     #[test]
     fn a_registered_keeper_is_listed_until_it_goes() {
-        let (_directory, runtime) = runtime();
-        let registration = runtime.register(record("a")).unwrap();
-        assert_eq!(runtime.records().unwrap(), [record("a")]);
+        let (_directory, registry) = registry();
+        let record = record("a");
+        let registration = registry.register(record.clone()).unwrap();
+        assert_eq!(registry.records().unwrap(), [record]);
         drop(registration);
-        assert_eq!(runtime.records().unwrap(), []);
+        assert_eq!(registry.records().unwrap(), []);
     }
 
     #[test]
     fn what_a_killed_keeper_left_is_swept() {
-        let (directory, runtime) = runtime();
+        let (directory, registry) = registry();
         // As after `kill -9`: the socket is closed, both files stay.
-        drop(UnixListener::bind(runtime.socket("a")).unwrap());
-        fs::write(runtime.json("a"), serde_json::to_vec(&record("a")).unwrap()).unwrap();
-        assert_eq!(runtime.records().unwrap(), []);
+        drop(UnixListener::bind(registry.socket("a")).unwrap());
+        fs::write(
+            registry.json("a"),
+            serde_json::to_vec(&record("a")).unwrap(),
+        )
+        .unwrap();
+        assert_eq!(registry.records().unwrap(), []);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn a_request_is_answered_with_what_came_of_it() {
-        let (_directory, runtime) = runtime();
-        let mut registration = runtime.register(record("a")).unwrap();
-        let asker = runtime.clone();
+        let (_directory, registry) = registry();
+        let record = record("a");
+        let mut registration = registry.register(record.clone()).unwrap();
+        let asker = registry.clone();
         let asking = std::thread::spawn(move || {
-            let answers = [Request::SetPolicy("vulture".into()), Request::Detach].map(|request| {
-                asker
-                    .ask(&record("a"), &request)
-                    .map_err(|error| error.to_string())
-            });
+            let answers = [Request::SetPolicy("vulture".into()), Request::Detach]
+                .map(|request| asker.ask(&record, &request).map_err(|it| it.to_string()));
             assert_eq!(answers, [Ok(()), Err("cannot".to_owned())]);
         });
         while !asking.is_finished() {
-            registration.answer(|registration, request| match request {
-                Request::SetPolicy(policy) => registration
-                    .set_policies(&policy, None)
-                    .map(|()| Value::Null),
-                _ => bail!("cannot"),
+            registration.answer_all(|registration, request| match request {
+                Request::SetPolicy(policy) => {
+                    registration.set_policies(&policy, None)?;
+                    Ok(Reply::Done)
+                }
+                _ => anyhow::bail!("cannot"),
             });
         }
         asking.join().unwrap();
-        assert_eq!(runtime.records().unwrap()[0].policy, "vulture");
+        assert_eq!(registry.records().unwrap()[0].policy, "vulture");
     }
 
     #[test]
     fn who_is_told_that_it_is_let_go_finds_it_no_more() {
-        let (_directory, runtime) = runtime();
-        let mut registration = runtime.register(record("a")).unwrap();
-        let asker = runtime.clone();
+        let (_directory, registry) = registry();
+        let record = record("a");
+        let mut registration = registry.register(record.clone()).unwrap();
+        let (asker, again) = (registry.clone(), record.clone());
         let asking = std::thread::spawn(move || {
-            asker.ask(&record("a"), &Request::Detach).unwrap();
+            asker.ask(&again, &Request::Detach).unwrap();
             assert_eq!(asker.records().unwrap(), []);
-            asker.register(record("a")).unwrap()
+            asker.register(again).unwrap()
         });
         while !asking.is_finished() {
-            registration.answer(|registration, _| {
+            registration.answer_all(|registration, _| {
                 registration.withdraw();
                 registration.set_observing(true)?;
-                Ok(Value::Null)
+                Ok(Reply::Done)
             });
         }
         let next = asking.join().unwrap();
         drop(registration);
-        assert_eq!(runtime.records().unwrap(), [record("a")]);
+        assert_eq!(registry.records().unwrap(), [record]);
         drop(next);
-        assert_eq!(runtime.records().unwrap(), []);
+        assert_eq!(registry.records().unwrap(), []);
     }
 
     #[test]
     fn asking_where_nobody_keeps_anything_is_an_error() {
-        let (_directory, runtime) = runtime();
-        let error = runtime.ask(&record("a"), &Request::Detach).unwrap_err();
+        let (_directory, registry) = registry();
+        let error = registry.ask(&record("a"), &Request::Detach).unwrap_err();
         assert_eq!(describe(&error), "its keeper has ended");
         let home = Home {
-            directory: runtime.directory.clone(),
+            directory: registry.directory.clone(),
             uid: nix::unistd::getuid().as_raw(),
             id: "a".to_owned(),
         };
@@ -522,7 +318,7 @@ mod tests {
             home: Some(home),
             ..record("a")
         };
-        let error = runtime.ask(&others, &Request::Detach).unwrap_err();
+        let error = registry.ask(&others, &Request::Detach).unwrap_err();
         assert_eq!(describe(&error), "its keeper has ended");
     }
 }

@@ -2,11 +2,8 @@
 //! Signals as events: blocked, read from a descriptor, and passed on where they are not yet.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{self, SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, getpid, getsid};
@@ -89,24 +86,6 @@ impl Drop for Signals {
     fn drop(&mut self) {
         // It was accepted as a mask before, so it is one.
         let _ = signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.original), None);
-    }
-}
-
-/// Waits until one of the descriptors can be read, at the most so long.
-pub fn wait_readable(descriptors: &[BorrowedFd<'_>], patience: Option<Duration>) -> Result<()> {
-    let mut polled: Vec<_> = descriptors
-        .iter()
-        .map(|descriptor| PollFd::new(*descriptor, PollFlags::POLLIN))
-        .collect();
-    let timeout = match patience {
-        None => PollTimeout::NONE,
-        // Rounded up: a wait cut short would be a busy loop.
-        Some(patience) => PollTimeout::try_from(patience.as_nanos().div_ceil(1_000_000))
-            .unwrap_or(PollTimeout::MAX),
-    };
-    match poll(&mut polled, timeout) {
-        Ok(_) | Err(Errno::EINTR) => Ok(()),
-        Err(error) => Err(error).context("poll"),
     }
 }
 

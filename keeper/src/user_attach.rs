@@ -8,8 +8,6 @@
 //! Neither is a parent of what is governed, so both only hear of it through /proc. The
 //! guardian knows each connection before the keeper limits it, and what it had before.
 
-use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::detached;
@@ -20,11 +18,13 @@ use ebb_sockets::Root;
 
 use crate::describe::describe;
 use crate::keeper::is_told_to_end;
-use crate::line::{self, KeeperEnd, Start};
 use crate::policies::Policies;
+use crate::protocol::FromKeeper;
+use crate::starter::{KeeperEnd, lay};
 use crate::user_run::guardian::{name_process, watch_over};
-use crate::user_run::line::GovernorEnd;
+use crate::user_run::journal::GovernorEnd;
 use crate::user_run::post::Post;
+use crate::wait::Wait;
 
 /// How often the keeper looks whether what it governs is still there.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -43,19 +43,20 @@ pub struct UserDuty {
 /// Forks a guardian and a keeper off and waits until the policies are active, or cannot be.
 ///
 /// Must be called while this process has a single thread.
-pub fn start(duty: UserDuty, policies: &Policies) -> Result<Start> {
+pub fn start(duty: UserDuty, policies: &Policies) -> Result<()> {
     check(&duty.root)?;
-    let (mut ours, theirs) = line::lay()?;
+    let (mut ours, theirs) = lay()?;
     if detached::fork()? {
         drop(ours);
         let kept = watch_over(
-            |guardian| i32::from(keep(&theirs, guardian, duty, policies).is_err()),
+            |guardian| i32::from(keep(theirs, guardian, duty, policies).is_err()),
             || Ok(()),
         );
         std::process::exit(i32::from(kept.is_err()));
     }
     drop(theirs);
-    ours.wait_for_start()
+    ours.wait_for_start()?;
+    Ok(())
 }
 
 /// Says why it cannot be governed, before anything is started.
@@ -68,7 +69,7 @@ fn check(root: &Root) -> Result<()> {
 
 /// The whole life of a keeper.
 fn keep(
-    line: &KeeperEnd,
+    mut line: KeeperEnd,
     guardian: GovernorEnd,
     duty: UserDuty,
     policies: &Policies,
@@ -83,14 +84,19 @@ fn keep(
     });
     let mut post = match post {
         Ok(post) => post,
-        Err(error) => return line.say(&Start::Refused(describe(&error))),
+        Err(error) => {
+            let cause = describe(error.as_ref());
+            return Ok(line.say(&FromKeeper::Refused { cause })?);
+        }
     };
     // What exists already is under the policy when `ebb attach` returns.
     post.engine().tick();
-    line.say(&Start::Ready(PathBuf::new()))?;
+    line.say(&FromKeeper::Ready { cgroup: None })?;
     let mut look_due = Instant::now() + LOOK_EVERY;
     while !post.is_detached() && !is_told_to_end(&signals)? {
-        post.work(&[signals.as_fd()])?;
+        let mut wait = Wait::new();
+        wait.readable(&signals);
+        post.work(wait)?;
         for text in post.engine().take_notices() {
             tracing::info!("{text}");
         }

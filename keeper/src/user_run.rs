@@ -13,12 +13,10 @@
 
 mod governor;
 pub mod guardian;
-pub mod line;
+pub mod journal;
 pub mod post;
-mod words;
 
 use std::ffi::OsString;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -26,11 +24,11 @@ use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
 use crate::policies::Policies;
+use crate::protocol::{FromKeeper, FromStarter, Heard, Line};
 use crate::signals::{self, Arrived, Signals};
 use crate::summary::Summary;
 use crate::user::Account;
-
-use words::{Listener, Word};
+use crate::wait::Wait;
 
 /// A command for the user backend.
 #[derive(Debug)]
@@ -80,25 +78,29 @@ impl UserRun<'_> {
     /// single thread.
     pub fn execute(&self, tell: &dyn Fn(&str)) -> Result<Outcome> {
         let signals = Signals::receive()?;
-        let (listener, speaker) = words::lay()?;
+        // Whoever speaks has a line of its own: one that is killed in the middle of a word
+        // spoils no other's.
+        let (from_guardian, guardian) = Line::pair()?;
+        let (from_governor, governor) = Line::pair()?;
         // Should both others be killed, the command becomes ours.
         nix::sys::prctl::set_child_subreaper(true).context("PR_SET_CHILD_SUBREAPER")?;
         let group = nix::unistd::getpgrp();
         // SAFETY: there is a single thread.
-        let guardian = match unsafe { nix::unistd::fork() }.context("fork")? {
+        let child = match unsafe { nix::unistd::fork() }.context("fork")? {
             nix::unistd::ForkResult::Parent { child } => child,
             nix::unistd::ForkResult::Child => {
-                drop(listener);
+                drop((from_guardian, from_governor));
                 let mask = signals.original_mask();
                 drop(signals);
-                std::process::exit(guardian::live(self, &speaker, group, mask));
+                std::process::exit(guardian::live(self, guardian, governor, group, mask));
             }
         };
-        drop(speaker);
+        drop((guardian, governor));
         Front {
-            listener,
+            line: from_governor,
+            next_line: Some(from_guardian),
             signals,
-            guardian,
+            guardian: child,
             command: None,
             early: Vec::new(),
             tell,
@@ -109,7 +111,9 @@ impl UserRun<'_> {
 
 /// What is left of `ebb run` while the command runs.
 struct Front<'a> {
-    listener: Listener,
+    line: Line<FromStarter, FromKeeper>,
+    /// The guardian's, while the governor is listened to.
+    next_line: Option<Line<FromStarter, FromKeeper>>,
     signals: Signals,
     guardian: Pid,
     command: Option<Pid>,
@@ -127,39 +131,49 @@ impl Front<'_> {
             while let Some(arrived) = self.signals.next()? {
                 self.pass_on(arrived);
             }
-            loop {
-                match self.listener.next()? {
-                    words::Heard::Nothing => break,
-                    words::Heard::Gone => return self.wait_alone(),
-                    words::Heard::Word(word) => {
-                        if let Some(outcome) = self.hear(word)? {
-                            return Ok(outcome);
-                        }
+            match self.line.hear() {
+                Ok(Heard::Nothing) => {
+                    let mut wait = Wait::new();
+                    wait.readable(&self.signals);
+                    self.line.add_to(&mut wait);
+                    wait.wait()?;
+                }
+                Ok(Heard::Message(said)) => {
+                    if let Some(outcome) = self.hear(said)? {
+                        return Ok(outcome);
                     }
                 }
+                // The guardian speaks once the governor has gone.
+                Ok(Heard::Gone) | Err(_) => match self.next_line.take() {
+                    Some(line) => self.line = line,
+                    None => return self.wait_alone(),
+                },
             }
-            signals::wait_readable(&[self.signals.as_fd(), self.listener.as_fd()], None)?;
         }
     }
 
-    fn hear(&mut self, word: Word) -> Result<Option<Outcome>> {
-        match word {
-            Word::Started { pid } => {
+    fn hear(&mut self, said: FromKeeper) -> Result<Option<Outcome>> {
+        match said {
+            FromKeeper::Started { pid } => {
                 self.command = Some(Pid::from_raw(pid));
                 for arrived in std::mem::take(&mut self.early) {
                     self.pass_on(arrived);
                 }
             }
-            Word::NotStarted { status, errno } => {
+            FromKeeper::NotStarted { status, errno } => {
                 return Ok(Some(Outcome::NotStarted { status, errno }));
             }
-            Word::Failed { cause } => bail!(cause),
-            Word::Notice { text } => (self.tell)(&text),
-            Word::Stopped { signal } => signals::stop_like(Signal::try_from(signal)?)?,
-            Word::Ended { status, summary } => {
-                self.listener.say_done();
+            FromKeeper::Refused { cause } => bail!(cause),
+            FromKeeper::Notice { text } => (self.tell)(&text),
+            FromKeeper::Stopped { signal } => signals::stop_like(Signal::try_from(signal)?)?,
+            FromKeeper::Ended { status, summary } => {
+                // It may have ended by now.
+                let _ = self.line.say(&FromStarter::Done);
                 return Ok(Some(Outcome::Ended { status, summary }));
             }
+            FromKeeper::Ready { .. }
+            | FromKeeper::AlreadyAttached { .. }
+            | FromKeeper::Summary(_) => {}
         }
         Ok(None)
     }

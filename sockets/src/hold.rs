@@ -37,6 +37,7 @@ pub struct Hold {
 
 /// What a governor tells its guardian, each time before it does it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Note {
     /// A connection may be limited from now on, or is to be had elsewhere.
     Held(Hold),

@@ -3,14 +3,15 @@
 
 use std::fmt;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgGroup, Args};
 use ebb_algorithms::Policy;
+use ebb_keeper::Error;
 use ebb_keeper::backend::Backend;
 use ebb_keeper::keeper;
-use ebb_keeper::line::Start;
 use ebb_keeper::policies::{Policies, UploadPolicy, Wanted};
-use ebb_keeper::registry::{Record, Request, Runtime};
+use ebb_keeper::protocol::Request;
+use ebb_keeper::registry::{Record, Registry};
 use ebb_keeper::user_attach;
 
 use crate::commands::run::{BackendChoice, require_root};
@@ -80,55 +81,55 @@ impl Attach {
         if self.backend == BackendChoice::Kernel {
             require_root("attach --backend kernel")?;
         }
-        let runtime = Runtime::open()?;
+        let runtime = Registry::open()?;
         let lock = runtime.lock()?;
         if let Some(record) = self.chosen.find(&runtime.records()?)? {
             return self.change(&runtime, &record);
         }
-        let start = match self.backend {
+        let policies = match self.backend {
             BackendChoice::Kernel => self.attach_by_kernel(),
             BackendChoice::Auto if is_root && !self.chosen.is_port() => self.attach_by_either(),
             BackendChoice::Auto | BackendChoice::User => self.attach_by_user(),
         }?;
         drop(lock);
-        match start {
-            (Start::Ready(_), policies) => output::print(&format!(
-                "{} yields by {policies}; to end it: ebb detach {}\n",
-                self.chosen,
-                self.chosen.as_option()
-            )),
-            (Start::AlreadyAttached(cause) | Start::Refused(cause), _) => bail!(cause),
-        }
+        output::print(&format!(
+            "{} yields by {policies}; to end it: ebb detach {}\n",
+            self.chosen,
+            self.chosen.as_option()
+        ))
     }
 
     /// By the user backend where the kernel backend cannot be used, as `ebb run` has it.
-    fn attach_by_either(&self) -> Result<(Start, String)> {
-        let kernel = match self.attach_by_kernel()? {
-            (Start::Refused(cause), _) => cause,
-            started => return Ok(started),
+    fn attach_by_either(&self) -> Result<String> {
+        let by_kernel = self.attach_by_kernel();
+        let Err(kernel) = by_kernel else {
+            return by_kernel;
         };
+        if !matches!(kernel.downcast_ref(), Some(Error::CannotKeep { .. })) {
+            return Err(kernel);
+        }
+        let kernel = output::describe(&kernel);
         tracing::info!("the kernel backend cannot be used: {kernel}");
-        let user = match self.attach_by_user() {
-            Ok((Start::Refused(cause), _)) => cause,
-            Err(error) => output::describe(&error),
-            Ok(started) => return Ok(started),
-        };
-        bail!("{kernel}; nor can the user backend be used: {user}")
+        self.attach_by_user().map_err(|user| {
+            let user = output::describe(&user);
+            anyhow!("{kernel}; nor can the user backend be used: {user}")
+        })
     }
 
-    fn attach_by_kernel(&self) -> Result<(Start, String)> {
+    fn attach_by_kernel(&self) -> Result<String> {
         let policies = Policies::new(&self.wanted(), Backend::Kernel)?;
         let download = policies.download.to_string();
         let words = self::policies(&download, policies.upload.as_ref(), Backend::Kernel);
-        Ok((keeper::start(self.chosen.duty()?, &policies)?.1, words))
+        keeper::start(self.chosen.duty()?, &policies)?;
+        Ok(words)
     }
 
-    fn attach_by_user(&self) -> Result<(Start, String)> {
+    fn attach_by_user(&self) -> Result<String> {
         let policies = Policies::new(&self.wanted(), Backend::User)?;
-        let start = user_attach::start(self.chosen.user_duty()?, &policies)?;
+        user_attach::start(self.chosen.user_duty()?, &policies)?;
         let download = policies.download.to_string();
         let words = self::policies(&download, policies.upload.as_ref(), Backend::User);
-        Ok((start, words))
+        Ok(words)
     }
 
     fn wanted(&self) -> Wanted {
@@ -139,7 +140,7 @@ impl Attach {
         }
     }
 
-    fn change(&self, runtime: &Runtime, record: &Record) -> Result<()> {
+    fn change(&self, runtime: &Registry, record: &Record) -> Result<()> {
         let is_other = match self.backend {
             BackendChoice::Auto => false,
             BackendChoice::Kernel => record.backend == Backend::User,

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
-use ebb_keeper::registry::{Record, Request, Runtime, Target};
+use ebb_keeper::protocol::Request;
+use ebb_keeper::registry::{Record, Registry, Target};
 use ebb_kernel::cgroup::Cgroup;
 
 use crate::output;
@@ -47,15 +48,15 @@ Examples:
 impl Detach {
     /// Detaches, and says what from.
     pub fn execute(self) -> Result<()> {
-        let runtime = Runtime::open()?;
-        let _lock = runtime.lock()?;
-        let records = runtime.all_records()?;
+        let registry = Registry::open()?;
+        let _lock = registry.lock()?;
+        let records = registry.all_records()?;
         if self.all {
-            return detach_all(&runtime, &records);
+            return detach_all(&registry, &records);
         }
         if let Some(file) = &self.share {
             return match sharing_by(file, &records)? {
-                Some(record) => detach(&runtime, record),
+                Some(record) => detach(&registry, record),
                 None => bail!(
                     "nothing shares by {}{}",
                     file.display(),
@@ -64,7 +65,7 @@ impl Detach {
             };
         }
         if let Some(record) = self.chosen.find(&records)? {
-            return detach(&runtime, &record);
+            return detach(&registry, &record);
         }
         if let Some((file, name)) = self.chosen.sharer(&records)? {
             bail!(
@@ -88,10 +89,10 @@ impl Detach {
     }
 }
 
-fn detach_all(runtime: &Runtime, records: &[Record]) -> Result<()> {
+fn detach_all(registry: &Registry, records: &[Record]) -> Result<()> {
     let mut failed = 0;
     for record in records {
-        if let Err(error) = detach(runtime, record) {
+        if let Err(error) = detach(registry, record) {
             output::complain(&output::describe(&error));
             failed += 1;
         }
@@ -131,14 +132,14 @@ fn sweep_below(directory: &Path, path: &Path) -> u64 {
             .sum::<u64>()
 }
 
-fn detach(runtime: &Runtime, record: &Record) -> Result<()> {
-    if let Err(error) = runtime.ask(record, &Request::Detach) {
-        let still_lives = runtime
+fn detach(registry: &Registry, record: &Record) -> Result<()> {
+    if let Err(error) = registry.ask(record, &Request::Detach) {
+        let still_lives = registry
             .all_records()?
             .iter()
             .any(|living| living.id == record.id);
         if still_lives {
-            return Err(error.context(record.to_string()));
+            return Err(error).context(record.to_string());
         }
         // It has ended by itself just now, and has lifted everything.
     }

@@ -5,8 +5,8 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use ebb_algorithms::{Policy, Side, laws_of};
 use ebb_keeper::laws_keeper;
-use ebb_keeper::line::Start;
-use ebb_keeper::registry::{Request, Runtime};
+use ebb_keeper::protocol::Request;
+use ebb_keeper::registry::Registry;
 use ebb_kernel::congestion_name;
 
 use crate::commands::run::require_root;
@@ -57,9 +57,9 @@ impl Laws {
     /// Does it, and says which names there are.
     pub fn execute(self) -> Result<()> {
         require_root("laws")?;
-        let runtime = Runtime::open()?;
-        let lock = runtime.lock()?;
-        let loaded = runtime
+        let registry = Registry::open()?;
+        let lock = registry.lock()?;
+        let loaded = registry
             .records()?
             .into_iter()
             .find(|record| record.id == laws_keeper::ID);
@@ -69,19 +69,16 @@ impl Laws {
             }
             (What::Load { policies }, None) => {
                 let policies = chosen(policies)?;
-                let start = laws_keeper::start(&policies)?;
+                laws_keeper::start(&policies)?;
                 drop(lock);
                 let names: Vec<String> = policies
                     .iter()
                     .map(|policy| congestion_name(policy.law()))
                     .collect();
-                match start {
-                    Start::Ready(_) => output::print(&format!("{}\n", names.join("\n"))),
-                    Start::AlreadyAttached(cause) | Start::Refused(cause) => bail!(cause),
-                }
+                output::print(&format!("{}\n", names.join("\n")))
             }
             (What::Unload, Some(record)) => {
-                let asked = runtime.ask(&record, &Request::Detach);
+                let asked = registry.ask(&record, &Request::Detach);
                 asked.with_context(|| record.target.to_string())?;
                 output::print(&format!("{}: unloaded\n", record.target))
             }

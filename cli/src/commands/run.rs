@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use ebb_algorithms::Policy;
+use ebb_keeper::Error;
 use ebb_keeper::backend::Backend;
 use ebb_keeper::keeper::{self, Duty};
-use ebb_keeper::line::{self, StarterEnd};
 use ebb_keeper::policies::{Policies, UploadPolicy, Wanted};
 use ebb_keeper::process::{self, NotStarted, Start};
-use ebb_keeper::registry::Runtime;
+use ebb_keeper::registry::Registry;
 use ebb_keeper::signals::Signals;
+use ebb_keeper::starter::StarterEnd;
 use ebb_keeper::summary::Summary;
 use ebb_keeper::user::Account;
 use ebb_keeper::user_run::{self, Outcome, UserRun};
@@ -135,8 +136,8 @@ impl Run {
         match self.start() {
             Ok(Prepared::Unprivileged) => self.run_unprivileged(account.as_ref()),
             Ok(Prepared::Yielding(line, cgroup)) => {
-                if let Err(error) = Runtime::open() {
-                    let cause = output::describe(&error);
+                if let Err(error) = Registry::open() {
+                    let cause = output::describe(&error.into());
                     complain(&format!("'ebb status' will not list it: {cause}"));
                 }
                 self.run(account.as_ref(), line, &cgroup)
@@ -220,18 +221,19 @@ impl Run {
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
         let policies = self.policies(Backend::Kernel)?;
-        match keeper::start(
-            Duty::Run {
-                command,
-                is_watched: self.summary,
-            },
-            &policies,
-        )? {
-            (line, line::Start::Ready(path)) => {
+        let duty = Duty::Run {
+            command,
+            is_watched: self.summary,
+        };
+        match keeper::start(duty, &policies) {
+            Ok((line, path)) => {
+                let path = path.unwrap_or_default();
                 Ok(Prepared::Yielding(line, path_to_cgroup(&path)?))
             }
-            (_, line::Start::AlreadyAttached(cause)) => Ok(Prepared::Already(cause)),
-            (_, line::Start::Refused(cause)) => Err(anyhow::Error::msg(cause)),
+            Err(error) => match error.downcast_ref() {
+                Some(Error::AlreadyAttached { cause }) => Ok(Prepared::Already(cause.clone())),
+                _ => Err(error),
+            },
         }
     }
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use ebb_keeper::backend::Backend;
 use ebb_keeper::flow_view::Direction;
-use ebb_keeper::registry::{Record, Runtime, Target};
+use ebb_keeper::registry::{Record, Registry, Target};
 use serde::Serialize;
 
 use crate::commands::top::sample::{Look, Sampler, SeenFlow};
@@ -82,11 +82,11 @@ impl Status {
             std::thread::sleep(LOOK);
             let mut look = sampler.look()?;
             // Loaded laws have no connections that their keeper knows.
-            look.attachments = Runtime::open()?.all_records()?;
+            look.attachments = Registry::open()?.all_records()?;
             return Ok(look);
         }
         Ok(Look {
-            attachments: Runtime::open()?.all_records()?,
+            attachments: Registry::open()?.all_records()?,
             ..Look::default()
         })
     }

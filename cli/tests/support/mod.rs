@@ -5,14 +5,15 @@
 #![allow(dead_code)]
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigHandler, Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A machine may be busy with other tests: patience costs nothing where all is well.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -154,6 +155,18 @@ impl Running {
     pub fn status(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
+}
+
+/// Asks a keeper on its socket, as docs/protocol.md has it.
+pub fn ask(socket: &Path, request: &Value) -> Value {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let frame = json!({ "ebb": 1, "message": request });
+    stream.write_all(format!("{frame}\n").as_bytes()).unwrap();
+    let mut reply = String::new();
+    BufReader::new(stream).read_line(&mut reply).unwrap();
+    let mut reply: Value = serde_json::from_str(&reply).unwrap();
+    assert_eq!(reply["ebb"], 1);
+    reply["message"].take()
 }
 
 pub fn stdout(output: &Output) -> String {

@@ -6,19 +6,17 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Read;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt,
-};
+use nix::sys::socket::{getsockopt, sockopt};
 use nix::unistd::{Uid, User};
 use serde_json::Value;
 
 use super::{Home, Record};
+use crate::error::{Error, Result};
+use crate::protocol::{Reply, connect};
 
 /// A record of a long command has some hundred bytes.
 const LARGEST_RECORD_BYTES: u64 = 1 << 16;
@@ -89,8 +87,13 @@ fn read(home: Home) -> Option<Record> {
     Some(record)
 }
 
-/// Takes out what terminals obey.
-pub fn disarm(told: &mut Value) {
+/// A reply without what terminals obey.
+pub fn disarmed(mut told: Value) -> Result<Reply> {
+    disarm(&mut told);
+    serde_json::from_value(told).map_err(|source| Error::NoMessage { source })
+}
+
+fn disarm(told: &mut Value) {
     match told {
         Value::String(text) if text.contains(char::is_control) => {
             *text = text.replace(char::is_control, "\u{fffd}");
@@ -103,20 +106,16 @@ pub fn disarm(told: &mut Value) {
 
 /// A connection to a keeper of this user, and to nobody else.
 ///
-/// Errors: nobody listens there, or somebody else does; it is busy.
+/// *Errors:* nobody listens there, or somebody else does; it is busy.
 pub fn connect_to(home: &Home) -> Result<UnixStream> {
     let path = home.directory.join(format!("{}.sock", home.id));
-    let about = || path.display().to_string();
-    // Who does not accept would otherwise keep us waiting.
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    connect(socket.as_raw_fd(), &UnixAddr::new(&path)?).with_context(about)?;
-    let peer = getsockopt(&socket, sockopt::PeerCredentials)?;
-    if peer.uid() != home.uid {
-        bail!("{}: user {} listens there", path.display(), peer.uid());
+    let failed = |source| Error::file(&path, source);
+    let stream = connect(&path).map_err(failed)?;
+    let peer = getsockopt(&stream, sockopt::PeerCredentials);
+    let owner = peer.map_err(|error| failed(error.into()))?.uid();
+    if owner != home.uid {
+        return Err(Error::OthersSocket { path, owner });
     }
-    let stream = UnixStream::from(socket);
-    stream.set_nonblocking(false)?;
     Ok(stream)
 }
 
@@ -131,7 +130,7 @@ fn name_of(uid: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{Runtime, Target};
+    use crate::registry::{Registry, Target};
     use std::os::unix::fs::symlink;
 
     fn home(folder: &Path, id: &str) -> Home {
@@ -153,7 +152,7 @@ mod tests {
     #[test]
     fn a_record_is_read_with_its_user_while_somebody_keeps_it() {
         let folder = tempfile::tempdir().unwrap();
-        let registration = Runtime::at(folder.path()).register(record()).unwrap();
+        let registration = Registry::at(folder.path()).register(record()).unwrap();
         let seen = read(home(folder.path(), "a")).unwrap();
         let user = name_of(nix::unistd::getuid().as_raw());
         assert_eq!(
@@ -169,7 +168,7 @@ mod tests {
     #[test]
     fn what_points_elsewhere_or_is_somebody_elses_is_not_read() {
         let folder = tempfile::tempdir().unwrap();
-        let _registration = Runtime::at(folder.path()).register(record()).unwrap();
+        let _registration = Registry::at(folder.path()).register(record()).unwrap();
         for ending in ["json", "sock"] {
             let [from, to] = ["a", "b"].map(|name| folder.path().join(format!("{name}.{ending}")));
             symlink(from, to).unwrap();

@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A keeper's side: what it is entered as, and how it answers.
+//! A keeper's side: what it is entered as, and where it is asked.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::time::Duration;
 
-use anyhow::{Context, Result};
-use serde_json::Value;
-
-use super::{Record, Request, Runtime, Target, remove};
+use super::{Record, Registry, Target, remove};
 use crate::describe::describe;
-
-/// A keeper has a lease to renew: it waits no longer for a request to be complete.
-const REQUEST_WITHIN: Duration = Duration::from_millis(200);
+use crate::error::{Error, Result};
+use crate::protocol::{Asked, Desk, Reply, Request};
+use crate::wait::Wait;
 
 /// A keeper's own pair of files; they go when it goes.
 #[derive(Debug)]
 pub struct Registration {
-    pub(super) runtime: Runtime,
-    pub(super) record: Record,
-    pub(super) listener: UnixListener,
-    pub(super) is_withdrawn: bool,
+    registry: Registry,
+    record: Record,
+    desk: Desk,
+    is_withdrawn: bool,
 }
 
 impl Registration {
+    pub(super) fn enter(registry: Registry, record: Record, desk: Desk) -> Result<Self> {
+        let registration = Self {
+            registry,
+            record,
+            desk,
+            is_withdrawn: false,
+        };
+        registration.write()?;
+        Ok(registration)
+    }
+
     /// Says from now on that other policies are attached.
     pub fn set_policies(&mut self, policy: &str, upload_policy: Option<String>) -> Result<()> {
         policy.clone_into(&mut self.record.policy);
@@ -50,57 +54,49 @@ impl Registration {
     pub fn withdraw(&mut self) {
         if !self.is_withdrawn {
             self.is_withdrawn = true;
-            remove(&self.runtime.json(&self.record.id));
-            remove(&self.runtime.socket(&self.record.id));
+            remove(&self.registry.json(&self.record.id));
+            remove(&self.registry.socket(&self.record.id));
         }
     }
 
-    /// Answers every request that waits, with JSON: null where only doing it counts.
-    pub fn answer(&mut self, mut act: impl FnMut(&mut Self, Request) -> Result<Value>) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            // Whoever asks and hangs up is no concern of the policy.
-            if let Err(error) = self.answer_one(stream, &mut act) {
-                tracing::debug!("request: {error:#}");
-            }
+    /// The next request that waits, to be answered by [`Self::answer`].
+    pub fn next_request(&mut self) -> Option<Asked> {
+        self.desk.next_request()
+    }
+
+    /// Answers a request.
+    pub fn answer(&mut self, asked: &Asked, reply: &Reply) {
+        self.desk.answer(asked, reply);
+    }
+
+    /// Answers every request that waits.
+    pub fn answer_all(&mut self, mut act: impl FnMut(&mut Self, Request) -> anyhow::Result<Reply>) {
+        while let Some(asked) = self.next_request() {
+            let reply = act(self, asked.request.clone()).unwrap_or_else(|error| {
+                let cause = describe(error.as_ref());
+                Reply::Refused { cause }
+            });
+            self.answer(&asked, &reply);
         }
     }
 
-    fn answer_one(
-        &mut self,
-        stream: UnixStream,
-        act: &mut impl FnMut(&mut Self, Request) -> Result<Value>,
-    ) -> Result<()> {
-        stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(REQUEST_WITHIN))?;
-        stream.set_write_timeout(Some(REQUEST_WITHIN))?;
-        let mut line = String::new();
-        BufReader::new(&stream).read_line(&mut line)?;
-        if line.is_empty() {
-            // Somebody looked whether we live.
-            return Ok(());
-        }
-        let request = serde_json::from_str(&line)?;
-        let reply = act(self, request).map_err(|error| describe(&error));
-        (&stream).write_all(format!("{}\n", serde_json::to_string(&reply)?).as_bytes())?;
-        Ok(())
+    /// Waits for requests, and for those who take an answer.
+    pub fn add_to<'a>(&'a self, wait: &mut Wait<'a>) {
+        self.desk.add_to(wait);
     }
 
     /// Whole or not at all: readers never see half a record.
-    pub(super) fn write(&self) -> Result<()> {
+    fn write(&self) -> Result<()> {
         if self.is_withdrawn {
             return Ok(());
         }
-        let path = self.runtime.json(&self.record.id);
+        let path = self.registry.json(&self.record.id);
         let temporary = path.with_extension("new");
-        fs::write(&temporary, serde_json::to_vec_pretty(&self.record)?)
+        let text = serde_json::to_vec_pretty(&self.record);
+        text.map_err(Into::into)
+            .and_then(|text| fs::write(&temporary, text))
             .and_then(|()| fs::rename(&temporary, &path))
-            .with_context(|| path.display().to_string())
-    }
-}
-
-impl AsFd for Registration {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.listener.as_fd()
+            .map_err(|source| Error::file(&path, source))
     }
 }
 

@@ -2,18 +2,18 @@
 //! Sharing while it goes on: control periods, signals, programs that end.
 
 use std::collections::VecDeque;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::flow_view::FlowView;
-use crate::registry::{Record, Registration, Request, Runtime, Target as Attached};
+use crate::protocol::{Reply, Request};
+use crate::registry::{Record, Registration, Registry, Target as Attached};
 use crate::signals::{self, Arrived, Signals};
+use crate::wait::Wait;
 use anyhow::{Context, Result, bail};
 use ebb_sharing::{Controller, Preferences, Settings, Stage, Target};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use serde_json::Value;
 
 use super::member::Member;
 use super::plan::{Plan, Program};
@@ -127,9 +127,12 @@ impl Session {
 
     fn work(&mut self) -> Result<()> {
         let left = (self.last + self.plan.period).saturating_duration_since(Instant::now());
-        let mut descriptors = vec![self.signals.as_fd()];
-        descriptors.extend(self.registration.as_ref().map(AsFd::as_fd));
-        signals::wait_readable(&descriptors, Some(left))?;
+        let mut wait = Wait::new();
+        wait.readable(&self.signals).until(Instant::now() + left);
+        if let Some(registration) = &self.registration {
+            registration.add_to(&mut wait);
+        }
+        wait.wait()?;
         self.answer();
         while let Some(arrived) = self.signals.next()? {
             if let Some(status) = self.obey(arrived)? {
@@ -155,17 +158,17 @@ impl Session {
         };
         let mut is_over = false;
         let (path, members) = (&self.path, &mut self.members);
-        registration.answer(|registration, request| match request {
+        registration.answer_all(|registration, request| match request {
             Request::Flows => {
                 let flows = members.iter().flatten().map(Member::flows);
                 let flows: Vec<FlowView> = flows.collect::<Result<Vec<_>>>()?.concat();
-                Ok(serde_json::to_value(flows)?)
+                Ok(Reply::Flows(flows))
             }
             Request::Detach => {
                 is_over = true;
                 members.iter_mut().flatten().try_for_each(Member::release)?;
                 registration.withdraw();
-                Ok(Value::Null)
+                Ok(Reply::Done)
             }
             _ => bail!(
                 "how programs share is written in {}: change it there, then 'kill -HUP {}'; \
@@ -259,7 +262,7 @@ impl Session {
     fn tell(&mut self) {
         let target = target_of(&self.path, &self.plan, &self.members);
         if let Some(registration) = &mut self.registration
-            && let Err(error) = target.and_then(|target| registration.set_target(target))
+            && let Err(error) = target.and_then(|target| Ok(registration.set_target(target)?))
         {
             tracing::warn!("{error:#}");
         }
@@ -311,7 +314,8 @@ impl Session {
         let asked = Instant::now();
         while asked.elapsed() < END_PATIENCE && self.members.iter().flatten().any(Member::has_child)
         {
-            signals::wait_readable(&[self.signals.as_fd()], Some(Duration::from_millis(50)))?;
+            let soon = Instant::now() + Duration::from_millis(50);
+            Wait::new().readable(&self.signals).until(soon).wait()?;
             while self.signals.next()?.is_some() {}
             self.reap();
         }
@@ -323,7 +327,7 @@ fn register(path: &Path, plan: &Plan, members: &[Option<Member>]) -> Result<Regi
     let target = target_of(path, plan, members)?;
     let id = format!("share-{}", std::process::id());
     let record = Record::new(target, id, &plan.policy.to_string(), None);
-    Runtime::open()?.register(record)
+    Ok(Registry::open()?.register(record)?)
 }
 
 fn target_of(path: &Path, plan: &Plan, members: &[Option<Member>]) -> Result<Attached> {

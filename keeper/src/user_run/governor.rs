@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The governor: starts the command and keeps its connections under the laws.
 
-use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
 use crate::flow_view::FlowView;
 use crate::process::Start;
+use crate::protocol::FromKeeper;
 use crate::registry::Target;
 use crate::signals::Signals;
+use crate::starter::{KeeperEnd, Starter, look_at_starter};
+use crate::wait::Wait;
 use crate::watch::Watch;
 use anyhow::{Context, Result};
 use ebb_sockets::Root;
@@ -17,35 +19,34 @@ use nix::unistd::Pid;
 
 use super::UserRun;
 use super::guardian;
-use super::line::GovernorEnd;
+use super::guardian::SAID_WITHIN;
+use super::journal::GovernorEnd;
 use super::post::Post;
-use super::words::{Speaker, Word};
 use crate::describe::describe;
 use crate::summary::Summary;
 
 /// The whole life of the governor; answers its exit status: 0 if it has nothing left behind.
 pub fn live(
     run: &UserRun<'_>,
-    speaker: &Speaker,
-    guardian: GovernorEnd,
+    mut line: KeeperEnd,
+    journal: GovernorEnd,
     group: Pid,
     mask: SigSet,
 ) -> i32 {
-    match govern(run, speaker, guardian, group, mask) {
-        Ok(()) => 0,
-        Err(error) => {
-            speaker.say(&Word::Failed {
-                cause: format!("{error:#}"),
-            });
-            1
-        }
+    let governed = govern(run, &mut line, journal, group, mask);
+    let status = i32::from(governed.is_err());
+    if let Err(error) = governed {
+        let cause = format!("{error:#}");
+        let _ = line.say(&FromKeeper::Refused { cause });
     }
+    let _ = line.flush_within(SAID_WITHIN);
+    status
 }
 
 fn govern(
     run: &UserRun<'_>,
-    speaker: &Speaker,
-    guardian: GovernorEnd,
+    line: &mut KeeperEnd,
+    journal: GovernorEnd,
     group: Pid,
     mask: SigSet,
 ) -> Result<()> {
@@ -54,7 +55,7 @@ fn govern(
     let _ = nix::sys::prctl::set_timerslack(50_000);
     let signals = Signals::receive()?;
     let root = Root::DescendantsOf(std::process::id());
-    let mut post = Post::new(root, &run.policies, guardian)?;
+    let mut post = Post::new(root, &run.policies, journal)?;
     let start = Start {
         words: run.words,
         cgroup_procs: None,
@@ -65,17 +66,17 @@ fn govern(
     let command = match start.spawn() {
         Ok(child) => child.pid(),
         Err(error) => {
-            speaker.say(&Word::NotStarted {
+            line.say(&FromKeeper::NotStarted {
                 status: error.status,
                 errno: error.cause.raw_os_error().unwrap_or(0),
-            });
+            })?;
             return Ok(());
         }
     };
     guardian::close_standard_streams()?;
-    speaker.say(&Word::Started {
-        pid: command.as_raw(),
-    });
+    let pid = command.as_raw();
+    // It is noticed below if `ebb run` has gone.
+    let _ = line.say(&FromKeeper::Started { pid });
     post.set_command(command);
     let words = run.words.iter().map(|word| word.to_string_lossy());
     let target = Target::Run {
@@ -84,13 +85,13 @@ fn govern(
     };
     // A command can do without being listed.
     if let Err(error) = post.register(target, format!("run-{}", std::process::id())) {
-        let cause = describe(&error);
+        let cause = describe(error.as_ref());
         let text = format!("'ebb status' will not list it: {cause}");
-        speaker.say(&Word::Notice { text });
+        let _ = line.say(&FromKeeper::Notice { text });
     }
     let mut life = Life {
         post,
-        speaker,
+        line,
         command,
         has_ended: false,
         watch: Watch::default(),
@@ -100,7 +101,7 @@ fn govern(
 
 struct Life<'a> {
     post: Post,
-    speaker: &'a Speaker,
+    line: &'a mut KeeperEnd,
     command: Pid,
     has_ended: bool,
     watch: Watch,
@@ -111,11 +112,13 @@ impl Life<'_> {
     fn last(&mut self, signals: &Signals) -> Result<()> {
         let mut is_heard = false;
         loop {
-            let mut descriptors = vec![signals.as_fd()];
+            let mut wait = Wait::new();
+            wait.readable(signals);
             if !is_heard {
-                descriptors.push(self.speaker.as_fd());
+                self.line.add_to(&mut wait);
             }
-            self.post.work(&descriptors)?;
+            self.post.work(wait)?;
+            let _ = self.line.flush();
             let engine = self.post.engine();
             self.watch.look(|| {
                 engine
@@ -125,20 +128,25 @@ impl Life<'_> {
                     .collect()
             });
             for text in self.post.engine().take_notices() {
-                self.speaker.say(&Word::Notice { text });
+                self.say(&FromKeeper::Notice { text });
             }
             if self.is_told_to_end(signals)? || !self.reap()? {
                 return Ok(());
             }
             if !is_heard {
-                match self.speaker.is_alone() {
+                match look_at_starter(self.line) {
                     // Killed: nothing may stay throttled on its account.
-                    Some(false) => return Ok(()),
-                    Some(true) => is_heard = true,
-                    None => {}
+                    Starter::HasGone => return Ok(()),
+                    Starter::IsDone => is_heard = true,
+                    Starter::Waits => {}
                 }
             }
         }
+    }
+
+    /// Whether it is heard is not known.
+    fn say(&mut self, said: &FromKeeper) {
+        let _ = self.line.say(said);
     }
 
     fn is_told_to_end(&self, signals: &Signals) -> Result<bool> {
@@ -159,7 +167,7 @@ impl Life<'_> {
                 Ok(WaitStatus::Stopped(pid, signal)) => {
                     if pid == self.command && signal != Signal::SIGSTOP {
                         let signal = signal as i32;
-                        self.speaker.say(&Word::Stopped { signal });
+                        self.say(&FromKeeper::Stopped { signal });
                     }
                 }
                 Ok(status) => self.note_end(status),
@@ -182,7 +190,7 @@ impl Life<'_> {
                 ..self.post.summary()
             };
             let summary = Some(Box::new(summary));
-            self.speaker.say(&Word::Ended { status, summary });
+            self.say(&FromKeeper::Ended { status, summary });
         }
     }
 }

@@ -2,42 +2,57 @@
 //! The guardian: lifts the limits when the governor has died or is silent.
 
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, setpgid};
 
-use super::line::{self, GovernorEnd, Known};
-use super::words::{Speaker, Word};
+use super::journal::{self, GovernorEnd, Known};
 use super::{UserRun, governor};
+use crate::protocol::FromKeeper;
+use crate::starter::KeeperEnd;
+
+/// `ebb run` may be stopped while it is told of the end.
+pub const SAID_WITHIN: Duration = Duration::from_secs(1);
 
 /// The whole life of the guardian; answers its exit status.
-pub fn live(run: &UserRun<'_>, speaker: &Speaker, group: Pid, mask: SigSet) -> i32 {
-    match guard(run, speaker, group, mask) {
+pub fn live(
+    run: &UserRun<'_>,
+    mut line: KeeperEnd,
+    of_governor: KeeperEnd,
+    group: Pid,
+    mask: SigSet,
+) -> i32 {
+    match guard(run, &mut line, of_governor, group, mask) {
         Ok(()) => 0,
         Err(error) => {
-            speaker.say(&Word::Failed {
-                cause: format!("{error:#}"),
-            });
+            let cause = format!("{error:#}");
+            let _ = line.say(&FromKeeper::Refused { cause });
             1
         }
     }
 }
 
-fn guard(run: &UserRun<'_>, speaker: &Speaker, group: Pid, mask: SigSet) -> Result<()> {
+fn guard(
+    run: &UserRun<'_>,
+    line: &mut KeeperEnd,
+    of_governor: KeeperEnd,
+    group: Pid,
+    mask: SigSet,
+) -> Result<()> {
     // Keys at the terminal are not for us.
     setpgid(Pid::from_raw(0), Pid::from_raw(0)).context("setpgid")?;
     nix::sys::prctl::set_child_subreaper(true).context("PR_SET_CHILD_SUBREAPER")?;
-    let govern = |line| governor::live(run, speaker, line, group, mask);
+    let govern = move |journal| governor::live(run, of_governor, journal, group, mask);
     let (known, end) = watch_over(govern, close_standard_streams)?;
     // Also after an orderly end: what is left of the command is ours by now.
     ebb_sockets::lift_limits_of_descendants();
     if matches!(end, Ok(WaitStatus::Exited(_, 0))) {
         return Ok(());
     }
-    outlive(speaker, known.command);
-    Ok(())
+    outlive(line, known.command)
 }
 
 /// Starts a governor and watches over it: whatever ends it, its limits are lifted when this
@@ -50,7 +65,7 @@ pub fn watch_over(
     settle: impl FnOnce() -> Result<()>,
 ) -> Result<(Known, nix::Result<WaitStatus>)> {
     name_process(c"ebb-guardian");
-    let (theirs, ours) = line::lay()?;
+    let (theirs, ours) = journal::lay()?;
     // SAFETY: there is a single thread.
     let governor = match unsafe { fork() }.context("fork")? {
         ForkResult::Child => {
@@ -59,7 +74,8 @@ pub fn watch_over(
         }
         ForkResult::Parent { child } => child,
     };
-    drop(theirs);
+    // What the governor alone is to have open.
+    drop((theirs, govern));
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None).context("sigprocmask")?;
     settle()?;
     let known = ours.watch()?;
@@ -68,20 +84,20 @@ pub fn watch_over(
 }
 
 /// Waits for the command in the governor's place.
-fn outlive(speaker: &Speaker, command: Option<Pid>) {
-    speaker.say(&Word::Notice {
-        text: "the policy ended before the command did: its governor was killed".into(),
-    });
+fn outlive(line: &mut KeeperEnd, command: Option<Pid>) -> Result<()> {
+    let text = "the policy ended before the command did: its governor was killed".to_owned();
+    // `ebb run` may have ended, too.
+    let _ = line.say(&FromKeeper::Notice { text });
     loop {
         match waitpid(None, None) {
             Ok(status) if status.pid() == command => {
                 if let Some(status) = governor::shell_status(status) {
                     let summary = None;
-                    speaker.say(&Word::Ended { status, summary });
+                    let _ = line.say(&FromKeeper::Ended { status, summary });
                 }
             }
             Ok(_) | Err(nix::Error::EINTR) => {}
-            Err(_) => return,
+            Err(_) => return Ok(line.flush_within(SAID_WITHIN)?),
         }
     }
 }

@@ -2,22 +2,21 @@
 //! What a governor's process does whatever it was started for: it looks after connections,
 //! lets its guardian hear of it, answers requests.
 
-use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use crate::backend::Backend;
 use crate::flow_view::{Direction, FlowView};
 use crate::policies::{Policies, UploadPolicy, check_for_user_backend};
-use crate::registry::{Part, Record, Registration, Request, Runtime, Switch, Target};
-use crate::signals::wait_readable;
+use crate::protocol::{Part, Reply, Request, Switch};
+use crate::registry::{Record, Registration, Registry, Target};
 use crate::summary::{Datagrams, Summary};
+use crate::wait::Wait;
 use anyhow::{Result, bail};
 use ebb_algorithms::{Policy, Side};
 use ebb_sockets::{Change, Governor, Options, Root, Whose};
 use nix::unistd::Pid;
-use serde_json::Value;
 
-use super::line::{BEAT_EVERY, GovernorEnd};
+use super::journal::{BEAT_EVERY, GovernorEnd};
 
 /// A governor at work.
 pub struct Post {
@@ -59,7 +58,7 @@ impl Post {
         let mut record = Record::new(target, id, &self.policies.download.to_string(), upload);
         record.backend = Backend::User;
         record.keeps_code_point = self.policies.keeps_code_point;
-        self.registration = Some(Runtime::open()?.register(record)?);
+        self.registration = Some(Registry::open()?.register(record)?);
         Ok(())
     }
 
@@ -101,9 +100,10 @@ impl Post {
         self.is_detached
     }
 
-    /// Does what is due, then waits for that to be due again, for a request, or for one of
-    /// the descriptors.
-    pub fn work(&mut self, also: &[BorrowedFd<'_>]) -> Result<()> {
+    /// Does what is due, then waits for that to be due again, for a request, or for what
+    /// else is waited for.
+    pub fn work(&mut self, wait: Wait<'_>) -> Result<()> {
+        let mut wait = wait;
         let next = match self.is_detached {
             true => Instant::now() + BEAT_EVERY,
             false => self.engine.tick(),
@@ -112,12 +112,13 @@ impl Post {
             self.guardian.beat(self.command);
             self.beat_due = Instant::now() + BEAT_EVERY;
         }
-        let patience = next.min(self.beat_due).duration_since(Instant::now());
         // Rounded up to a millisecond by poll: never a busy loop.
-        let patience = patience.max(Duration::from_millis(1));
-        let mut descriptors = also.to_vec();
-        descriptors.extend(self.registration.as_ref().map(AsFd::as_fd));
-        wait_readable(&descriptors, Some(patience))?;
+        let soon = Instant::now() + Duration::from_millis(1);
+        wait.until(next.min(self.beat_due).max(soon));
+        if let Some(registration) = &self.registration {
+            registration.add_to(&mut wait);
+        }
+        wait.wait()?;
         self.answer();
         Ok(())
     }
@@ -126,7 +127,7 @@ impl Post {
         let Some(mut registration) = self.registration.take() else {
             return;
         };
-        registration.answer(|registration, request| {
+        registration.answer_all(|registration, request| {
             let reply = self.obey(registration, request)?;
             let upload = self.policies.upload.as_ref().map(Policy::to_string);
             registration.set_policies(&self.policies.download.to_string(), upload)?;
@@ -138,7 +139,7 @@ impl Post {
         }
     }
 
-    fn obey(&mut self, registration: &mut Registration, request: Request) -> Result<Value> {
+    fn obey(&mut self, registration: &mut Registration, request: Request) -> Result<Reply> {
         match request {
             Request::Detach => {
                 self.engine.release();
@@ -167,11 +168,11 @@ impl Post {
             Request::Switch { whose, to } => self.switch_part(whose, &to)?,
             Request::Flows => {
                 let flows = self.engine.flows();
-                let views: Vec<FlowView> = flows.iter().map(FlowView::of_user_backend).collect();
-                return Ok(serde_json::to_value(views)?);
+                let views = flows.iter().map(FlowView::of_user_backend).collect();
+                return Ok(Reply::Flows(views));
             }
         }
-        Ok(Value::Null)
+        Ok(Reply::Done)
     }
 
     fn switch(&mut self, whose: Whose, policy: &Policy) -> Result<usize> {

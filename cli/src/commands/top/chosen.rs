@@ -6,7 +6,8 @@ use ebb_algorithms::{Policy, Side};
 use ebb_keeper::backend::Backend;
 use ebb_keeper::flow_view::Direction;
 use ebb_keeper::policies::UploadPolicy;
-use ebb_keeper::registry::{Part, Record, Request, Switch};
+use ebb_keeper::protocol::{Part, Request, Switch};
+use ebb_keeper::registry::Record;
 
 use super::sample::{Look, Sampler, SeenFlow};
 use super::screen::{Message, View};

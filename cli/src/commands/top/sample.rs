@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use ebb_keeper::flow_view::{Direction, FlowView};
-use ebb_keeper::registry::{Record, Request, Runtime, Target};
+use ebb_keeper::protocol::Request;
+use ebb_keeper::registry::{Record, Registry, Target};
 use serde::Serialize;
 
 use super::programs::Programs;
@@ -51,7 +52,7 @@ impl Look {
 /// Looks, and remembers the last look.
 #[derive(Debug)]
 pub struct Sampler {
-    runtime: Runtime,
+    registry: Registry,
     programs: Programs,
     before: HashMap<(u64, Direction), u64>,
     looked: Instant,
@@ -61,7 +62,7 @@ impl Sampler {
     /// Nothing was seen yet.
     pub fn new() -> Result<Self> {
         Ok(Self {
-            runtime: Runtime::open()?,
+            registry: Registry::open()?,
             programs: Programs::default(),
             before: HashMap::new(),
             looked: Instant::now(),
@@ -80,14 +81,11 @@ impl Sampler {
         let seconds = self.looked.elapsed().as_secs_f64().max(1e-3);
         self.looked = Instant::now();
         let mut counts = HashMap::new();
-        for record in self.runtime.all_records()? {
+        for record in self.registry.all_records()? {
             if matches!(record.target, Target::Laws { .. }) {
                 continue;
             }
-            match self
-                .runtime
-                .ask_for::<Vec<FlowView>>(&record, &Request::Flows)
-            {
+            match self.registry.flows(&record) {
                 Ok(views) => {
                     let mut seen = self.seen(&record, views, seconds);
                     seen.sort_by(|a, b| b.rate_bit_per_s.total_cmp(&a.rate_bit_per_s));
@@ -107,7 +105,7 @@ impl Sampler {
 
     /// Asks a keeper to do something.
     pub fn ask(&self, record: &Record, request: &Request) -> Result<()> {
-        self.runtime.ask(record, request)
+        Ok(self.registry.ask(record, request)?)
     }
 
     fn seen(&mut self, record: &Record, views: Vec<FlowView>, seconds: f64) -> Vec<SeenFlow> {

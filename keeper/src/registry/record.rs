@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is noted of each attachment.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::backend::Backend;
+
+/// One attachment, as its keeper describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Names the files: one for each target.
+    pub id: String,
+    /// What it is attached to.
+    pub target: Target,
+    /// How the policies reach the connections.
+    #[serde(default)]
+    pub backend: Backend,
+    /// The policy in its shortest form.
+    pub policy: String,
+    /// The policy for what is sent, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upload_policy: Option<String>,
+    /// What is sent keeps the code point that it has.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_code_point: bool,
+    /// It watches only: nothing yields.
+    #[serde(default)]
+    pub is_observing: bool,
+    /// The process that keeps it attached.
+    pub keeper_pid: u32,
+    /// Seconds since 1970.
+    pub since_unix_s: u64,
+    /// Whose it is, if it is another user's.
+    #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Where it is asked, if it is another user's.
+    #[serde(skip)]
+    pub home: Option<Home>,
+}
+
+/// Where another user's keeper is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    /// The user's runtime directory.
+    pub directory: PathBuf,
+    /// The user's number.
+    pub uid: u32,
+    /// The record's name there.
+    pub id: String,
+}
+
+/// What a policy is attached to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Target {
+    /// A command that `ebb run` started.
+    Run {
+        /// The command's words.
+        command: Vec<String>,
+        /// Its own cgroup, from the root of the hierarchy; the user backend makes none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cgroup: Option<PathBuf>,
+    },
+    /// A process.
+    Process {
+        /// Its number.
+        pid: u32,
+    },
+    /// Everything in a cgroup.
+    Cgroup {
+        /// The cgroup, from the root of the hierarchy.
+        cgroup: PathBuf,
+    },
+    /// The connections of a TCP port, at either end.
+    Port {
+        /// Its number.
+        port: u16,
+    },
+    /// Programs that share what arrives.
+    Share {
+        /// The file that says how.
+        file: PathBuf,
+        /// Those that share.
+        programs: Vec<Sharer>,
+    },
+    /// Whoever selects them: sender laws as congestion controls.
+    Laws {
+        /// The names that TCP_CONGESTION takes.
+        names: Vec<String>,
+    },
+}
+
+/// One of those that share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sharer {
+    /// Its name in the file.
+    pub name: String,
+    /// Whose connections, in words: `process 7`, `unit backup`, a command.
+    pub who: String,
+    /// The cgroup that it is, or is in.
+    pub cgroup: PathBuf,
+    /// The process, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Minimum, priority and weight, in words.
+    pub wanted: String,
+}
+
+impl Record {
+    /// Its name where it was registered.
+    pub fn name(&self) -> &str {
+        self.home.as_ref().map_or(&self.id, |home| &home.id)
+    }
+
+    /// A record of this process and this moment, of the kernel backend.
+    pub fn new(target: Target, id: String, policy: &str, upload_policy: Option<String>) -> Self {
+        let since = std::time::SystemTime::UNIX_EPOCH
+            .elapsed()
+            .unwrap_or_default();
+        Self {
+            id,
+            target,
+            backend: Backend::Kernel,
+            policy: policy.to_owned(),
+            upload_policy,
+            keeps_code_point: false,
+            is_observing: false,
+            keeper_pid: std::process::id(),
+            since_unix_s: since.as_secs(),
+            user: None,
+            home: None,
+        }
+    }
+}
+
+/// What it is attached to, and whose it is if it is another user's.
+impl std::fmt::Display for Record {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.user {
+            None => self.target.fmt(formatter),
+            Some(user) => write!(formatter, "{} of {user}", self.target),
+        }
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Run { command, .. } => write!(formatter, "ebb run -- {}", command.join(" ")),
+            Self::Process { pid } => write!(formatter, "process {pid}"),
+            Self::Cgroup { cgroup } => write!(formatter, "cgroup {}", cgroup.display()),
+            Self::Port { port } => write!(formatter, "port {port}"),
+            Self::Share { file, .. } => write!(formatter, "ebb share {}", file.display()),
+            Self::Laws { names } => write!(formatter, "congestion controls {}", names.join(", ")),
+        }
+    }
+}
