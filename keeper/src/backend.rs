@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Error, Result};
+
 /// How policies reach connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -27,13 +29,15 @@ impl fmt::Display for Backend {
 }
 
 impl FromStr for Backend {
-    type Err = anyhow::Error;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, anyhow::Error> {
+    fn from_str(text: &str) -> Result<Self> {
         match text {
             "kernel" => Ok(Self::Kernel),
             "user" => Ok(Self::User),
-            _ => anyhow::bail!("no backend is called '{text}'; there are: kernel, user"),
+            _ => Err(Error::NoBackend {
+                name: text.to_owned(),
+            }),
         }
     }
 }

@@ -20,27 +20,31 @@ pub fn describe(error: &(dyn Error + 'static)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anyhow::Context;
+    use crate::Error as OurError;
     use std::io;
+    use std::path::Path;
 
     #[test]
     fn a_cause_that_is_in_the_sentence_already_is_not_repeated() {
         let cause = io::Error::from_raw_os_error(2);
-        let error = anyhow::Error::from(cause).context("x: No such file or directory (os error 2)");
-        assert_eq!(
-            describe(error.as_ref()),
-            "x: No such file or directory (os error 2)"
-        );
+        let error = OurError::OnlyRootBecomes {
+            name: "x".to_owned(),
+            cause,
+        };
+        let text = describe(&OurError::no_answer(OurError::Refused {
+            cause: "the keeper".to_owned(),
+        }));
+        assert_eq!(text, "the keeper does not answer");
+        let text = describe(&error);
+        assert_eq!(text.matches("No such file").count(), 1, "{text}");
     }
 
     #[test]
     fn causes_follow_from_the_outermost_inwards() {
-        let error = Err::<(), _>(io::Error::from_raw_os_error(2))
-            .context("a")
-            .context("b");
+        let error = OurError::file(Path::new("/a"), io::Error::from_raw_os_error(2));
         assert_eq!(
-            describe(error.unwrap_err().as_ref()),
-            "b: a: No such file or directory (os error 2)"
+            describe(&OurError::no_answer(error)),
+            "the keeper does not answer: /a: No such file or directory (os error 2)"
         );
     }
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A process of its own, in a session of its own, that nobody waits for.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 
-use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::unistd::{ForkResult, fork as fork_process, setsid};
+
+use crate::error::{Result, Trying};
 
 /// Forks; answers `true` in the new process, `false` in the old one.
 ///
@@ -14,12 +16,12 @@ use nix::unistd::{ForkResult, fork as fork_process, setsid};
 /// of a pipe or for a lock must not wait for it. Call it while there is a single thread.
 pub fn fork() -> Result<bool> {
     // SAFETY: there is a single thread, so the child may go on as the parent would have.
-    match unsafe { fork_process() }.context("fork")? {
+    match unsafe { fork_process() }.trying("fork")? {
         ForkResult::Parent { .. } => Ok(false),
         ForkResult::Child => {
-            setsid().context("setsid")?;
-            std::env::set_current_dir("/").context("/")?;
-            name_it();
+            setsid().trying("setsid")?;
+            name_process(c"ebb-keeper");
+            leave_streams_and_directory()?;
             close_inherited()?;
             Ok(true)
         }
@@ -27,22 +29,26 @@ pub fn fork() -> Result<bool> {
 }
 
 /// What `ps` and `top` show.
-fn name_it() {
+pub fn name_process(name: &CStr) {
     // SAFETY: the name is a C string of less than 16 bytes; it is only a name if it fails.
-    unsafe { libc::prctl(libc::PR_SET_NAME, c"ebb-keeper".as_ptr()) };
+    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+}
+
+/// Whoever waits for the end of our output must not wait for us, nor who wants to unmount where
+/// we are.
+pub fn leave_streams_and_directory() -> Result<()> {
+    std::env::set_current_dir("/").trying("chdir")?;
+    let null = File::options().read(true).write(true).open("/dev/null");
+    let null = null.trying("/dev/null")?;
+    for standard in 0..3 {
+        // SAFETY: replaces a standard stream; no object here owns those descriptors.
+        Errno::result(unsafe { libc::dup2(null.as_raw_fd(), standard) }).trying("dup2")?;
+    }
+    Ok(())
 }
 
 fn close_inherited() -> Result<()> {
-    let null = File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/null")
-        .context("/dev/null")?;
-    for standard in 0..3 {
-        // SAFETY: replaces a standard stream; no object here owns those descriptors.
-        Errno::result(unsafe { libc::dup2(null.as_raw_fd(), standard) }).context("dup2")?;
-    }
-    let listed = std::fs::read_dir("/proc/self/fd").context("/proc/self/fd")?;
+    let listed = std::fs::read_dir("/proc/self/fd").trying("/proc/self/fd")?;
     let open: Vec<RawFd> = listed
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())

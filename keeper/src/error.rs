@@ -5,15 +5,31 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ebb_algorithms::PolicyError;
+use ebb_sharing::SharingError;
+
+use crate::policies::USER_LAWS;
 use crate::protocol::VERSION;
 
 /// Answer of everything here that can fail.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong; each message, with its causes, ends with what would be right.
+/// What can go wrong; each message, with its causes, says what would be right.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The kernel backend cannot do it.
+    #[error(transparent)]
+    Kernel(#[from] ebb_kernel::Error),
+    /// The user backend cannot do it.
+    #[error(transparent)]
+    Sockets(#[from] ebb_sockets::Error),
+    /// A policy was not understood.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// Rates cannot be shared so.
+    #[error(transparent)]
+    Sharing(#[from] SharingError),
     /// A system call that always works did not.
     #[error("{what}")]
     System {
@@ -30,6 +46,144 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A process is not there, or cannot be looked into.
+    #[error("process {pid}")]
+    Process {
+        /// Its number.
+        pid: u32,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// There is no such backend.
+    #[error("no backend is called '{name}'; there are: kernel, user")]
+    NoBackend {
+        /// What was asked for.
+        name: String,
+    },
+    /// A law judges packets, which the user backend does not see.
+    #[error(
+        "the law '{law}' judges every packet, which only the kernel backend sees (as root); the \
+         user backend has the laws {}", USER_LAWS.join(" and ")
+    )]
+    NotForUserBackend {
+        /// The law.
+        law: &'static str,
+    },
+    /// The kernel backend does not know ports.
+    #[error(
+        "the kernel backend knows processes and cgroups, not ports: --backend user attaches to \
+         port {port}, also as root"
+    )]
+    NoPorts {
+        /// The port.
+        port: u16,
+    },
+    /// A thread of the kernel has no connections.
+    #[error("process {pid} is a thread of the kernel, which has no connections to hold back")]
+    KernelThread {
+        /// Its number.
+        pid: u32,
+    },
+    /// A program's connections are out of reach of the user backend.
+    #[error(
+        "{} runs with other privileges than yours (setuid, setgid or capabilities), so that its \
+         connections are out of reach without root: put 'sudo' in front of ebb, or run a program \
+         without them", file.display()
+    )]
+    OtherPrivileges {
+        /// The program's file.
+        file: PathBuf,
+    },
+    /// Several cgroups have a name.
+    #[error("{what}: there are {} ({}); choose one by --cgroup", paths.len(), list(paths))]
+    SeveralCgroupsOf {
+        /// The unit or container.
+        what: String,
+        /// The cgroups.
+        paths: Vec<PathBuf>,
+    },
+    /// No cgroup has a name.
+    #[error("{what}: there is no cgroup of it; {hint}")]
+    NoCgroupOf {
+        /// The unit or container.
+        what: String,
+        /// What would be right.
+        hint: String,
+    },
+    /// The cgroup of a name cannot be used.
+    #[error("{what}")]
+    CgroupOf {
+        /// The unit or container.
+        what: String,
+        /// Why.
+        source: ebb_kernel::Error,
+    },
+    /// There is no such user.
+    #[error("--user {name}: there is no such user (see 'getent passwd')")]
+    NoUser {
+        /// The name, or number.
+        name: String,
+    },
+    /// A user cannot be looked up.
+    #[error("--user {name}{why}")]
+    User {
+        /// The name, or number.
+        name: String,
+        /// What of the user.
+        why: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Only root can run something as somebody else.
+    #[error(
+        "--user {name}: only root can run a command as somebody else: put 'sudo' in front, or \
+         leave --user away ({cause})"
+    )]
+    OnlyRootBecomes {
+        /// Who it was to be.
+        name: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// This root cannot run anything as somebody else.
+    #[error(
+        "--user {name}: this root cannot become somebody else: it lacks CAP_SETUID and \
+         CAP_SETGID, as in some containers, or that user is not in this user namespace; leave \
+         --user away ({cause})"
+    )]
+    CannotBecome {
+        /// Who it was to be.
+        name: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+
+    /// It holds nothing any more.
+    #[error("it has been detached")]
+    Released,
+    /// It cannot be changed at all.
+    #[error("{how}")]
+    Fixed {
+        /// Why, and what would be right.
+        how: String,
+    },
+    /// Nothing is held that way.
+    #[error("no policy is for this direction any more")]
+    NoPolicyForDirection,
+    /// A connection that is named is there no more.
+    #[error("the connection has ended")]
+    ConnectionEnded,
+    /// The kernel backend has one policy for all that is attached together.
+    #[error("with the kernel backend all that is attached together has one policy")]
+    OnePolicy,
+    /// A law is for the other direction of a connection.
+    #[error("'{policy}' is not for this direction")]
+    OtherDirection {
+        /// The policy.
+        policy: String,
+    },
+
     /// What is attached cannot be noted where it was to be.
     #[error("{}: {what}; EBB_RUNTIME_DIR is to name a directory of your own", path.display())]
     NoRuntimeDirectory {
@@ -74,6 +228,9 @@ pub enum Error {
         /// What came instead.
         source: Box<Error>,
     },
+    /// A governor that was started has not come so far as to start the command.
+    #[error("the governor died before it had started the command")]
+    GovernorDied,
     /// Nobody keeps it any more.
     #[error("its keeper has ended")]
     KeeperEnded,
@@ -92,6 +249,7 @@ pub enum Error {
         /// Why, and what would be right, as it said itself.
         cause: String,
     },
+
     /// Another version of the protocol is spoken there.
     #[error(
         "it speaks version {theirs} of Ebb's protocol, and this is version {VERSION}: use the \
@@ -125,6 +283,32 @@ pub enum Error {
         /// How long was waited.
         within: Duration,
     },
+
+    /// A program that is to share cannot be held.
+    #[error("program `{name}`")]
+    Program {
+        /// Its name in the plan.
+        name: String,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// A command that is to share cannot be started.
+    #[error("{program}: {cause}")]
+    NotStarted {
+        /// Its program.
+        program: String,
+        /// Why.
+        cause: String,
+    },
+    /// A plan for sharing cannot be changed so.
+    #[error(
+        "{}: other programs than at the start; only weight, minimum and priority can change",
+        file.display()
+    )]
+    OtherPrograms {
+        /// The file that says how programs share.
+        file: PathBuf,
+    },
 }
 
 impl Error {
@@ -146,6 +330,14 @@ impl Error {
             source: Box::new(source),
         }
     }
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    let paths: Vec<_> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    paths.join(", ")
 }
 
 /// Says what was tried when a system call fails.

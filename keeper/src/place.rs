@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where commands run: a cgroup for each, below the one that `ebb` was started in.
 
-use anyhow::Result;
 use ebb_kernel::cgroup::Cgroup;
+
+use crate::error::Result;
 
 /// Cgroups of commands are called so, with the number of the process that made them.
 const PREFIX: &str = "ebb-run-";

@@ -4,10 +4,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::{Result, bail};
 use ebb_algorithms::{Policy, PolicyError, Side};
 
 use crate::backend::Backend;
+use crate::error::{Error, Result};
 
 /// The word for [`UploadPolicy::Untouched`].
 const UNTOUCHED: &str = "none";
@@ -89,12 +89,8 @@ pub fn check_for_user_backend(policy: &Policy) -> Result<()> {
     if policy.law().is_for_counters() {
         return Ok(());
     }
-    bail!(
-        "the law '{}' judges every packet, which only the kernel backend sees (as root); the \
-         user backend has the laws {}",
-        policy.law().name,
-        USER_LAWS.join(" and ")
-    )
+    let law = policy.law().name;
+    Err(Error::NotForUserBackend { law })
 }
 
 impl UploadPolicy {

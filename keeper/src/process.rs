@@ -7,14 +7,14 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::sys::signal::{self, SigSet, Signal};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
+use crate::account::Account;
+use crate::error::{Result, Trying};
 use crate::signals::{self, Signals};
-use crate::user::Account;
 use crate::wait::Wait;
 
 /// The command was found but cannot be executed.
@@ -150,21 +150,24 @@ impl Child {
         let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED;
         loop {
             return Ok(match waitpid(self.pid, Some(flags)) {
-                Ok(WaitStatus::Exited(_, status)) => {
-                    Some(Change::Ended(u8::try_from(status & 0xff)?))
-                }
-                Ok(WaitStatus::Signaled(_, signal, _)) => {
-                    Some(Change::Ended(u8::try_from(128 + signal as i32)?))
-                }
                 // SIGSTOP is sent by a program that continues it later by itself.
                 Ok(WaitStatus::Stopped(_, signal)) if signal != Signal::SIGSTOP => {
                     Some(Change::Stopped(signal))
                 }
-                Ok(_) => None,
+                Ok(status) => shell_status(status).map(Change::Ended),
                 Err(Errno::EINTR) => continue,
-                Err(error) => return Err(error).context("waiting for the command"),
+                Err(error) => return Err(error).trying("waiting for the command"),
             });
         }
+    }
+}
+
+/// The exit status as a shell would give it; none: it has not ended.
+pub(crate) fn shell_status(status: WaitStatus) -> Option<u8> {
+    match status {
+        WaitStatus::Exited(_, status) => u8::try_from(status & 0xff).ok(),
+        WaitStatus::Signaled(_, signal, _) => u8::try_from(128 + signal as i32).ok(),
+        _ => None,
     }
 }
 

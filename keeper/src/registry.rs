@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::{Error, Result};
-use crate::flow_view::FlowView;
+use crate::flow::FlowView;
 use crate::protocol::{Desk, Reply, Request, ask, connect};
 
 mod neighbours;
@@ -216,7 +216,9 @@ fn remove(path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Backend;
     use crate::describe::describe;
+    use crate::held::InForce;
     use std::os::unix::net::UnixListener;
 
     fn registry() -> (tempfile::TempDir, Registry) {
@@ -227,8 +229,16 @@ mod tests {
         (directory, registry)
     }
 
+    fn in_force(policy: &str) -> InForce {
+        InForce {
+            policy: policy.to_owned(),
+            ..InForce::default()
+        }
+    }
+
     fn record(id: &str) -> Record {
-        Record::new(Target::Process { pid: 7 }, id.to_owned(), "ebb", None)
+        let target = Target::Process { pid: 7 };
+        Record::new(target, id.to_owned(), Backend::Kernel, in_force("ebb"))
     }
 
     #[test]
@@ -267,13 +277,18 @@ mod tests {
             assert_eq!(answers, [Ok(()), Err("cannot".to_owned())]);
         });
         while !asking.is_finished() {
-            registration.answer_all(|registration, request| match request {
-                Request::SetPolicy(policy) => {
-                    registration.set_policies(&policy, None)?;
-                    Ok(Reply::Done)
-                }
-                _ => anyhow::bail!("cannot"),
-            });
+            while let Some(asked) = registration.next_request() {
+                let reply = match &asked.request {
+                    Request::SetPolicy(policy) => {
+                        registration.set_in_force(in_force(policy)).unwrap();
+                        Reply::Done
+                    }
+                    _ => Reply::Refused {
+                        cause: "cannot".to_owned(),
+                    },
+                };
+                registration.answer(&asked, &reply);
+            }
         }
         asking.join().unwrap();
         assert_eq!(registry.records().unwrap()[0].policy, "vulture");
@@ -291,11 +306,11 @@ mod tests {
             asker.register(again).unwrap()
         });
         while !asking.is_finished() {
-            registration.answer_all(|registration, _| {
+            while let Some(asked) = registration.next_request() {
                 registration.withdraw();
-                registration.set_observing(true)?;
-                Ok(Reply::Done)
-            });
+                registration.set_in_force(in_force("vulture")).unwrap();
+                registration.answer(&asked, &Reply::Done);
+            }
         }
         let next = asking.join().unwrap();
         drop(registration);

@@ -9,8 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
 use ebb_kernel::cgroup::Cgroup;
+
+use crate::error::{Error, Result};
 
 /// What a name without a suffix is short for, as with systemctl.
 const USUAL_SUFFIX: &str = ".service";
@@ -130,20 +131,17 @@ fn cgroups_that(is_right: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
 }
 
 fn only(found: Vec<PathBuf>, what: &str, hint: &str) -> Result<Cgroup> {
+    let what = what.to_owned();
     match found.as_slice() {
-        [] => bail!("{what}: there is no cgroup of it; {hint}"),
-        [path] => Cgroup::at(path).with_context(|| what.to_owned()),
-        several => {
-            let paths: Vec<_> = several
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect();
-            bail!(
-                "{what}: there are {} ({}); choose one by --cgroup",
-                several.len(),
-                paths.join(", ")
-            )
-        }
+        [] => Err(Error::NoCgroupOf {
+            what,
+            hint: hint.to_owned(),
+        }),
+        [path] => Cgroup::at(path).map_err(|source| Error::CgroupOf { what, source }),
+        several => Err(Error::SeveralCgroupsOf {
+            what,
+            paths: several.to_vec(),
+        }),
     }
 }
 

@@ -4,6 +4,8 @@
 mod member;
 mod plan;
 mod session;
+mod sharing;
 
 pub use plan::{Plan, Program, Who};
-pub use session::{Event, Report, Session};
+pub use session::{Event, Session};
+pub use sharing::Report;

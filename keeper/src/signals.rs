@@ -3,10 +3,11 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use anyhow::{Context, Result};
 use nix::sys::signal::{self, SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, getpid, getsid};
+
+use crate::error::{Result, Trying};
 
 /// Signals that are passed on to the command.
 const PASSED_ON: [Signal; 9] = [
@@ -48,9 +49,9 @@ impl Signals {
         set.add(Signal::SIGCHLD);
         let mut original = SigSet::empty();
         signal::sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), Some(&mut original))
-            .context("signals cannot be blocked")?;
+            .trying("signals cannot be blocked")?;
         let descriptor = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
-            .context("signalfd")?;
+            .trying("signalfd")?;
         Ok(Self {
             descriptor,
             original,
@@ -65,7 +66,7 @@ impl Signals {
     /// The next signal that has arrived, if one has.
     pub fn next(&self) -> Result<Option<Arrived>> {
         loop {
-            let Some(info) = self.descriptor.read_signal().context("signalfd")? else {
+            let Some(info) = self.descriptor.read_signal().trying("signalfd")? else {
                 return Ok(None);
             };
             let number = i32::try_from(info.ssi_signo).unwrap_or(0);
@@ -79,6 +80,18 @@ impl Signals {
                 is_from_kernel: info.ssi_code > 0,
             }));
         }
+    }
+}
+
+impl Signals {
+    /// Whether one of those that have arrived tells a keeper to end.
+    pub(crate) fn say_that_it_is_over(&self) -> Result<bool> {
+        use Signal::{SIGHUP, SIGINT, SIGTERM};
+        let mut is_over = false;
+        while let Some(arrived) = self.next()? {
+            is_over |= matches!(arrived.signal, SIGHUP | SIGINT | SIGTERM);
+        }
+        Ok(is_over)
     }
 }
 
@@ -120,11 +133,11 @@ pub fn stop_like(signal: Signal) -> Result<()> {
     set.add(signal);
     // Sent to the process while blocked, it is one with the one that the terminal may have
     // sent already: stopping twice would take two `fg`.
-    signal::kill(getpid(), signal)?;
+    signal::kill(getpid(), signal).trying("kill")?;
     let mut before = SigSet::empty();
-    signal::sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&set), Some(&mut before))?;
-    signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
-    Ok(())
+    signal::sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&set), Some(&mut before))
+        .trying("sigprocmask")?;
+    signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None).trying("sigprocmask")
 }
 
 #[cfg(test)]

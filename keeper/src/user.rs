@@ -1,95 +1,255 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Running a command as somebody else than root, who has to start Ebb.
+//! The user backend: a governor that looks at the sockets of processes, from outside.
 
-use std::ffi::CString;
-use std::io;
-use std::process::Command;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{
-    ForkResult, Gid, Uid, User, fork, getegid, geteuid, getgrouplist, setgid, setgroups, setuid,
-};
+use ebb_algorithms::{Policy, Side};
+use ebb_sockets::{Change as Switched, Governor, Options, Root, Whose as Meant};
+use nix::unistd::Pid;
 
-/// A user, with what a process needs to become that user.
-#[derive(Debug, Clone)]
-pub struct Account {
-    uid: Uid,
-    gid: Gid,
-    groups: Vec<Gid>,
-    entry: User,
+use crate::backend::Backend;
+use crate::error::{Error, Result};
+use crate::flow::{Direction, FlowView};
+use crate::guardian::{BEAT_EVERY, Guardian};
+use crate::held::{Change, Held, InForce};
+use crate::policies::{Policies, check_for_user_backend};
+use crate::protocol::Part;
+use crate::summary::{Datagrams, Summary};
+use crate::whose::Whose;
+
+/// No look is so near that nobody is waited for in between: never a busy loop.
+const LEAST_WAIT: Duration = Duration::from_millis(1);
+
+/// Policies on the sockets of processes.
+pub struct UserHeld {
+    governor: Governor,
+    guardian: Option<Guardian>,
+    beat_due: Instant,
+    command: Option<Pid>,
+    /// In force, or the last that were.
+    policies: Policies,
+    is_observing: bool,
+    is_released: bool,
 }
 
-impl Account {
-    /// Looks a user up by name or by number.
-    pub fn find(name: &str) -> Result<Self> {
-        let entry = match name.parse() {
-            Ok(uid) => User::from_uid(Uid::from_raw(uid)),
-            Err(_) => User::from_name(name),
+impl UserHeld {
+    /// Puts the policies on what is there, and on what comes. Without a guardian, limits stay on
+    /// connections should this process be killed.
+    ///
+    /// *Errors:* there is no such process or cgroup; its sockets are out of reach; a law is not for
+    /// this backend.
+    pub fn hold(whose: &Whose, policies: &Policies, guardian: Option<Guardian>) -> Result<Self> {
+        check(whose)?;
+        Self::govern(whose.root(), policies, guardian)
+    }
+
+    /// The same for whatever this process starts.
+    ///
+    /// *Errors:* as above.
+    pub fn hold_descendants(policies: &Policies, guardian: Option<Guardian>) -> Result<Self> {
+        Self::govern(Root::DescendantsOf(std::process::id()), policies, guardian)
+    }
+
+    fn govern(root: Root, policies: &Policies, guardian: Option<Guardian>) -> Result<Self> {
+        let chosen = std::iter::once(&policies.download).chain(&policies.upload);
+        chosen.into_iter().try_for_each(check_for_user_backend)?;
+        let options = Options {
+            download: Some(policies.download.clone()),
+            upload: policies.upload.clone(),
+            keeps_code_point: policies.keeps_code_point,
+            journal: guardian.as_ref().map(Guardian::journal),
+            ..Options::default()
         };
-        let Some(entry) = entry.with_context(|| format!("--user {name}"))? else {
-            bail!("--user {name}: there is no such user (see 'getent passwd')");
-        };
-        let c_name = CString::new(entry.name.as_str())?;
-        let groups = getgrouplist(&c_name, entry.gid)
-            .with_context(|| format!("--user {name}: groups cannot be read"))?;
         Ok(Self {
-            uid: entry.uid,
-            gid: entry.gid,
-            groups,
-            entry,
+            governor: Governor::new(root, options)?,
+            guardian,
+            beat_due: Instant::now(),
+            command: None,
+            policies: policies.clone(),
+            is_observing: false,
+            is_released: false,
         })
     }
 
-    /// Tries in a child whether this process can become one of this user.
-    ///
-    /// Errors: it cannot, with what would be right. Call it while there is a single thread.
-    pub fn try_on(&self) -> Result<()> {
-        // SAFETY: there is a single thread, and the child makes system calls only.
-        let child = match unsafe { fork() }.context("fork")? {
-            ForkResult::Parent { child } => child,
-            ForkResult::Child => {
-                let errno = self.become_it().err().and_then(|it| it.raw_os_error());
-                // SAFETY: ends the child without clearing up what is its parent's.
-                unsafe { libc::_exit(errno.unwrap_or(0)) }
-            }
-        };
-        let cause = match waitpid(child, None).context("waitpid")? {
-            WaitStatus::Exited(_, 0) => return Ok(()),
-            WaitStatus::Exited(_, errno) => io::Error::from_raw_os_error(errno),
-            other => bail!("--user {}: {other:?}", self.entry.name),
-        };
-        let name = &self.entry.name;
-        match geteuid().is_root() {
-            false => bail!(
-                "--user {name}: only root can run a command as somebody else: put 'sudo' in \
-                 front, or leave --user away ({cause})"
-            ),
-            true => bail!(
-                "--user {name}: this root cannot become somebody else: it lacks CAP_SETUID and \
-                 CAP_SETGID, as in some containers, or that user is not in this user namespace; \
-                 leave --user away ({cause})"
-            ),
+    /// Lets the guardian know the command, which it waits for should this process be killed.
+    pub(crate) fn set_command(&mut self, command: Pid) {
+        self.command = Some(command);
+    }
+
+    fn beat(&mut self) {
+        let now = Instant::now();
+        if let Some(guardian) = &self.guardian
+            && now >= self.beat_due
+        {
+            guardian.beat(self.command);
+            self.beat_due = now + BEAT_EVERY;
         }
     }
 
-    /// Sets what programs read to learn whose home they work in.
-    pub fn set_environment(&self, command: &mut Command) {
-        command
-            .env("HOME", &self.entry.dir)
-            .env("SHELL", &self.entry.shell)
-            .env("USER", &self.entry.name)
-            .env("LOGNAME", &self.entry.name);
+    fn set_policy(&mut self, whose: Meant, policy: &Policy) -> Result<usize> {
+        check_for_user_backend(policy)?;
+        let change = Switched::Law(policy.clone());
+        Ok(self.governor.switch(whose, &change))
     }
 
-    /// Turns the calling process into one of this user, if it is not; system calls only.
-    pub fn become_it(&self) -> io::Result<()> {
-        if (geteuid(), getegid()) == (self.uid, self.gid) {
-            return Ok(());
-        }
-        setgroups(&self.groups)?;
-        setgid(self.gid)?;
-        setuid(self.uid)?;
+    fn set_upload(&mut self, policy: Option<&Policy>) -> Result<()> {
+        match policy {
+            Some(policy) => self.set_policy(Meant::All, policy)?,
+            None => self.governor.switch(Meant::All, &Switched::NoUploadLaw),
+        };
+        self.policies.upload = policy.cloned();
         Ok(())
+    }
+
+    fn set_part_policy(&mut self, part: Part, policy: &Policy) -> Result<()> {
+        let is_for_down = policy.law().side() == Side::Receiver;
+        if let Part::Connection { direction, .. } = part
+            && is_for_down != (direction == Direction::Down)
+        {
+            let policy = policy.to_string();
+            return Err(Error::OtherDirection { policy });
+        }
+        let switched = self.set_policy(meant(part), policy)?;
+        check_switched(part, switched)
+    }
+}
+
+impl Held for UserHeld {
+    fn backend(&self) -> Backend {
+        Backend::User
+    }
+
+    fn in_force(&self) -> InForce {
+        InForce {
+            policy: self.policies.download.to_string(),
+            upload_policy: self.policies.upload.as_ref().map(Policy::to_string),
+            keeps_code_point: self.policies.keeps_code_point,
+            is_observing: self.is_observing,
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        !self.is_released
+    }
+
+    fn is_needed(&mut self) -> bool {
+        self.governor.is_needed()
+    }
+
+    fn work(&mut self) -> Result<Instant> {
+        let next = match self.is_released {
+            true => Instant::now() + BEAT_EVERY,
+            false => self.governor.tick(),
+        };
+        self.beat();
+        let next = match self.guardian {
+            Some(_) => next.min(self.beat_due),
+            None => next,
+        };
+        Ok(next.max(Instant::now() + LEAST_WAIT))
+    }
+
+    fn change(&mut self, change: &Change) -> Result<()> {
+        if self.is_released {
+            return Err(Error::Released);
+        }
+        match change {
+            Change::Download(policy) => {
+                self.set_policy(Meant::All, policy)?;
+                self.policies.download = policy.clone();
+                Ok(())
+            }
+            Change::Upload(policy) => self.set_upload(policy.as_ref()),
+            Change::Observing(is_observing) => {
+                let change = Switched::Free(*is_observing);
+                self.governor.switch(Meant::All, &change);
+                self.is_observing = *is_observing;
+                Ok(())
+            }
+            Change::Free(part, is_free) => {
+                let change = Switched::Free(*is_free);
+                check_switched(*part, self.governor.switch(meant(*part), &change))
+            }
+            Change::Policy(part, policy) => self.set_part_policy(*part, policy),
+        }
+    }
+
+    fn flows(&mut self) -> Result<Vec<FlowView>> {
+        let flows = self.governor.flows();
+        Ok(flows.iter().map(FlowView::of_user_backend).collect())
+    }
+
+    fn summary(&mut self) -> Summary {
+        let InForce {
+            policy,
+            upload_policy,
+            ..
+        } = self.in_force();
+        let counters = self.governor.counters();
+        Summary {
+            backend: Backend::User,
+            policy,
+            upload_policy,
+            received_bytes: counters.received_bytes,
+            sent_bytes: counters.sent_bytes,
+            connections: counters.connections,
+            loopback_connections: counters.loopback,
+            multipath_connections: counters.multipath,
+            datagrams: Datagrams {
+                sockets: counters.udp,
+                quic: counters.quic,
+                ..Datagrams::default()
+            },
+            peers: counters.peers.iter().copied().collect(),
+            out_of_reach: counters.out_of_reach.clone(),
+            processes_left: self.governor.processes(),
+            ..Summary::default()
+        }
+    }
+
+    fn release(&mut self) -> Result<()> {
+        self.governor.release();
+        self.is_released = true;
+        Ok(())
+    }
+
+    fn take_notices(&mut self) -> Vec<String> {
+        self.governor.take_notices()
+    }
+}
+
+impl std::fmt::Debug for UserHeld {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "UserHeld({:?})", self.policies)
+    }
+}
+
+/// Says why it cannot be governed, before anything is started.
+pub(crate) fn check(whose: &Whose) -> Result<()> {
+    whose.check()?;
+    match whose {
+        Whose::Process(pid) => Ok(ebb_sockets::probe_process(*pid)?),
+        Whose::Cgroup(_) | Whose::Port(_) => Ok(ebb_sockets::probe()?),
+    }
+}
+
+fn check_switched(part: Part, switched: usize) -> Result<()> {
+    match part {
+        Part::Connection { .. } if switched == 0 => Err(Error::ConnectionEnded),
+        _ => Ok(()),
+    }
+}
+
+fn meant(part: Part) -> Meant {
+    match part {
+        Part::Connection { cookie, direction } => Meant::Connection(cookie, way(direction)),
+        Part::Process { pid } => Meant::Process(pid),
+    }
+}
+
+fn way(direction: Direction) -> ebb_sockets::Direction {
+    match direction {
+        Direction::Down => ebb_sockets::Direction::Down,
+        Direction::Up => ebb_sockets::Direction::Up,
     }
 }

@@ -32,6 +32,11 @@ impl<'a> Wait<'a> {
         self.add(descriptor.as_fd(), PollFlags::POLLOUT)
     }
 
+    /// The same, for a descriptor that is borrowed already.
+    pub fn descriptor(&mut self, descriptor: BorrowedFd<'a>) -> &mut Self {
+        self.add(descriptor, PollFlags::POLLIN)
+    }
+
     /// Until this moment at the most.
     pub fn until(&mut self, moment: Instant) -> &mut Self {
         self.until = Some(self.until.map_or(moment, |until| until.min(moment)));

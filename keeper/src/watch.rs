@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::flow_view::{Direction, FlowView};
+use crate::flow::{Direction, FlowView};
 use crate::summary::Seen;
 
 /// Connections are looked at so often.
@@ -42,9 +42,9 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// How long until it wants to look again.
-    pub fn patience(&self) -> Duration {
-        self.due.saturating_duration_since(Instant::now())
+    /// When it wants to look again.
+    pub fn due(&self) -> Instant {
+        self.due
     }
 
     /// Looks if it is time to.

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use ebb_keeper::Error;
 use ebb_keeper::backend::Backend;
-use ebb_keeper::flow_view::{Direction, FlowView};
+use ebb_keeper::flow::{Direction, FlowView};
 use ebb_keeper::protocol::{
     Decoder, FromGovernor, FromKeeper, FromStarter, Part, Reply, Request, Switch, VERSION, encode,
 };

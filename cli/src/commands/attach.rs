@@ -12,7 +12,7 @@ use ebb_keeper::keeper;
 use ebb_keeper::policies::{Policies, UploadPolicy, Wanted};
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Record, Registry};
-use ebb_keeper::user_attach;
+use ebb_keeper::whose::Whose;
 
 use crate::commands::run::{BackendChoice, require_root};
 use crate::output;
@@ -81,15 +81,18 @@ impl Attach {
         if self.backend == BackendChoice::Kernel {
             require_root("attach --backend kernel")?;
         }
-        let runtime = Registry::open()?;
-        let lock = runtime.lock()?;
-        if let Some(record) = self.chosen.find(&runtime.records()?)? {
-            return self.change(&runtime, &record);
+        let registry = Registry::open()?;
+        let lock = registry.lock()?;
+        let whose = self.chosen.whose()?;
+        if let Some(record) = whose.find(&registry.records()?) {
+            return self.change(&registry, &record);
         }
         let policies = match self.backend {
-            BackendChoice::Kernel => self.attach_by_kernel(),
-            BackendChoice::Auto if is_root && !self.chosen.is_port() => self.attach_by_either(),
-            BackendChoice::Auto | BackendChoice::User => self.attach_by_user(),
+            BackendChoice::Kernel => self.attach_by(Backend::Kernel, &whose),
+            BackendChoice::Auto if is_root && !matches!(whose, Whose::Port(_)) => {
+                self.attach_by_either(&whose)
+            }
+            BackendChoice::Auto | BackendChoice::User => self.attach_by(Backend::User, &whose),
         }?;
         drop(lock);
         output::print(&format!(
@@ -100,8 +103,8 @@ impl Attach {
     }
 
     /// By the user backend where the kernel backend cannot be used, as `ebb run` has it.
-    fn attach_by_either(&self) -> Result<String> {
-        let by_kernel = self.attach_by_kernel();
+    fn attach_by_either(&self, whose: &Whose) -> Result<String> {
+        let by_kernel = self.attach_by(Backend::Kernel, whose);
         let Err(kernel) = by_kernel else {
             return by_kernel;
         };
@@ -110,26 +113,17 @@ impl Attach {
         }
         let kernel = output::describe(&kernel);
         tracing::info!("the kernel backend cannot be used: {kernel}");
-        self.attach_by_user().map_err(|user| {
+        self.attach_by(Backend::User, whose).map_err(|user| {
             let user = output::describe(&user);
             anyhow!("{kernel}; nor can the user backend be used: {user}")
         })
     }
 
-    fn attach_by_kernel(&self) -> Result<String> {
-        let policies = Policies::new(&self.wanted(), Backend::Kernel)?;
+    fn attach_by(&self, backend: Backend, whose: &Whose) -> Result<String> {
+        let policies = Policies::new(&self.wanted(), backend)?;
+        keeper::keep(backend, whose, &policies)?;
         let download = policies.download.to_string();
-        let words = self::policies(&download, policies.upload.as_ref(), Backend::Kernel);
-        keeper::start(self.chosen.duty()?, &policies)?;
-        Ok(words)
-    }
-
-    fn attach_by_user(&self) -> Result<String> {
-        let policies = Policies::new(&self.wanted(), Backend::User)?;
-        user_attach::start(self.chosen.user_duty()?, &policies)?;
-        let download = policies.download.to_string();
-        let words = self::policies(&download, policies.upload.as_ref(), Backend::User);
-        Ok(words)
+        Ok(self::policies(&download, policies.upload.as_ref(), backend))
     }
 
     fn wanted(&self) -> Wanted {
@@ -140,7 +134,7 @@ impl Attach {
         }
     }
 
-    fn change(&self, runtime: &Registry, record: &Record) -> Result<()> {
+    fn change(&self, registry: &Registry, record: &Record) -> Result<()> {
         let is_other = match self.backend {
             BackendChoice::Auto => false,
             BackendChoice::Kernel => record.backend == Backend::User,
@@ -162,9 +156,9 @@ impl Attach {
         }
         let about = || record.to_string();
         for request in self.changes() {
-            runtime.ask(record, &request).with_context(about)?;
+            registry.ask(record, &request).with_context(about)?;
         }
-        let mut records = runtime.records()?.into_iter();
+        let mut records = registry.records()?.into_iter();
         let Some(now) = records.find(|it| it.id == record.id) else {
             bail!("{record} has ended just now");
         };

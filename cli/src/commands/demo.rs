@@ -3,7 +3,6 @@
 
 mod shown;
 
-use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +11,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use ebb_algorithms::Policy;
 use ebb_keeper::policies::USER_LAWS;
-use ebb_keeper::user_run;
+use ebb_keeper::run::check_for_user_backend;
 use ebb_lab::demo::{self, PartKind, Plan, Status};
 use ebb_lab::emulator::EmulatorReport;
 use ebb_report::{image, units};
@@ -120,7 +119,7 @@ impl Demo {
             }
             Backend::Auto if has_kernel_backend() => Ok(Backend::Kernel),
             Backend::Auto | Backend::User => {
-                user_run::check(&[OsString::from("curl")])?;
+                check_for_user_backend("curl".as_ref())?;
                 Ok(Backend::User)
             }
         }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
+use ebb_keeper::kernel;
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Record, Registry, Target};
-use ebb_kernel::cgroup::Cgroup;
+use ebb_keeper::whose::Whose;
 
 use crate::output;
 use crate::target::{ARGUMENTS, Chosen};
@@ -64,10 +65,11 @@ impl Detach {
                 ),
             };
         }
-        if let Some(record) = self.chosen.find(&records)? {
+        let whose = self.chosen.whose()?;
+        if let Some(record) = whose.find(&records) {
             return detach(&registry, &record);
         }
-        if let Some((file, name)) = self.chosen.sharer(&records)? {
+        if let Some((file, name)) = whose.find_sharer(&records) {
             bail!(
                 "{} shares with others, as `{name}`: 'ebb detach --share {}' lets all of them go",
                 self.chosen,
@@ -76,8 +78,8 @@ impl Detach {
         }
         // A policy whose keeper left no trace here, of another runtime directory perhaps.
         if nix::unistd::geteuid().is_root()
-            && let Some(cgroup) = self.chosen.cgroup()?
-            && ebb_kernel::detach_all(&cgroup)? > 0
+            && let Whose::Cgroup(cgroup) = &whose
+            && kernel::detach_left_over(cgroup)?
         {
             return output::print(&format!("{}: detached\n", self.chosen));
         }
@@ -98,7 +100,7 @@ fn detach_all(registry: &Registry, records: &[Record]) -> Result<()> {
         }
     }
     let swept = match nix::unistd::geteuid().is_root() {
-        true => sweep_below(&Cgroup::root()?.directory_path(), Path::new("/")),
+        true => kernel::sweep_all()?,
         // Users leave no programs behind.
         false => 0,
     };
@@ -115,21 +117,6 @@ fn detach_all(registry: &Registry, records: &[Record]) -> Result<()> {
         bail!("{failed} of {} could not be detached", records.len());
     }
     Ok(())
-}
-
-/// Takes off what killed keepers left in a cgroup and in those below it: it acts no more, but
-/// still runs. Answers the number of programs.
-fn sweep_below(directory: &Path, path: &Path) -> u64 {
-    // Cgroups come and go while we look.
-    let swept = Cgroup::at(path)
-        .and_then(|cgroup| ebb_kernel::sweep(&cgroup))
-        .unwrap_or(0);
-    let children = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let children = children.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    swept as u64
-        + children
-            .map(|child| sweep_below(&child.path(), &path.join(child.file_name())))
-            .sum::<u64>()
 }
 
 fn detach(registry: &Registry, record: &Record) -> Result<()> {

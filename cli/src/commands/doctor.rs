@@ -5,10 +5,8 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use clap::Args;
-use ebb_algorithms::Policy;
-use ebb_keeper::place;
+use ebb_keeper::kernel;
 use ebb_kernel::features::{self, Feature, Presence};
-use ebb_kernel::{AttachOptions, Attachment};
 use serde::Serialize;
 
 use crate::output;
@@ -141,7 +139,8 @@ fn place_of_commands() -> Check {
 
 /// The proof of the pudding.
 fn trial() -> Check {
-    let error = try_out().err().map(|error| output::describe(&error));
+    let tried = kernel::try_out();
+    let error = tried.err().map(|error| output::describe(&error.into()));
     Check {
         key: "trial",
         name: "trial",
@@ -156,18 +155,6 @@ fn trial() -> Check {
             Some(error) => error.clone(),
         },
         remedy: error.map(|_| "look up the reason above; with -vv Ebb tells more".to_owned()),
-    }
-}
-
-fn try_out() -> Result<()> {
-    let cgroup = place::make_cgroup()?;
-    let tried = Attachment::attach(&cgroup, &Policy::default(), AttachOptions::default())
-        .and_then(Attachment::detach);
-    cgroup.remove()?;
-    match tried {
-        // Under a policy already: then it works.
-        Err(ebb_kernel::Error::AlreadyAttached { .. }) => Ok(()),
-        tried => Ok(tried?),
     }
 }
 

@@ -4,10 +4,9 @@
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use ebb_algorithms::{Policy, Side, laws_of};
-use ebb_keeper::laws_keeper;
+use ebb_keeper::laws::{self, congestion_name};
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::Registry;
-use ebb_kernel::congestion_name;
 
 use crate::commands::run::require_root;
 use crate::output;
@@ -62,14 +61,14 @@ impl Laws {
         let loaded = registry
             .records()?
             .into_iter()
-            .find(|record| record.id == laws_keeper::ID);
+            .find(|record| record.id == laws::ID);
         match (self.what, loaded) {
             (What::Load { .. }, Some(record)) => {
                 bail!("{} are loaded; first: ebb laws unload", record.target)
             }
             (What::Load { policies }, None) => {
                 let policies = chosen(policies)?;
-                laws_keeper::start(&policies)?;
+                laws::load(&policies)?;
                 drop(lock);
                 let names: Vec<String> = policies
                     .iter()

@@ -9,17 +9,13 @@ use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use ebb_algorithms::Policy;
 use ebb_keeper::Error;
+use ebb_keeper::account::Account;
 use ebb_keeper::backend::Backend;
-use ebb_keeper::keeper::{self, Duty};
 use ebb_keeper::policies::{Policies, UploadPolicy, Wanted};
-use ebb_keeper::process::{self, NotStarted, Start};
+use ebb_keeper::process::{self, NotStarted};
 use ebb_keeper::registry::Registry;
-use ebb_keeper::signals::Signals;
-use ebb_keeper::starter::StarterEnd;
+use ebb_keeper::run::{self as command, Outcome, Prepared};
 use ebb_keeper::summary::Summary;
-use ebb_keeper::user::Account;
-use ebb_keeper::user_run::{self, Outcome, UserRun};
-use ebb_kernel::cgroup::Cgroup;
 
 use crate::output::{self, complain};
 use crate::scope;
@@ -133,23 +129,21 @@ impl Run {
         let account = self.user.as_deref().map(Account::find).transpose()?;
         // Never as somebody else, whatever --if-unavailable says.
         account.as_ref().map_or(Ok(()), Account::try_on)?;
-        match self.start() {
-            Ok(Prepared::Unprivileged) => self.run_unprivileged(account.as_ref()),
-            Ok(Prepared::Yielding(line, cgroup)) => {
-                if let Err(error) = Registry::open() {
-                    let cause = output::describe(&error.into());
-                    complain(&format!("'ebb status' will not list it: {cause}"));
-                }
-                self.run(account.as_ref(), line, &cgroup)
-            }
-            Ok(Prepared::Already(cause)) => {
-                tracing::info!("{cause}");
-                self.run_plainly(account.as_ref())
+        let run = command::Run {
+            words: &self.words,
+            account: account.as_ref(),
+            is_watched: self.summary,
+        };
+        match self.prepare(&run) {
+            Ok(prepared) => self.run(prepared),
+            Err(error) if is_under_policy(&error) => {
+                tracing::info!("{error}");
+                Ok(self.not_started(&run.exec()))
             }
             Err(error) if self.if_unavailable == IfUnavailable::Run => {
                 let cause = output::describe(&error);
                 complain(&format!("{cause}; running the command without any limit"));
-                self.run_plainly(account.as_ref())
+                Ok(self.not_started(&run.exec()))
             }
             Err(error) => {
                 Err(error.context("the command was not run (--if-unavailable=run runs it anyway)"))
@@ -157,25 +151,42 @@ impl Run {
         }
     }
 
-    fn start(&self) -> Result<Prepared> {
+    fn prepare<'a>(&self, run: &'a command::Run<'a>) -> Result<Prepared<'a>> {
         let is_root = nix::unistd::geteuid().is_root();
         match self.backend {
-            BackendChoice::Kernel => self.start_keeper(),
-            BackendChoice::Auto if is_root => self.start_keeper().or_else(|kernel| {
-                tracing::info!("the kernel backend cannot be used: {kernel:#}");
-                self.start_unprivileged().map_err(|user| {
-                    let [kernel, user] = [kernel, user].map(|error| output::describe(&error));
-                    anyhow!("{kernel}; nor can the user backend be used: {user}")
-                })
-            }),
-            BackendChoice::Auto | BackendChoice::User => self.start_unprivileged(),
+            BackendChoice::Kernel => self.prepare_kernel(run),
+            BackendChoice::Auto if is_root => self.prepare_either(run),
+            BackendChoice::Auto | BackendChoice::User => self.prepare_user(run),
         }
     }
 
-    fn start_unprivileged(&self) -> Result<Prepared> {
-        self.policies(Backend::User)?;
-        user_run::check(&self.words)?;
-        Ok(Prepared::Unprivileged)
+    fn prepare_either<'a>(&self, run: &'a command::Run<'a>) -> Result<Prepared<'a>> {
+        let kernel = match self.prepare_kernel(run) {
+            Err(error) if !is_under_policy(&error) => error,
+            prepared => return prepared,
+        };
+        tracing::info!("the kernel backend cannot be used: {kernel:#}");
+        self.prepare_user(run).map_err(|user| {
+            let [kernel, user] = [kernel, user].map(|error| output::describe(&error));
+            anyhow!("{kernel}; nor can the user backend be used: {user}")
+        })
+    }
+
+    fn prepare_kernel<'a>(&self, run: &'a command::Run<'a>) -> Result<Prepared<'a>> {
+        require_root("run")?;
+        if !self.in_scope && scope::is_available() {
+            return Err(scope::enter()).context("systemd-run");
+        }
+        let prepared = run.prepare(Backend::Kernel, &self.policies(Backend::Kernel)?)?;
+        if let Err(error) = Registry::open() {
+            let cause = output::describe(&error.into());
+            complain(&format!("'ebb status' will not list it: {cause}"));
+        }
+        Ok(prepared)
+    }
+
+    fn prepare_user<'a>(&self, run: &'a command::Run<'a>) -> Result<Prepared<'a>> {
+        Ok(run.prepare(Backend::User, &self.policies(Backend::User)?)?)
     }
 
     fn policies(&self, backend: Backend) -> Result<Policies> {
@@ -186,103 +197,20 @@ impl Run {
             upload: (!is_default).then(|| self.upload_policy.clone()),
             keeps_code_point: self.keep_code_point,
         };
-        Policies::new(&wanted, backend)
+        Ok(Policies::new(&wanted, backend)?)
     }
 
-    fn run_unprivileged(&self, account: Option<&Account>) -> Result<u8> {
-        let run = UserRun {
-            words: &self.words,
-            account,
-            policies: self.policies(Backend::User)?,
-        };
+    fn run(&self, prepared: Prepared<'_>) -> Result<u8> {
         let began = Instant::now();
-        match run.execute(&complain)? {
-            Outcome::NotStarted { status, errno } => {
-                let cause = std::io::Error::from_raw_os_error(errno);
-                Ok(self.not_started(&NotStarted { status, cause }))
-            }
+        match prepared.execute(&complain)? {
+            Outcome::NotStarted(error) => Ok(self.not_started(&error)),
             Outcome::Ended { status, summary } => {
-                if let (true, Some(summary)) = (self.summary, summary) {
-                    complain(&summary::line(&summary, began.elapsed()));
+                if let Some(summary) = summary {
+                    self.tell(&summary, began.elapsed());
                 }
                 Ok(status)
             }
         }
-    }
-
-    fn start_keeper(&self) -> Result<Prepared> {
-        require_root("run")?;
-        if !self.in_scope && scope::is_available() {
-            return Err(scope::enter()).context("systemd-run");
-        }
-        let command = self
-            .words
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
-        let policies = self.policies(Backend::Kernel)?;
-        let duty = Duty::Run {
-            command,
-            is_watched: self.summary,
-        };
-        match keeper::start(duty, &policies) {
-            Ok((line, path)) => {
-                let path = path.unwrap_or_default();
-                Ok(Prepared::Yielding(line, path_to_cgroup(&path)?))
-            }
-            Err(error) => match error.downcast_ref() {
-                Some(Error::AlreadyAttached { cause }) => Ok(Prepared::Already(cause.clone())),
-                _ => Err(error),
-            },
-        }
-    }
-
-    fn run(&self, account: Option<&Account>, line: StarterEnd, cgroup: &Cgroup) -> Result<u8> {
-        let cgroup_procs = Some(cgroup.procs_file()?);
-        let began = Instant::now();
-        let signals = Signals::receive()?;
-        let mask = Some(signals.original_mask());
-        let start = Start {
-            words: &self.words,
-            cgroup_procs,
-            account,
-            mask,
-            process_group: None,
-        };
-        let child = match start.spawn() {
-            Ok(child) => child,
-            Err(error) => {
-                // The keeper removes the cgroup.
-                let _ = line.finish();
-                return Ok(self.not_started(&error));
-            }
-        };
-        let is_ours = |pid: nix::unistd::Pid| {
-            Cgroup::of_process(pid.as_raw().cast_unsigned())
-                .is_ok_and(|of_sender| of_sender.path().starts_with(cgroup.path()))
-        };
-        let status = child.wait(&signals, is_ours)?;
-        match line.finish() {
-            Ok(summary) => self.tell(&summary, began.elapsed()),
-            // The command has ended all the same, and its status is what counts.
-            Err(error) => {
-                tracing::info!("the keeper does not answer: {error:#}");
-                complain("the policy ended before the command did: its keeper was killed");
-            }
-        }
-        Ok(status)
-    }
-
-    /// Becomes the command: Ebb is out of its way.
-    fn run_plainly(&self, account: Option<&Account>) -> Result<u8> {
-        let start = Start {
-            words: &self.words,
-            cgroup_procs: None,
-            account,
-            mask: None,
-            process_group: None,
-        };
-        Ok(self.not_started(&start.exec()))
     }
 
     fn not_started(&self, error: &NotStarted) -> u8 {
@@ -310,10 +238,9 @@ impl Run {
     }
 }
 
-enum Prepared {
-    Yielding(StarterEnd, Cgroup),
-    Already(String),
-    Unprivileged,
+/// It would be under another policy anyway.
+fn is_under_policy(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Error::AlreadyAttached { .. }))
 }
 
 /// Says what to do before the first system call fails for want of it.
@@ -327,8 +254,4 @@ pub fn require_root(command: &str) -> Result<()> {
         "'ebb {command}' needs root: put 'sudo' in front{hint}"
     );
     Ok(())
-}
-
-fn path_to_cgroup(path: &Path) -> Result<Cgroup> {
-    Cgroup::at(path).with_context(|| format!("cgroup {}", path.display()))
 }

@@ -106,7 +106,10 @@ fn read_again(session: &mut Session, file: &Path) {
         Err(error) => complain(&format!("{}; going on as before", output::describe(&error))),
         Ok(plan) => {
             if let Err(error) = session.set_plan(plan) {
-                complain(&format!("{}, going on as before", output::describe(&error)));
+                complain(&format!(
+                    "{}, going on as before",
+                    output::describe(&error.into())
+                ));
             }
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use ebb_keeper::backend::Backend;
-use ebb_keeper::flow_view::Direction;
+use ebb_keeper::flow::Direction;
 use ebb_keeper::registry::{Record, Registry, Target};
 use serde::Serialize;
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use ebb_sockets::Note;
 use serde::{Deserialize, Serialize};
 
-use crate::flow_view::{Direction, FlowView};
+use crate::flow::{Direction, FlowView};
 use crate::summary::Summary;
 
 /// What a keeper can be asked.

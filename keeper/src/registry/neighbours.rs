@@ -130,6 +130,8 @@ fn name_of(uid: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Backend;
+    use crate::held::InForce;
     use crate::registry::{Registry, Target};
     use std::os::unix::fs::symlink;
 
@@ -146,7 +148,7 @@ mod tests {
             command: vec!["printf".to_owned(), "\u{1b}[2J".to_owned()],
             cgroup: None,
         };
-        Record::new(target, "a".to_owned(), "sampled", None)
+        Record::new(target, "a".to_owned(), Backend::User, InForce::default())
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::backend::Backend;
+use crate::held::InForce;
 
 /// One attachment, as its keeper describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,19 +115,19 @@ impl Record {
         self.home.as_ref().map_or(&self.id, |home| &home.id)
     }
 
-    /// A record of this process and this moment, of the kernel backend.
-    pub fn new(target: Target, id: String, policy: &str, upload_policy: Option<String>) -> Self {
+    /// A record of this process and this moment.
+    pub fn new(target: Target, id: String, backend: Backend, in_force: InForce) -> Self {
         let since = std::time::SystemTime::UNIX_EPOCH
             .elapsed()
             .unwrap_or_default();
         Self {
             id,
             target,
-            backend: Backend::Kernel,
-            policy: policy.to_owned(),
-            upload_policy,
-            keeps_code_point: false,
-            is_observing: false,
+            backend,
+            policy: in_force.policy,
+            upload_policy: in_force.upload_policy,
+            keeps_code_point: in_force.keeps_code_point,
+            is_observing: in_force.is_observing,
             keeper_pid: std::process::id(),
             since_unix_s: since.as_secs(),
             user: None,

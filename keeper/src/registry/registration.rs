@@ -4,9 +4,9 @@
 use std::fs;
 
 use super::{Record, Registry, Target, remove};
-use crate::describe::describe;
 use crate::error::{Error, Result};
-use crate::protocol::{Asked, Desk, Reply, Request};
+use crate::held::InForce;
+use crate::protocol::{Asked, Desk, Reply};
 use crate::wait::Wait;
 
 /// A keeper's own pair of files; they go when it goes.
@@ -30,22 +30,31 @@ impl Registration {
         Ok(registration)
     }
 
-    /// Says from now on that other policies are attached.
-    pub fn set_policies(&mut self, policy: &str, upload_policy: Option<String>) -> Result<()> {
-        policy.clone_into(&mut self.record.policy);
-        self.record.upload_policy = upload_policy;
-        self.write()
-    }
-
-    /// Says from now on whether it only watches.
-    pub fn set_observing(&mut self, is_observing: bool) -> Result<()> {
-        self.record.is_observing = is_observing;
-        self.write()
+    /// Says from now on what is in force.
+    pub fn set_in_force(&mut self, in_force: InForce) -> Result<()> {
+        let record = Record {
+            policy: in_force.policy,
+            upload_policy: in_force.upload_policy,
+            is_observing: in_force.is_observing,
+            ..self.record.clone()
+        };
+        self.set_record(record)
     }
 
     /// Says from now on what it is attached to.
     pub fn set_target(&mut self, target: Target) -> Result<()> {
-        self.record.target = target;
+        let record = Record {
+            target,
+            ..self.record.clone()
+        };
+        self.set_record(record)
+    }
+
+    fn set_record(&mut self, record: Record) -> Result<()> {
+        if record == self.record {
+            return Ok(());
+        }
+        self.record = record;
         self.write()
     }
 
@@ -67,17 +76,6 @@ impl Registration {
     /// Answers a request.
     pub fn answer(&mut self, asked: &Asked, reply: &Reply) {
         self.desk.answer(asked, reply);
-    }
-
-    /// Answers every request that waits.
-    pub fn answer_all(&mut self, mut act: impl FnMut(&mut Self, Request) -> anyhow::Result<Reply>) {
-        while let Some(asked) = self.next_request() {
-            let reply = act(self, asked.request.clone()).unwrap_or_else(|error| {
-                let cause = describe(error.as_ref());
-                Reply::Refused { cause }
-            });
-            self.answer(&asked, &reply);
-        }
     }
 
     /// Waits for requests, and for those who take an answer.

@@ -4,18 +4,18 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::flow_view::{Direction, FlowView};
+use crate::account::Account;
+use crate::error::{Error, Result};
+use crate::flow::{Direction, FlowView};
 use crate::process::{NOT_FOUND, Start};
 use crate::registry::Sharer;
 use crate::services;
-use crate::signals::Signals;
-use crate::user::Account;
-use anyhow::{Context, Result, anyhow};
+use crate::summary::Summary;
 use ebb_algorithms::Policy;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment, Selection};
 use ebb_sharing::{Preferences, Target, split};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 
 use super::plan::{Program, Who, words_of};
@@ -58,10 +58,13 @@ impl Member {
         program: &Program,
         number: u32,
         base: &Policy,
-        signals: &Signals,
+        mask: SigSet,
     ) -> Result<Self> {
-        let about = || format!("program `{}`", program.name);
-        let (cgroup, selection) = place(&program.who, number).with_context(about)?;
+        let named = |source| Error::Program {
+            name: program.name.clone(),
+            source: Box::new(source),
+        };
+        let (cgroup, selection) = place(&program.who, number).map_err(named)?;
         let is_own_cgroup = matches!(program.who, Who::Command { .. });
         let options = AttachOptions {
             selection,
@@ -71,7 +74,7 @@ impl Member {
         let attached = Attachment::attach(&cgroup, base, options);
         let attachment = attached.map_err(|error| {
             remove(&cgroup, is_own_cgroup);
-            anyhow!(error).context(about())
+            named(error.into())
         })?;
         let mut member = Self {
             name: program.name.clone(),
@@ -87,11 +90,11 @@ impl Member {
             rates: Vec::new(),
             silent_periods: GONE_PERIODS,
         };
-        member.start(signals).with_context(about)?;
+        member.start(mask).map_err(named)?;
         Ok(member)
     }
 
-    fn start(&mut self, signals: &Signals) -> Result<()> {
+    fn start(&mut self, mask: SigSet) -> Result<()> {
         let Who::Command { words, user } = &self.who else {
             return Ok(());
         };
@@ -101,12 +104,15 @@ impl Member {
             words: &words,
             cgroup_procs: Some(self.cgroup.procs_file()?),
             account: account.as_ref(),
-            mask: Some(signals.original_mask()),
+            mask: Some(mask),
             process_group: None,
         };
-        let child = start.spawn().map_err(|error| match error.status {
-            NOT_FOUND => anyhow!("{}: command not found", words[0].to_string_lossy()),
-            _ => anyhow!("{}: {}", words[0].to_string_lossy(), error.cause),
+        let child = start.spawn().map_err(|error| Error::NotStarted {
+            program: words[0].to_string_lossy().into_owned(),
+            cause: match error.status {
+                NOT_FOUND => "command not found".to_owned(),
+                _ => error.cause.to_string(),
+            },
         })?;
         self.child = Some(child.pid());
         Ok(())
@@ -198,13 +204,18 @@ impl Member {
         }
     }
 
-    /// Notes that a child of ours has ended. *Returns:* whether it was this one's command.
+    /// Takes note that a child of ours has ended, if it was this one's command; answers whether.
     pub(super) fn note_end(&mut self, pid: Pid) -> bool {
-        let is_ours = self.child == Some(pid);
-        if is_ours {
-            self.child = None;
+        self.child.take_if(|child| *child == pid).is_some()
+    }
+
+    /// Adds what arrived for it.
+    pub(super) fn add_to(&self, summary: &mut Summary) {
+        let counters = self.attachment.as_ref().map(Attachment::counters);
+        if let Some(Ok(counters)) = counters {
+            summary.received_bytes += counters.payload_bytes;
+            summary.connections += counters.adopted_new + counters.adopted_established;
         }
-        is_ours
     }
 
     /// Whether nothing of it is left, and why not if that is worth a word.

@@ -4,7 +4,7 @@
 use anyhow::{Result, bail};
 use ebb_algorithms::{Policy, Side};
 use ebb_keeper::backend::Backend;
-use ebb_keeper::flow_view::Direction;
+use ebb_keeper::flow::Direction;
 use ebb_keeper::policies::UploadPolicy;
 use ebb_keeper::protocol::{Part, Request, Switch};
 use ebb_keeper::registry::Record;

@@ -2,7 +2,6 @@
 //! `ebb top`: the connections that yield, live.
 
 mod chosen;
-mod programs;
 pub mod sample;
 mod screen;
 mod terminal;

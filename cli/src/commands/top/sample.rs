@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use anyhow::Result;
-use ebb_keeper::flow_view::{Direction, FlowView};
+use ebb_keeper::flow::{Direction, FlowView};
+use ebb_keeper::owners::Owners;
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Record, Registry, Target};
 use serde::Serialize;
-
-use super::programs::Programs;
 
 /// What was seen.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -53,7 +52,7 @@ impl Look {
 #[derive(Debug)]
 pub struct Sampler {
     registry: Registry,
-    programs: Programs,
+    owners: Owners,
     before: HashMap<(u64, Direction), u64>,
     looked: Instant,
 }
@@ -63,7 +62,7 @@ impl Sampler {
     pub fn new() -> Result<Self> {
         Ok(Self {
             registry: Registry::open()?,
-            programs: Programs::default(),
+            owners: Owners::default(),
             before: HashMap::new(),
             looked: Instant::now(),
         })
@@ -109,7 +108,7 @@ impl Sampler {
     }
 
     fn seen(&mut self, record: &Record, views: Vec<FlowView>, seconds: f64) -> Vec<SeenFlow> {
-        self.programs.learn(record, &views);
+        self.owners.learn(record, &views);
         let rate = |view: &FlowView| {
             let before = self.before.get(&(view.cookie, view.direction));
             // One that began since the last look began with nothing.
@@ -123,8 +122,8 @@ impl Sampler {
             .into_iter()
             .map(|view| SeenFlow {
                 attachment: record.id.clone(),
-                program: self.programs.of(&view),
-                pid: self.programs.pid_of(&view),
+                program: self.owners.of(&view),
+                pid: self.owners.pid_of(&view),
                 rate_bit_per_s: if is_first { 0.0 } else { rate(&view) },
                 view,
             })

@@ -12,7 +12,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Row, Table, Widget};
 
 use crate::output;
-use ebb_keeper::flow_view::Direction;
+use ebb_keeper::flow::Direction;
 
 use super::chosen::{self, Scope};
 use super::sample::Look;

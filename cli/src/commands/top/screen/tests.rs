@@ -5,9 +5,12 @@ use super::*;
 
 use ebb_algorithms::Doing;
 
-use super::super::sample::SeenFlow;
-use ebb_keeper::flow_view::FlowView;
+use ebb_keeper::backend::Backend;
+use ebb_keeper::flow::FlowView;
+use ebb_keeper::held::InForce;
 use ebb_keeper::registry::{Record, Target};
+
+use super::super::sample::SeenFlow;
 
 fn flow(program: &str, peer: &str, direction: Direction, doing: (&str, &str)) -> SeenFlow {
     let pid = program.split(['[', ']']).nth(1).unwrap();
@@ -48,21 +51,25 @@ fn look() -> Look {
         ],
         cgroup: Some("/ebb-7".into()),
     };
-    let mut free = Record::new(
-        Target::Process { pid: 4242 },
-        "process-4242".into(),
-        "vulture",
-        None,
-    );
-    free.is_observing = true;
+    let free = InForce {
+        policy: "vulture".into(),
+        is_observing: true,
+        ..InForce::default()
+    };
+    let process = Target::Process { pid: 4242 };
+    let ebb = InForce {
+        policy: "ebb".into(),
+        upload_policy: Some("ledbat++".into()),
+        ..InForce::default()
+    };
     let grows = ("grow", "");
     let mut paced = flow("curl[4711]", "198.51.100.7:443", Direction::Up, grows);
     paced.view.pace_bytes_per_s = Some(345_000);
     Look {
         at_unix_s: 0.0,
         attachments: vec![
-            Record::new(run, "run-7".into(), "ebb", Some("ledbat++".to_owned())),
-            free,
+            Record::new(run, "run-7".into(), Backend::Kernel, ebb),
+            Record::new(process, "process-4242".into(), Backend::Kernel, free),
         ],
         flows: vec![
             flow(
@@ -242,7 +249,7 @@ fn only_units_have_a_policy_of_their_own_with_the_kernel_backend() {
         let refused = policy(&look, scope).unwrap_err();
         assert!(refused.contains("the unit's: press tab"), "{refused}");
     }
-    look.attachments[0].backend = ebb_keeper::backend::Backend::User;
+    look.attachments[0].backend = Backend::User;
     assert_eq!(policy(&look, Scope::Process).unwrap(), "ebb");
 }
 

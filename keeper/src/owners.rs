@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whose a connection is: the process that holds its socket.
+//! Whose a connection is: the process that has its socket.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
-use ebb_keeper::flow_view::FlowView;
-use ebb_keeper::registry::{Record, Target};
+use crate::flow::FlowView;
+use crate::registry::{Record, Target};
 use ebb_kernel::cgroup::Cgroup;
 
 /// What is known so far; a connection that is known is not looked for again.
 #[derive(Debug, Default)]
-pub struct Programs {
+pub struct Owners {
     pids: HashMap<u64, u32>,
 }
 
-impl Programs {
+impl Owners {
     /// Looks for the connections of an attachment that nobody is known of.
     pub fn learn(&mut self, record: &Record, views: &[FlowView]) {
         for view in views {

@@ -1,50 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The line from a governor to its guardian: that it lives, and what it holds.
+//! A guardian: lifts the limits of the user backend when the process that set them, the
+//! governor, has died or is silent. It has to be the governor's parent: the kernel may let
+//! ancestors alone copy descriptors.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ebb_sockets::{Holds, Journal};
-use nix::unistd::Pid;
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork};
 
-use crate::error::Result;
+use crate::detached::name_process;
+use crate::error::{Result, Trying};
+use crate::process::shell_status;
 use crate::protocol::{FromGovernor, Heard, Line, Never};
 use crate::wait::Wait;
 
 /// The governor lets hear of itself so often.
-pub const BEAT_EVERY: Duration = Duration::from_millis(500);
+pub(crate) const BEAT_EVERY: Duration = Duration::from_millis(500);
 /// Past this silence the limits are lifted.
 const SILENCE: Duration = Duration::from_millis(1_500);
 
-/// The governor's end. A guardian may be stopped: what it does not take waits.
+/// A governor's guardian, as the governor has it: told of each limit before that is set. It may be
+/// stopped: what it does not take waits.
 #[derive(Debug, Clone)]
-pub struct GovernorEnd(Arc<Mutex<Line<FromGovernor, Never>>>);
+pub struct Guardian(Arc<Mutex<Line<FromGovernor, Never>>>);
 
-/// The guardian's end.
+/// The guardian's end of the line.
 #[derive(Debug)]
-pub struct GuardianEnd(Line<Never, FromGovernor>);
+struct Watcher(Line<Never, FromGovernor>);
 
 /// What a guardian knows when its governor has gone.
 #[derive(Debug, Default)]
-pub struct Known {
+pub(crate) struct Known {
     /// The command, if there is one.
-    pub command: Option<Pid>,
+    pub(crate) command: Option<Pid>,
     /// The connections that may be limited.
-    pub holds: Holds,
+    holds: Holds,
+}
+
+/// Runs `govern` in a child, which is given its guardian, and watches over it: whatever ends it,
+/// its limits are lifted when this returns. Answers its exit status, as a shell would give it.
+///
+/// Call it while there is a single thread. Signals that would end this process are blocked.
+///
+/// *Errors:* the child cannot be made, or not be waited for.
+pub fn guarded(govern: impl FnOnce(Guardian) -> i32) -> Result<u8> {
+    let (_, end) = watch_over(govern, || Ok(()))?;
+    Ok(shell_status(end.trying("waitpid")?).unwrap_or(0))
+}
+
+/// The same; answers what was known of the governor, and how it ended. The process is prepared by
+/// `settle` once the governor has been started.
+pub(crate) fn watch_over(
+    govern: impl FnOnce(Guardian) -> i32,
+    settle: impl FnOnce() -> Result<()>,
+) -> Result<(Known, nix::Result<WaitStatus>)> {
+    name_process(c"ebb-guardian");
+    let (theirs, ours) = lay()?;
+    // SAFETY: there is a single thread.
+    let governor = match unsafe { fork() }.trying("fork")? {
+        ForkResult::Child => {
+            drop(ours);
+            std::process::exit(govern(theirs));
+        }
+        ForkResult::Parent { child } => child,
+    };
+    // What the governor alone is to have open.
+    drop((theirs, govern));
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None).trying("sigprocmask")?;
+    settle()?;
+    let known = ours.watch()?;
+    known.holds.lift();
+    Ok((known, waitpid(governor, None)))
 }
 
 /// A new line.
-pub fn lay() -> Result<(GovernorEnd, GuardianEnd)> {
+fn lay() -> Result<(Guardian, Watcher)> {
     let (governor, guardian) = Line::pair()?;
-    Ok((
-        GovernorEnd(Arc::new(Mutex::new(governor))),
-        GuardianEnd(guardian),
-    ))
+    Ok((Guardian(Arc::new(Mutex::new(governor))), Watcher(guardian)))
 }
 
-impl GovernorEnd {
+impl Guardian {
     /// Says that it lives. One beat waits at the most.
-    pub fn beat(&self, command: Option<Pid>) {
+    pub(crate) fn beat(&self, command: Option<Pid>) {
         let command = command.map(Pid::as_raw);
         let mut line = self.line();
         // Without a guardian the governor does what it can.
@@ -55,7 +95,7 @@ impl GovernorEnd {
     }
 
     /// Passes notes on.
-    pub fn journal(&self) -> Journal {
+    pub(crate) fn journal(&self) -> Journal {
         let governor = self.clone();
         Box::new(move |note| drop(governor.line().say(&FromGovernor::Note(note))))
     }
@@ -65,9 +105,9 @@ impl GovernorEnd {
     }
 }
 
-impl GuardianEnd {
+impl Watcher {
     /// Listens until the governor has gone; lifts what it holds whenever it falls silent.
-    pub fn watch(mut self) -> Result<Known> {
+    fn watch(mut self) -> Result<Known> {
         let mut known = Known::default();
         let mut silent_from = Some(Instant::now() + SILENCE);
         loop {
@@ -144,7 +184,7 @@ mod tests {
             governor.beat(None);
         }
         let watching = std::thread::spawn(move || guardian.watch().unwrap());
-        let is_said = |line: &GovernorEnd| !line.line().has_unsent();
+        let is_said = |line: &Guardian| !line.line().has_unsent();
         while !is_said(&governor) {
             governor.beat(None);
             std::thread::sleep(Duration::from_millis(1));

@@ -1,114 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The governor: starts the command and keeps its connections under the laws.
+//! The governor of a command: starts it and keeps its connections under the policies.
 
 use std::os::unix::fs::MetadataExt;
 
-use crate::flow_view::FlowView;
-use crate::process::Start;
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use super::guardian::{Order, SAID_WITHIN};
+use crate::describe::describe;
+use crate::detached::{leave_streams_and_directory, name_process};
+use crate::error::{Result, Trying};
+use crate::guardian::Guardian;
+use crate::held::Held;
+use crate::post::Post;
+use crate::process::{Start, shell_status};
 use crate::protocol::FromKeeper;
 use crate::registry::Target;
 use crate::signals::Signals;
 use crate::starter::{KeeperEnd, Starter, look_at_starter};
-use crate::wait::Wait;
-use crate::watch::Watch;
-use anyhow::{Context, Result};
-use ebb_sockets::Root;
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
-
-use super::UserRun;
-use super::guardian;
-use super::guardian::SAID_WITHIN;
-use super::journal::GovernorEnd;
-use super::post::Post;
-use crate::describe::describe;
 use crate::summary::Summary;
+use crate::user::UserHeld;
+use crate::wait::Wait;
 
 /// The whole life of the governor; answers its exit status: 0 if it has nothing left behind.
-pub fn live(
-    run: &UserRun<'_>,
-    mut line: KeeperEnd,
-    journal: GovernorEnd,
-    group: Pid,
-    mask: SigSet,
-) -> i32 {
-    let governed = govern(run, &mut line, journal, group, mask);
+pub(super) fn live(order: &Order<'_>, mut line: KeeperEnd, guardian: Guardian) -> i32 {
+    let governed = govern(order, &mut line, guardian);
     let status = i32::from(governed.is_err());
     if let Err(error) = governed {
-        let cause = format!("{error:#}");
+        let cause = describe(&error);
         let _ = line.say(&FromKeeper::Refused { cause });
     }
     let _ = line.flush_within(SAID_WITHIN);
     status
 }
 
-fn govern(
-    run: &UserRun<'_>,
-    line: &mut KeeperEnd,
-    journal: GovernorEnd,
-    group: Pid,
-    mask: SigSet,
-) -> Result<()> {
-    guardian::name_process(c"ebb-governor");
-    nix::sys::prctl::set_child_subreaper(true).context("PR_SET_CHILD_SUBREAPER")?;
-    let _ = nix::sys::prctl::set_timerslack(50_000);
+fn govern(order: &Order<'_>, line: &mut KeeperEnd, guardian: Guardian) -> Result<()> {
+    name_process(c"ebb-governor");
+    prctl::set_child_subreaper(true).trying("PR_SET_CHILD_SUBREAPER")?;
+    let _ = prctl::set_timerslack(50_000);
     let signals = Signals::receive()?;
-    let root = Root::DescendantsOf(std::process::id());
-    let mut post = Post::new(root, &run.policies, journal)?;
+    let mut held = UserHeld::hold_descendants(order.policies, Some(guardian))?;
     let start = Start {
-        words: run.words,
+        words: order.run.words,
         cgroup_procs: None,
-        account: run.account,
-        mask: Some(mask),
-        process_group: Some(group),
+        account: order.run.account,
+        mask: Some(order.mask),
+        process_group: Some(order.group),
     };
     let command = match start.spawn() {
         Ok(child) => child.pid(),
         Err(error) => {
-            line.say(&FromKeeper::NotStarted {
+            return line.say(&FromKeeper::NotStarted {
                 status: error.status,
                 errno: error.cause.raw_os_error().unwrap_or(0),
-            })?;
-            return Ok(());
+            });
         }
     };
-    guardian::close_standard_streams()?;
+    leave_streams_and_directory()?;
     let pid = command.as_raw();
-    // It is noticed below if `ebb run` has gone.
+    // It is noticed below if the starter has gone.
     let _ = line.say(&FromKeeper::Started { pid });
-    post.set_command(command);
-    let words = run.words.iter().map(|word| word.to_string_lossy());
-    let target = Target::Run {
-        command: words.map(|word| word.into_owned()).collect(),
-        cgroup: None,
-    };
-    // A command can do without being listed.
-    if let Err(error) = post.register(target, format!("run-{}", std::process::id())) {
-        let cause = describe(error.as_ref());
-        let text = format!("'ebb status' will not list it: {cause}");
-        let _ = line.say(&FromKeeper::Notice { text });
+    held.set_command(command);
+    let mut post = Post::new(Box::new(held));
+    if order.run.is_watched {
+        post.watch();
     }
+    register(&mut post, order, line);
     let mut life = Life {
         post,
         line,
         command,
         has_ended: false,
-        watch: Watch::default(),
     };
     life.last(&signals)
 }
 
+/// A command can do without being listed.
+fn register(post: &mut Post<UserHeld>, order: &Order<'_>, line: &mut KeeperEnd) {
+    let words = order.run.words.iter().map(|word| word.to_string_lossy());
+    let target = Target::Run {
+        command: words.map(Into::into).collect(),
+        cgroup: None,
+    };
+    if let Err(error) = post.register(target, format!("run-{}", std::process::id())) {
+        let text = format!("'ebb status' will not list it: {}", describe(&error));
+        let _ = line.say(&FromKeeper::Notice { text });
+    }
+}
+
 struct Life<'a> {
-    post: Post,
+    post: Post<UserHeld>,
     line: &'a mut KeeperEnd,
     command: Pid,
     has_ended: bool,
-    watch: Watch,
 }
 
 impl Life<'_> {
-    /// Until the last process has ended, or `ebb run` was killed.
+    /// Until the last process has ended, or the starter was killed.
     fn last(&mut self, signals: &Signals) -> Result<()> {
         let mut is_heard = false;
         loop {
@@ -119,18 +109,10 @@ impl Life<'_> {
             }
             self.post.work(wait)?;
             let _ = self.line.flush();
-            let engine = self.post.engine();
-            self.watch.look(|| {
-                engine
-                    .flows()
-                    .iter()
-                    .map(FlowView::of_user_backend)
-                    .collect()
-            });
-            for text in self.post.engine().take_notices() {
+            for text in self.post.held().take_notices() {
                 self.say(&FromKeeper::Notice { text });
             }
-            if self.is_told_to_end(signals)? || !self.reap()? {
+            if self.is_told_to_end(signals)? || !self.reap() {
                 return Ok(());
             }
             if !is_heard {
@@ -158,11 +140,11 @@ impl Life<'_> {
     }
 
     /// Takes note of children that have ended; answers whether any are left.
-    fn reap(&mut self) -> Result<bool> {
+    fn reap(&mut self) -> bool {
         let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED;
         loop {
             match waitpid(None, Some(flags)) {
-                Ok(WaitStatus::StillAlive) => return Ok(true),
+                Ok(WaitStatus::StillAlive) => return true,
                 // SIGSTOP is sent by a program that continues it later by itself.
                 Ok(WaitStatus::Stopped(pid, signal)) => {
                     if pid == self.command && signal != Signal::SIGSTOP {
@@ -172,7 +154,7 @@ impl Life<'_> {
                 }
                 Ok(status) => self.note_end(status),
                 Err(nix::Error::EINTR) => {}
-                Err(_) => return Ok(false),
+                Err(_) => return false,
             }
         }
     }
@@ -183,10 +165,9 @@ impl Life<'_> {
         }
         if let Some(status) = shell_status(status) {
             self.has_ended = true;
-            let own = std::process::id();
+            let left = ebb_sockets::descendants_of(std::process::id());
             let summary = Summary {
-                seen: self.watch.seen(),
-                processes_left: reachable(&ebb_sockets::descendants_of(own)),
+                processes_left: reachable(&left),
                 ..self.post.summary()
             };
             let summary = Some(Box::new(summary));
@@ -203,13 +184,4 @@ fn reachable(pids: &[u32]) -> usize {
         own.is_root() || owner.is_ok_and(|owner| owner == own.as_raw())
     };
     pids.iter().filter(is_reachable).count()
-}
-
-/// The exit status as a shell would give it; none: it has not ended.
-pub fn shell_status(status: WaitStatus) -> Option<u8> {
-    match status {
-        WaitStatus::Exited(_, status) => u8::try_from(status & 0xff).ok(),
-        WaitStatus::Signaled(_, signal, _) => u8::try_from(128 + signal as i32).ok(),
-        _ => None,
-    }
 }

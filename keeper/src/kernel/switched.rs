@@ -3,16 +3,17 @@
 //! connections, so the keeper looks which new ones these processes have.
 
 use std::collections::{HashMap, HashSet};
-use std::time::{Duration, Instant};
+use std::io;
+use std::time::Instant;
 
-use anyhow::{Context, Result};
 use ebb_sockets::Search;
 
-use crate::held::Held;
+use super::attachments::Attachments;
+use crate::error::{Error, Result};
 
 /// The processes.
 #[derive(Debug, Default)]
-pub struct Switched {
+pub(super) struct Switched {
     processes: HashMap<u32, Process>,
     due: Option<Instant>,
 }
@@ -27,43 +28,43 @@ struct Process {
 impl Switched {
     /// Sets what a process has and will have free, or holds it back.
     ///
-    /// Errors: there is no such process, or its connections cannot be switched.
-    pub fn switch(&mut self, pid: u32, is_free: bool, held: &mut Held) -> Result<()> {
+    /// *Errors:* there is no such process, or its connections cannot be switched.
+    pub(super) fn switch(
+        &mut self,
+        pid: u32,
+        is_free: bool,
+        attachments: &mut Attachments,
+    ) -> Result<()> {
         let search = Search::begin();
-        let present = connections_of(pid).with_context(|| format!("process {pid}"))?;
+        let present = connections_of(pid).map_err(|source| Error::Process { pid, source })?;
         let mut process = Process {
             is_free,
             known: HashSet::new(),
         };
-        process.switch_new(present, held)?;
+        process.switch_new(present, attachments)?;
         self.processes.insert(pid, process);
         self.due = Some(search.due_again());
         Ok(())
     }
 
     /// They are as all others again.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.processes.clear();
     }
 
     /// Their connections are under new programs, which have not heard of them.
-    pub fn forget_connections(&mut self) {
+    pub(super) fn forget_connections(&mut self) {
         self.processes
             .values_mut()
             .for_each(|process| process.known.clear());
     }
 
-    /// How long until they want to be looked at.
-    pub fn patience(&self) -> Option<Duration> {
+    /// Switches the connections that the processes have made since, if it is time to look;
+    /// answers when it is time again, if ever.
+    pub(super) fn look(&mut self, attachments: &mut Attachments) -> Option<Instant> {
         let due = self.due.filter(|_| !self.processes.is_empty())?;
-        Some(due.saturating_duration_since(Instant::now()))
-    }
-
-    /// Switches the connections that the processes have made since, if it is time to look.
-    pub fn look(&mut self, held: &mut Held) {
-        let now = Instant::now();
-        if self.processes.is_empty() || self.due.is_some_and(|due| now < due) {
-            return;
+        if Instant::now() < due {
+            return Some(due);
         }
         let search = Search::begin();
         self.processes.retain(|pid, process| {
@@ -71,28 +72,29 @@ impl Switched {
             let Ok(present) = connections_of(*pid) else {
                 return false;
             };
-            if let Err(error) = process.switch_new(present, held) {
-                tracing::warn!("new connections of process {pid} are as all others: {error:#}");
+            if let Err(error) = process.switch_new(present, attachments) {
+                tracing::warn!("new connections of process {pid} are as all others: {error}");
             }
             true
         });
         self.due = Some(search.due_again());
+        self.due
     }
 }
 
 impl Process {
-    fn switch_new(&mut self, present: HashSet<u64>, held: &mut Held) -> Result<()> {
+    fn switch_new(&mut self, present: HashSet<u64>, attachments: &mut Attachments) -> Result<()> {
         let new: Vec<u64> = present.difference(&self.known).copied().collect();
         self.known = present;
         match new.is_empty() {
             true => Ok(()),
-            false => held.set_free(&new, self.is_free),
+            false => attachments.set_free(&new, self.is_free),
         }
     }
 }
 
 /// The numbers of the sockets of a process that are connected.
-fn connections_of(pid: u32) -> std::io::Result<HashSet<u64>> {
+fn connections_of(pid: u32) -> io::Result<HashSet<u64>> {
     let sockets = ebb_sockets::sockets_of(pid)?;
     let connected = sockets.iter().filter(|socket| socket.ends().is_some());
     Ok(connected

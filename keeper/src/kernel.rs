@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The kernel backend: eBPF programs on a cgroup, one policy for what arrives, one for what is
+//! sent.
+
+use std::time::{Duration, Instant};
+
+use ebb_algorithms::Policy;
+use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::{AttachOptions, Counters, Error as KernelError, Selection};
+use ebb_sockets::Family;
+
+use crate::backend::Backend;
+use crate::error::{Error, Result};
+use crate::flow::FlowView;
+use crate::held::{Change, Held, InForce};
+use crate::policies::Policies;
+use crate::protocol::Part;
+use crate::summary::{Datagrams, Seen, Summary};
+use crate::whose::Whose;
+
+use attachments::Attachments;
+use switched::Switched;
+
+mod attachments;
+mod switched;
+mod trial;
+
+pub use trial::{detach_left_over, sweep_all, try_out};
+
+/// Whether the programs still act is looked at so often.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Policies on a cgroup, or on some of its processes.
+#[derive(Debug)]
+pub struct KernelHeld {
+    cgroup: Cgroup,
+    selection: Selection,
+    /// The processes that it is for, if it is for some only.
+    family: Option<Family>,
+    attachments: Attachments,
+    /// In force, or the last that were.
+    policies: Policies,
+    /// All of it is free for now.
+    is_observing: bool,
+    /// Processes that were switched by themselves.
+    switched: Switched,
+    /// What had come of it when it was released: the counters go with the programs.
+    at_release: Option<Summary>,
+}
+
+impl KernelHeld {
+    /// Puts the policies on what is there and on what comes.
+    ///
+    /// *Errors:* another Ebb acts on it; there is no such process; the kernel cannot do it; it is a
+    /// port.
+    pub fn hold(whose: &Whose, policies: &Policies) -> Result<Self> {
+        whose.check()?;
+        let (cgroup, family, selection) = match whose {
+            Whose::Cgroup(cgroup) => (cgroup.clone(), None, Selection::WholeCgroup),
+            Whose::Process(pid) => {
+                let family = Family::of(*pid)?;
+                let selection = Selection::Processes(vec![*pid]);
+                (Cgroup::of_process(*pid)?, Some(family), selection)
+            }
+            Whose::Port(port) => return Err(Error::NoPorts { port: *port }),
+        };
+        let held = Self::attach(&cgroup, selection, policies, false)?;
+        Ok(Self { family, ..held })
+    }
+
+    /// The same for a cgroup in which a command is to run. What is under a policy already, as
+    /// inside another `ebb run`, stays under that.
+    ///
+    /// *Errors:* another Ebb acts on it both ways; the kernel cannot do it.
+    pub fn hold_command(cgroup: &Cgroup, policies: &Policies) -> Result<Self> {
+        Self::attach(cgroup, Selection::WholeCgroup, policies, true)
+    }
+
+    fn attach(
+        cgroup: &Cgroup,
+        selection: Selection,
+        policies: &Policies,
+        is_command: bool,
+    ) -> Result<Self> {
+        let mut policies = policies.clone();
+        let options = |keeps_code_point| AttachOptions {
+            selection: selection.clone(),
+            keeps_code_point,
+            ..AttachOptions::default()
+        };
+        let attach = |policy: &Policy| {
+            let options = options(policies.keeps_code_point);
+            ebb_kernel::Attachment::attach(cgroup, policy, options)
+        };
+        let download = attach(&policies.download);
+        let mut upload = policies.upload.as_ref().map(attach).transpose();
+        match &upload {
+            Err(KernelError::AlreadyAttached { .. }) | Ok(_) => {}
+            // Yielding one way is better than not running, or not yielding at all.
+            Err(error) if !policies.needs_upload => {
+                tracing::warn!("what is sent does not yield: {error}");
+                policies.upload = None;
+                upload = Ok(None);
+            }
+            Err(_) => {}
+        }
+        let (download, upload) = match (download, upload) {
+            (Err(KernelError::AlreadyAttached { .. }), Ok(Some(upload))) if is_command => {
+                (None, Some(upload))
+            }
+            (Ok(download), Err(KernelError::AlreadyAttached { .. })) if is_command => {
+                (Some(download), None)
+            }
+            (download, upload) => (Some(download?), upload?),
+        };
+        Ok(Self {
+            cgroup: cgroup.clone(),
+            selection,
+            family: None,
+            attachments: Attachments { download, upload },
+            policies,
+            is_observing: false,
+            switched: Switched::default(),
+            at_release: None,
+        })
+    }
+
+    fn set_download(&mut self, policy: &Policy) -> Result<()> {
+        let download = self.attachments.download.as_mut();
+        download.ok_or(Error::Released)?.set_policy(policy)?;
+        self.policies.download = policy.clone();
+        Ok(())
+    }
+
+    fn set_upload(&mut self, policy: Option<&Policy>) -> Result<()> {
+        let Attachments { download, upload } = &mut self.attachments;
+        match (policy, upload) {
+            (None, upload) => upload.take().map_or(Ok(()), |upload| upload.detach())?,
+            (Some(policy), Some(upload)) => upload.set_policy(policy)?,
+            (Some(_), None) if download.is_none() => return Err(Error::Released),
+            (Some(policy), upload) => {
+                let options = AttachOptions {
+                    selection: self.selection.clone(),
+                    keeps_code_point: self.policies.keeps_code_point,
+                    observing: self.is_observing,
+                    ..AttachOptions::default()
+                };
+                let attached = ebb_kernel::Attachment::attach(&self.cgroup, policy, options)?;
+                *upload = Some(attached);
+            }
+        }
+        self.policies.upload = policy.cloned();
+        // They are under new programs, which have not heard of them.
+        self.switched.forget_connections();
+        Ok(())
+    }
+
+    fn set_observing(&mut self, is_observing: bool) -> Result<()> {
+        self.switched.clear();
+        self.is_observing = is_observing;
+        self.attachments.set_observing(is_observing)
+    }
+
+    fn processes_left(&self) -> usize {
+        match &self.family {
+            Some(family) => family.pids().len(),
+            None => self.cgroup.processes().map_or(0, |all| all.len()),
+        }
+    }
+}
+
+impl Held for KernelHeld {
+    fn backend(&self) -> Backend {
+        Backend::Kernel
+    }
+
+    fn in_force(&self) -> InForce {
+        InForce {
+            policy: self.policies.download.to_string(),
+            upload_policy: self.policies.upload.as_ref().map(Policy::to_string),
+            keeps_code_point: self.policies.keeps_code_point,
+            is_observing: self.is_observing,
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        self.attachments.are_attached()
+    }
+
+    fn is_needed(&mut self) -> bool {
+        match &mut self.family {
+            Some(family) => family.is_alive(),
+            None => self.cgroup.exists(),
+        }
+    }
+
+    fn work(&mut self) -> Result<Instant> {
+        let switched = self.switched.look(&mut self.attachments);
+        let look = Instant::now() + LOOK_EVERY;
+        Ok(switched.map_or(look, |switched| switched.min(look)))
+    }
+
+    fn change(&mut self, change: &Change) -> Result<()> {
+        match change {
+            Change::Download(policy) => self.set_download(policy),
+            Change::Upload(policy) => self.set_upload(policy.as_ref()),
+            Change::Observing(is_observing) => self.set_observing(*is_observing),
+            Change::Free(Part::Connection { cookie, direction }, is_free) => {
+                self.attachments.set_one_free(*cookie, *direction, *is_free)
+            }
+            Change::Free(Part::Process { pid }, is_free) => {
+                self.switched.switch(*pid, *is_free, &mut self.attachments)
+            }
+            Change::Policy(..) => Err(Error::OnePolicy),
+        }
+    }
+
+    fn flows(&mut self) -> Result<Vec<FlowView>> {
+        self.attachments.flows(&self.policies)
+    }
+
+    fn summary(&mut self) -> Summary {
+        let processes_left = self.processes_left();
+        if let Some(summary) = &self.at_release {
+            return Summary {
+                ended_early: Some("it was detached".to_owned()),
+                processes_left,
+                ..summary.clone()
+            };
+        }
+        let InForce {
+            policy,
+            upload_policy,
+            ..
+        } = self.in_force();
+        let (down, up) = self.attachments.counters();
+        let is_adopted = |counters: &Counters| counters.adopted_new + counters.adopted_established;
+        Summary {
+            backend: Backend::Kernel,
+            ended_early: self.attachments.ending().map(|ending| ending.to_string()),
+            policy,
+            upload_policy,
+            received_bytes: down.payload_bytes,
+            // The programs of either law count, those of the law for sending while it acts.
+            sent_bytes: up.payload_bytes.max(down.sent_bytes),
+            connections: is_adopted(&down).max(is_adopted(&up)),
+            loopback_connections: down.skipped_loopback.max(up.skipped_loopback),
+            multipath_connections: down.skipped_mptcp.max(up.skipped_mptcp),
+            datagrams: Datagrams {
+                sockets: down.udp_sockets,
+                quic: down.quic_sockets,
+                utp: down.utp_sockets,
+                bytes: Some((down.udp_received_bytes, down.udp_sent_bytes)),
+            },
+            peers: self.attachments.peers(),
+            seen: Seen::default(),
+            out_of_reach: Vec::new(),
+            processes_left,
+        }
+    }
+
+    fn release(&mut self) -> Result<()> {
+        if self.at_release.is_none() {
+            self.at_release = Some(self.summary());
+        }
+        self.attachments.detach()
+    }
+}
