@@ -24,6 +24,9 @@ pub enum Error {
     /// The user backend cannot do it.
     #[error(transparent)]
     Sockets(#[from] ebb_sockets::Error),
+    /// The machine cannot tell of a process.
+    #[error(transparent)]
+    Host(#[from] ebb_host::Error),
     /// A policy was not understood.
     #[error(transparent)]
     Policy(#[from] PolicyError),

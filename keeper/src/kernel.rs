@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ebb_algorithms::Policy;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Counters, Error as KernelError, Selection};
-use ebb_sockets::Family;
+use ebb_host::Family;
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
