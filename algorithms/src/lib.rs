@@ -33,6 +33,7 @@ mod insight;
 mod layout;
 mod native;
 mod policy;
+mod policy_error;
 mod receiver_contract;
 mod receiver_flow;
 mod registry;
@@ -42,7 +43,8 @@ mod variations;
 
 pub use insight::{Doing, Insight};
 pub use native::Variations;
-pub use policy::{Policy, PolicyError, nearest};
+pub use policy::{Policy, nearest};
+pub use policy_error::PolicyError;
 pub use receiver_contract::{Ack, Segment, Start};
 pub use receiver_flow::ReceiverFlow;
 pub use registry::{LawInfo, ParamInfo, Side, counter_laws, law, laws, laws_of};
