@@ -55,11 +55,11 @@ impl Policies {
     pub fn new(wanted: &Wanted, backend: Backend) -> Result<Self> {
         let upload = match &wanted.upload {
             Some(chosen) => chosen.policy().cloned(),
-            None => Some(default_of(backend, Side::Sender)?),
+            None => Some(default_of(backend, Side::Sender)),
         };
         let download = match &wanted.download {
             Some(chosen) => chosen.clone(),
-            None => default_of(backend, Side::Receiver)?,
+            None => default_of(backend, Side::Receiver),
         };
         if backend == Backend::User {
             std::iter::once(&download)
@@ -75,12 +75,10 @@ impl Policies {
     }
 }
 
-fn default_of(backend: Backend, side: Side) -> Result<Policy, PolicyError> {
-    let [receiver, sender] = USER_LAWS;
-    match (backend, side) {
-        (Backend::Kernel, side) => Ok(Policy::default_of(side)),
-        (Backend::User, Side::Receiver) => Policy::receiver(receiver),
-        (Backend::User, Side::Sender) => Policy::sender(sender),
+fn default_of(backend: Backend, side: Side) -> Policy {
+    match backend {
+        Backend::Kernel => Policy::default_of(side),
+        Backend::User => Policy::default_by_counters(side),
     }
 }
 
