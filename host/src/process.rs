@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result, io_error};
 use procfs::ProcResult;
-use procfs::process::{Process, Stat};
+use procfs::process::{Process, Stat, StatFlags};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -62,6 +62,20 @@ pub fn real_user_of(pid: u32) -> Result<u32> {
     user.map_err(|error| no_process(pid, io_error(error)))
 }
 
+/// Whose files of /proc those of a process are: its effective user's, or root's where it does not
+/// let others of its user look into it.
+///
+/// *Errors*: it is not there.
+pub fn owner_of(pid: u32) -> io::Result<u32> {
+    Ok(fs::metadata(format!("/proc/{pid}"))?.uid())
+}
+
+/// Whether it is a thread of the kernel, which has no connections, nor have its descendants.
+pub fn is_kernel_thread(pid: u32) -> bool {
+    // Not as a set: newer kernels have flags that the crate does not know.
+    stat(pid).is_ok_and(|stat| stat.flags & StatFlags::PF_KTHREAD.bits() != 0)
+}
+
 /// The cgroup (version 2) of a process, from the root of the hierarchy; none where there are
 /// none.
 ///
@@ -114,6 +128,9 @@ mod tests {
         assert_eq!(parent_of(own), Some(std::os::unix::process::parent_id()));
         // SAFETY: takes nothing, cannot fail.
         assert_eq!(real_user_of(own).unwrap(), unsafe { libc::getuid() });
+        // SAFETY: as above.
+        assert_eq!(owner_of(own).unwrap(), unsafe { libc::geteuid() });
+        assert!(!is_kernel_thread(own));
         assert!(name_of(own).is_ok_and(|name| !name.is_empty() && name.len() < 16));
     }
 

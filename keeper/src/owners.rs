@@ -2,11 +2,11 @@
 //! Whose a connection is: the process that has its socket.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 
 use crate::flow::FlowView;
 use crate::registry::{Record, Target};
 use ebb_kernel::cgroup::Cgroup;
+use ebb_sockets::CopiedSocket;
 
 /// What is known so far; a connection that is known is not looked for again.
 #[derive(Debug, Default)]
@@ -31,8 +31,8 @@ impl Owners {
         }
         for pid in processes_of(&record.target) {
             // It may have ended since.
-            let sockets = ebb_sockets::sockets_of(pid).unwrap_or_default();
-            let cookies = sockets.iter().filter_map(|socket| socket.cookie().ok());
+            let sockets = ebb_host::copies_of_sockets(pid).into_iter().flatten();
+            let cookies = sockets.filter_map(|socket| CopiedSocket::from(socket).cookie().ok());
             for cookie in cookies.filter(|cookie| unknown.contains(cookie)) {
                 self.pids.insert(cookie, pid);
             }
@@ -74,6 +74,6 @@ fn processes_of(target: &Target) -> Vec<u32> {
 }
 
 fn name_of(pid: u32) -> String {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    format!("{}[{pid}]", name.trim_end())
+    let name = ebb_host::name_of(pid).unwrap_or_default();
+    format!("{name}[{pid}]")
 }

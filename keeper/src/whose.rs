@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use ebb_host::is_kernel_thread;
 use ebb_sockets::Root;
 
 pub use ebb_kernel::cgroup::Cgroup;
@@ -103,16 +104,4 @@ impl Whose {
             Self::Port(_) => None,
         }
     }
-}
-
-/// A thread of the kernel has no connections, and its descendants are threads of the kernel.
-fn is_kernel_thread(pid: u32) -> bool {
-    // <linux/sched.h>
-    const PF_KTHREAD: u64 = 0x0020_0000;
-    // That there is no such process is told better by whoever looks for its connections.
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let behind_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    let flags = behind_name.split(' ').nth(6);
-    let flags = flags.and_then(|flags| flags.parse::<u64>().ok());
-    flags.is_some_and(|flags| flags & PF_KTHREAD != 0)
 }

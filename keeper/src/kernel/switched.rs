@@ -6,7 +6,8 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::Instant;
 
-use ebb_sockets::Search;
+use ebb_host::copies_of_sockets;
+use ebb_sockets::{CopiedSocket, Search};
 
 use super::attachments::Attachments;
 use crate::error::{Error, Result};
@@ -95,8 +96,8 @@ impl Process {
 
 /// The numbers of the sockets of a process that are connected.
 fn connections_of(pid: u32) -> io::Result<HashSet<u64>> {
-    let sockets = ebb_sockets::sockets_of(pid)?;
-    let connected = sockets.iter().filter(|socket| socket.ends().is_some());
+    let sockets = copies_of_sockets(pid)?.map(CopiedSocket::from);
+    let connected = sockets.filter(|socket| socket.ends().is_some());
     Ok(connected
         .filter_map(|socket| socket.cookie().ok())
         .collect())

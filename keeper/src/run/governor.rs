@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The governor of a command: starts it and keeps its connections under the policies.
 
-use std::os::unix::fs::MetadataExt;
-
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -180,7 +178,7 @@ impl Life<'_> {
 fn reachable(pids: &[u32]) -> usize {
     let own = nix::unistd::geteuid();
     let is_reachable = |pid: &&u32| {
-        let owner = std::fs::metadata(format!("/proc/{pid}")).map(|it| it.uid());
+        let owner = ebb_host::owner_of(**pid);
         own.is_root() || owner.is_ok_and(|owner| owner == own.as_raw())
     };
     pids.iter().filter(is_reachable).count()

@@ -2,7 +2,6 @@
 //! One of those that share: its cgroup, the law on it, what arrives.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use crate::account::Account;
 use crate::error::{Error, Result};
@@ -238,7 +237,7 @@ impl Member {
                         .processes()
                         .is_ok_and(|processes| !processes.is_empty())
             }
-            Who::Process(pid) => Path::new(&format!("/proc/{pid}")).exists(),
+            Who::Process(pid) => ebb_host::exists(*pid),
             Who::Cgroup(_) | Who::Unit(_) | Who::Container(_) => self.cgroup.exists(),
         };
         (!is_left).then(|| format!("{}: it has ended", self.name))
