@@ -29,7 +29,7 @@ pub fn complain(text: &str) {
 
 /// The error and its causes, without what a cause repeats of the sentence before it.
 pub fn describe(error: &anyhow::Error) -> String {
-    ebb_keeper::describe::describe(error.as_ref())
+    ebb_keeper::describe(error.as_ref())
 }
 
 /// The reader of our output has gone away (`ebb policies | head`): no failure of ours.

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use ebb_keeper::summary::{Datagrams, Summary};
+use ebb_keeper::{Datagrams, Summary};
 
 use crate::output::plural;
 
@@ -114,7 +114,7 @@ fn megabytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ebb_keeper::summary::Seen;
+    use ebb_keeper::Seen;
 
     #[test]
     fn the_line_has_everything_and_names_what_is_not_controlled() {

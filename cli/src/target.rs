@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use ebb_keeper::services;
-use ebb_keeper::whose::{Cgroup, Whose};
+use ebb_keeper::{Cgroup, Whose, services};
 
 /// The command line demands that one is.
 const NOTHING_NAMED: &str = "name what to attach to: --pid PID, --cgroup PATH or --port PORT";

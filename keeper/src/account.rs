@@ -52,7 +52,7 @@ impl Account {
 
     /// Tries in a child whether this process can become one of this user.
     ///
-    /// Errors: it cannot, with what would be right. Call it while there is a single thread.
+    /// *Errors:* it cannot, with what would be right. Call it while there is a single thread.
     pub fn try_on(&self) -> Result<()> {
         // SAFETY: there is a single thread, and the child makes system calls only.
         let child = match unsafe { fork() }.trying("fork")? {

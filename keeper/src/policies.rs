@@ -51,7 +51,7 @@ pub enum UploadPolicy {
 impl Policies {
     /// What is wanted, and the backend's own laws for the rest.
     ///
-    /// Errors: a law sees packets, which the user backend does not.
+    /// *Errors:* a law sees packets, which the user backend does not.
     pub fn new(wanted: &Wanted, backend: Backend) -> Result<Self> {
         let upload = match &wanted.upload {
             Some(chosen) => chosen.policy().cloned(),

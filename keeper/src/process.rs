@@ -133,8 +133,8 @@ impl Child {
                 }
             }
             match self.poll_status()? {
-                Some(Change::Ended(status)) => return Ok(status),
-                Some(Change::Stopped(signal)) => signals::stop_like(signal)?,
+                Some(Seen::Ended(status)) => return Ok(status),
+                Some(Seen::Stopped(signal)) => signals::stop_like(signal)?,
                 None => Wait::new().readable(signals).wait()?,
             }
         }
@@ -146,15 +146,15 @@ impl Child {
         let _ = signal::kill(self.pid, signal);
     }
 
-    fn poll_status(self) -> Result<Option<Change>> {
+    fn poll_status(self) -> Result<Option<Seen>> {
         let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED;
         loop {
             return Ok(match waitpid(self.pid, Some(flags)) {
                 // SIGSTOP is sent by a program that continues it later by itself.
                 Ok(WaitStatus::Stopped(_, signal)) if signal != Signal::SIGSTOP => {
-                    Some(Change::Stopped(signal))
+                    Some(Seen::Stopped(signal))
                 }
-                Ok(status) => shell_status(status).map(Change::Ended),
+                Ok(status) => shell_status(status).map(Seen::Ended),
                 Err(Errno::EINTR) => continue,
                 Err(error) => return Err(error).trying("waiting for the command"),
             });
@@ -171,7 +171,7 @@ pub(crate) fn shell_status(status: WaitStatus) -> Option<u8> {
     }
 }
 
-enum Change {
+enum Seen {
     Ended(u8),
     Stopped(Signal),
 }

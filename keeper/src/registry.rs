@@ -41,7 +41,7 @@ impl Registry {
     /// What `EBB_RUNTIME_DIR` names; else `/run/ebb` for root, and for others `ebb` in their
     /// runtime directory or `/tmp/ebb-UID`. Made if need be, for its owner alone.
     ///
-    /// Errors: it cannot be made, or it is somebody else's.
+    /// *Errors:* it cannot be made, or it is somebody else's.
     pub fn open() -> Result<Self> {
         let own = nix::unistd::geteuid();
         let directory = match std::env::var_os("EBB_RUNTIME_DIR") {
@@ -69,8 +69,7 @@ impl Registry {
         Ok(Self { directory })
     }
 
-    /// A registry in a directory that is there.
-    #[cfg(test)]
+    /// One in a directory that is there, and its owner's alone.
     pub fn at(directory: &Path) -> Self {
         Self {
             directory: directory.to_path_buf(),

@@ -32,7 +32,7 @@ const MANAGERS: [&str; 3] = ["docker", "podman", "nerdctl"];
 
 /// The cgroup of a unit, of the system's manager or of a user's.
 ///
-/// Errors: there is no such unit that runs, or several users have one.
+/// *Errors:* there is no such unit that runs, or several users have one.
 pub fn unit(name: &str) -> Result<Cgroup> {
     let full = match SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
         true => name.to_owned(),
@@ -49,7 +49,7 @@ pub fn unit(name: &str) -> Result<Cgroup> {
 /// The cgroup of a container of Docker, Podman, containerd, CRI-O, LXC or systemd-nspawn, by
 /// name or by the beginning of its identifier.
 ///
-/// Errors: there is none, or several.
+/// *Errors:* there is none, or several.
 pub fn container(name: &str) -> Result<Cgroup> {
     let mut found = cgroups_that(|directory| is_container(directory, name))?;
     if found.is_empty()

@@ -7,6 +7,8 @@ use ebb_algorithms::{Policy, Side};
 use ebb_sockets::{Change as Switched, Governor, Options, Root, Whose as Meant};
 use nix::unistd::Pid;
 
+pub use ebb_sockets::probe;
+
 use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::flow::{Direction, FlowView};

@@ -4,13 +4,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use ebb_keeper::Error;
-use ebb_keeper::backend::Backend;
-use ebb_keeper::flow::{Direction, FlowView};
 use ebb_keeper::protocol::{
     Decoder, FromGovernor, FromKeeper, FromStarter, Part, Reply, Request, Switch, VERSION, encode,
 };
-use ebb_keeper::summary::{Datagrams, Seen, Summary};
+use ebb_keeper::{Backend, Datagrams, Direction, Error, FlowView, Seen, Summary};
 use ebb_sockets::{Hold, Note, Own};
 use proptest::collection::vec;
 use proptest::option;

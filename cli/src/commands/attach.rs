@@ -6,13 +6,9 @@ use std::fmt;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgGroup, Args};
 use ebb_algorithms::Policy;
-use ebb_keeper::Error;
-use ebb_keeper::backend::Backend;
-use ebb_keeper::keeper;
-use ebb_keeper::policies::{Policies, UploadPolicy, Wanted};
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Record, Registry};
-use ebb_keeper::whose::Whose;
+use ebb_keeper::{Backend, Error, Policies, UploadPolicy, Wanted, Whose, keep};
 
 use crate::commands::run::{BackendChoice, require_root};
 use crate::output;
@@ -121,7 +117,7 @@ impl Attach {
 
     fn attach_by(&self, backend: Backend, whose: &Whose) -> Result<String> {
         let policies = Policies::new(&self.wanted(), backend)?;
-        keeper::keep(backend, whose, &policies)?;
+        keep(backend, whose, &policies)?;
         let download = policies.download.to_string();
         Ok(self::policies(&download, policies.upload.as_ref(), backend))
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use ebb_algorithms::Policy;
-use ebb_keeper::policies::USER_LAWS;
+use ebb_keeper::USER_LAWS;
 use ebb_keeper::run::check_for_user_backend;
 use ebb_lab::demo::{self, PartKind, Plan, Status};
 use ebb_lab::emulator::EmulatorReport;

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
-use ebb_keeper::kernel;
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Record, Registry, Target};
-use ebb_keeper::whose::Whose;
+use ebb_keeper::{Whose, kernel};
 
 use crate::output;
 use crate::target::{ARGUMENTS, Chosen};

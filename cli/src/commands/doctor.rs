@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use clap::Args;
-use ebb_keeper::kernel;
+use ebb_keeper::{Cgroup, kernel, user};
 use ebb_kernel::features::{self, Feature, Presence};
 use serde::Serialize;
 
@@ -75,7 +75,7 @@ impl Doctor {
 
 fn examine() -> Diagnosis {
     // Forks, so before anything starts a thread.
-    let user_backend_problem = ebb_sockets::probe().err().map(|error| error.to_string());
+    let user_backend_problem = user::probe().err().map(|error| error.to_string());
     let features = features::probe();
     let mut checks: Vec<Check> = features.features.iter().map(Check::from).collect();
     checks.push(place_of_commands());
@@ -122,7 +122,7 @@ fn place_of_commands() -> Check {
     let detail = if scope::is_available() {
         "a transient scope of systemd".to_owned()
     } else {
-        match ebb_kernel::cgroup::Cgroup::of_process(std::process::id()) {
+        match Cgroup::of_process(std::process::id()) {
             Ok(own) => format!("a cgroup below {}", own.path().display()),
             Err(_) => "a cgroup below the root".to_owned(),
         }

@@ -8,14 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use ebb_algorithms::Policy;
-use ebb_keeper::Error;
-use ebb_keeper::account::Account;
-use ebb_keeper::backend::Backend;
-use ebb_keeper::policies::{Policies, UploadPolicy, Wanted};
-use ebb_keeper::process::{self, NotStarted};
 use ebb_keeper::registry::Registry;
 use ebb_keeper::run::{self as command, Outcome, Prepared};
-use ebb_keeper::summary::Summary;
+use ebb_keeper::{
+    Account, Backend, Error, NOT_FOUND, NotStarted, Policies, Summary, UploadPolicy, Wanted,
+};
 
 use crate::output::{self, complain};
 use crate::scope;
@@ -216,10 +213,10 @@ impl Run {
     fn not_started(&self, error: &NotStarted) -> u8 {
         let program = self.words[0].to_string_lossy();
         let cause = match error.status {
-            process::NOT_FOUND if Path::new(&self.words[0]).exists() && program.contains('/') => {
+            NOT_FOUND if Path::new(&self.words[0]).exists() && program.contains('/') => {
                 "the interpreter in its first line, or its loader, is missing".to_owned()
             }
-            process::NOT_FOUND => "command not found".to_owned(),
+            NOT_FOUND => "command not found".to_owned(),
             _ => error.cause.to_string(),
         };
         complain(&format!("{program}: {cause}"));

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use ebb_keeper::backend::Backend;
-use ebb_keeper::flow::Direction;
 use ebb_keeper::registry::{Record, Registry, Target};
+use ebb_keeper::{Backend, Direction};
 use serde::Serialize;
 
 use crate::commands::top::sample::{Look, Sampler, SeenFlow};

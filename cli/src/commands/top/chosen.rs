@@ -3,11 +3,9 @@
 
 use anyhow::{Result, bail};
 use ebb_algorithms::{Policy, Side};
-use ebb_keeper::backend::Backend;
-use ebb_keeper::flow::Direction;
-use ebb_keeper::policies::UploadPolicy;
 use ebb_keeper::protocol::{Part, Request, Switch};
 use ebb_keeper::registry::Record;
+use ebb_keeper::{Backend, Direction, UploadPolicy};
 
 use super::sample::{Look, Sampler, SeenFlow};
 use super::screen::{Message, View};

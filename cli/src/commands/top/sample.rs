@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use anyhow::Result;
-use ebb_keeper::flow::{Direction, FlowView};
-use ebb_keeper::owners::Owners;
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Record, Registry, Target};
+use ebb_keeper::{Direction, FlowView, Owners};
 use serde::Serialize;
 
 /// What was seen.

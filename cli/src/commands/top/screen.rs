@@ -5,6 +5,7 @@ mod columns;
 
 use std::collections::HashSet;
 
+use ebb_keeper::Direction;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
@@ -12,7 +13,6 @@ use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Row, Table, Widget};
 
 use crate::output;
-use ebb_keeper::flow::Direction;
 
 use super::chosen::{self, Scope};
 use super::sample::Look;

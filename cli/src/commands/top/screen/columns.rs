@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is said of each connection, and how much room that has.
 
-use ebb_keeper::flow::Direction;
+use ebb_keeper::Direction;
 
 use super::super::sample::SeenFlow;
 

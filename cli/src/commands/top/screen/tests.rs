@@ -5,10 +5,8 @@ use super::*;
 
 use ebb_algorithms::Doing;
 
-use ebb_keeper::backend::Backend;
-use ebb_keeper::flow::FlowView;
-use ebb_keeper::held::InForce;
 use ebb_keeper::registry::{Record, Target};
+use ebb_keeper::{Backend, FlowView, InForce};
 
 use super::super::sample::SeenFlow;
 
