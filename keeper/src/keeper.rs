@@ -47,6 +47,7 @@ pub fn hold(
 ///
 /// *Errors:* [`Error::AlreadyAttached`]; [`Error::CannotKeep`]; [`Error::KeeperDied`].
 pub fn keep(backend: Backend, whose: &Whose, policies: &Policies) -> Result<()> {
+    whose.check()?;
     let started = fork_off(|line| match backend {
         Backend::Kernel => live(line, || {
             let held = KernelHeld::hold(whose, policies)?;
