@@ -104,25 +104,8 @@ fn read_program(section: &Section<'_, '_>) -> Option<Program> {
 
 /// Exactly one of the keys that say whose connections.
 fn read_who(section: &Section<'_, '_>) -> Option<Who> {
-    let given: Vec<&'static str> = (WHO.iter().copied())
-        .filter(|key| section.has(key))
-        .collect();
     let user = section.get::<String>("user");
-    let [key] = given[..] else {
-        match given[..] {
-            [first, second, ..] => {
-                section.wrong(
-                    second,
-                    format!("there is `{first}`, too; write only one of them"),
-                );
-            }
-            _ => section.wrong_here(
-                "whose connections? write command = [\"curl\", \"-O\", \"URL\"], pid = 4242, \
-                 cgroup, unit or container",
-            ),
-        }
-        return None;
-    };
+    let key = read_key(section)?;
     if user.is_some() && key != "command" {
         section.wrong("user", "only for what is started here, with `command`");
     }
@@ -143,6 +126,24 @@ fn read_who(section: &Section<'_, '_>) -> Option<Who> {
         "unit" => Some(Who::Unit(section.get("unit")?)),
         _ => Some(Who::Container(section.get("container")?)),
     }
+}
+
+fn read_key(section: &Section<'_, '_>) -> Option<&'static str> {
+    let given = WHO.iter().copied().filter(|key| section.has(key));
+    match given.collect::<Vec<_>>()[..] {
+        [key] => return Some(key),
+        [first, second, ..] => {
+            section.wrong(
+                second,
+                format!("there is `{first}`, too; write only one of them"),
+            );
+        }
+        [] => section.wrong_here(
+            "whose connections? write command = [\"curl\", \"-O\", \"URL\"], pid = 4242, \
+             cgroup, unit or container",
+        ),
+    }
+    None
 }
 
 fn explain(key: &str) -> Option<String> {

@@ -5,9 +5,9 @@
 use std::time::{Duration, Instant};
 
 use ebb_algorithms::Policy;
-use ebb_kernel::cgroup::Cgroup;
-use ebb_kernel::{AttachOptions, Counters, Error as KernelError, Selection};
 use ebb_host::Family;
+use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::{Counters, Selection};
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::protocol::Part;
 use crate::summary::{Datagrams, Seen, Summary};
 use crate::whose::Whose;
 
-use attachments::Attachments;
+use attachments::{Attachments, Site};
 use switched::Switched;
 
 mod attachments;
@@ -33,8 +33,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Policies on a cgroup, or on some of its processes.
 #[derive(Debug)]
 pub struct KernelHeld {
-    cgroup: Cgroup,
-    selection: Selection,
+    site: Site,
     /// The processes that it is for, if it is for some only.
     family: Option<Family>,
     attachments: Attachments,
@@ -64,7 +63,7 @@ impl KernelHeld {
             }
             Whose::Port(port) => return Err(Error::NoPorts { port: *port }),
         };
-        let held = Self::attach(&cgroup, selection, policies, false)?;
+        let held = Self::attach(cgroup, selection, policies, false)?;
         Ok(Self { family, ..held })
     }
 
@@ -73,51 +72,26 @@ impl KernelHeld {
     ///
     /// *Errors:* another Ebb acts on it both ways; the kernel cannot do it.
     pub fn hold_command(cgroup: &Cgroup, policies: &Policies) -> Result<Self> {
-        Self::attach(cgroup, Selection::WholeCgroup, policies, true)
+        Self::attach(cgroup.clone(), Selection::WholeCgroup, policies, true)
     }
 
     fn attach(
-        cgroup: &Cgroup,
+        cgroup: Cgroup,
         selection: Selection,
         policies: &Policies,
         is_command: bool,
     ) -> Result<Self> {
         let mut policies = policies.clone();
-        let options = |keeps_code_point| AttachOptions {
-            selection: selection.clone(),
-            keeps_code_point,
-            ..AttachOptions::default()
-        };
-        let attach = |policy: &Policy| {
-            let options = options(policies.keeps_code_point);
-            ebb_kernel::Attachment::attach(cgroup, policy, options)
-        };
-        let download = attach(&policies.download);
-        let mut upload = policies.upload.as_ref().map(attach).transpose();
-        match &upload {
-            Err(KernelError::AlreadyAttached { .. }) | Ok(_) => {}
-            // Yielding one way is better than not running, or not yielding at all.
-            Err(error) if !policies.needs_upload => {
-                tracing::warn!("what is sent does not yield: {error}");
-                policies.upload = None;
-                upload = Ok(None);
-            }
-            Err(_) => {}
-        }
-        let (download, upload) = match (download, upload) {
-            (Err(KernelError::AlreadyAttached { .. }), Ok(Some(upload))) if is_command => {
-                (None, Some(upload))
-            }
-            (Ok(download), Err(KernelError::AlreadyAttached { .. })) if is_command => {
-                (Some(download), None)
-            }
-            (download, upload) => (Some(download?), upload?),
-        };
-        Ok(Self {
-            cgroup: cgroup.clone(),
+        let site = Site {
+            cgroup,
             selection,
+            keeps_code_point: policies.keeps_code_point,
+        };
+        let attachments = site.attach_both(&mut policies, is_command)?;
+        Ok(Self {
+            site,
             family: None,
-            attachments: Attachments { download, upload },
+            attachments,
             policies,
             is_observing: false,
             switched: Switched::default(),
@@ -139,14 +113,7 @@ impl KernelHeld {
             (Some(policy), Some(upload)) => upload.set_policy(policy)?,
             (Some(_), None) if download.is_none() => return Err(Error::Released),
             (Some(policy), upload) => {
-                let options = AttachOptions {
-                    selection: self.selection.clone(),
-                    keeps_code_point: self.policies.keeps_code_point,
-                    observing: self.is_observing,
-                    ..AttachOptions::default()
-                };
-                let attached = ebb_kernel::Attachment::attach(&self.cgroup, policy, options)?;
-                *upload = Some(attached);
+                *upload = Some(self.site.attach(policy, self.is_observing)?);
             }
         }
         self.policies.upload = policy.cloned();
@@ -164,7 +131,7 @@ impl KernelHeld {
     fn processes_left(&self) -> usize {
         match &self.family {
             Some(family) => family.pids().len(),
-            None => self.cgroup.processes().map_or(0, |all| all.len()),
+            None => self.site.cgroup.processes().map_or(0, |all| all.len()),
         }
     }
 }
@@ -190,7 +157,7 @@ impl Held for KernelHeld {
     fn is_needed(&mut self) -> bool {
         match &mut self.family {
             Some(family) => family.is_alive(),
-            None => self.cgroup.exists(),
+            None => self.site.cgroup.exists(),
         }
     }
 

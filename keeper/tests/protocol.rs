@@ -2,15 +2,12 @@
 //! Whatever arrives, in whatever pieces: the messages that were sent, or an error; never another
 //! message, never a panic.
 
-use std::net::{IpAddr, SocketAddr};
+mod messages;
 
-use ebb_keeper::protocol::{
-    Decoder, FromGovernor, FromKeeper, FromStarter, Part, Reply, Request, Switch, VERSION, encode,
-};
-use ebb_keeper::{Backend, Datagrams, Direction, Error, FlowView, Seen, Summary};
-use ebb_sockets::{Hold, Note, Own};
+use ebb_keeper::Error;
+use ebb_keeper::protocol::{Decoder, FromStarter, Reply, Request, VERSION, encode};
+use messages::{any_json, flow, from_governor, from_keeper, part, reply, request, switch};
 use proptest::collection::vec;
-use proptest::option;
 use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,179 +15,25 @@ use serde_json::Value;
 
 const LIMIT_BYTES: usize = 1 << 16;
 
-fn direction() -> impl Strategy<Value = Direction> {
-    prop_oneof![Just(Direction::Down), Just(Direction::Up)]
-}
-
-fn part() -> impl Strategy<Value = Part> {
-    prop_oneof![
-        (any::<u64>(), direction())
-            .prop_map(|(cookie, direction)| Part::Connection { cookie, direction }),
-        any::<u32>().prop_map(|pid| Part::Process { pid }),
-    ]
-}
-
-fn switch() -> impl Strategy<Value = Switch> {
-    prop_oneof![
-        Just(Switch::Free),
-        Just(Switch::Held),
-        any::<String>().prop_map(Switch::Policy),
-    ]
-}
-
-fn request() -> impl Strategy<Value = Request> {
-    prop_oneof![
-        Just(Request::Detach),
-        Just(Request::Flows),
-        any::<String>().prop_map(Request::SetPolicy),
-        any::<String>().prop_map(Request::SetUploadPolicy),
-        any::<bool>().prop_map(Request::SetObserving),
-        (part(), switch()).prop_map(|(whose, to)| Request::Switch { whose, to }),
-    ]
-}
-
-fn address() -> impl Strategy<Value = SocketAddr> {
-    // A scope would be lost: JSON has none of it.
-    (any::<IpAddr>(), any::<u16>()).prop_map(|(ip, port)| SocketAddr::new(ip, port))
-}
-
-fn flow() -> impl Strategy<Value = FlowView> {
-    let numbers = (
-        any::<u64>(),
-        any::<u64>(),
-        any::<u32>(),
-        option::of(any::<u64>()),
-    );
-    let measured = option::of(any::<u32>());
-    let words = (any::<String>(), any::<String>(), any::<String>());
-    let rest = (direction(), any::<bool>(), option::of(any::<u32>()));
-    (
-        numbers,
-        address(),
-        address(),
-        measured.clone(),
-        measured,
-        words,
-        rest,
-    )
-        .prop_map(
-            |(numbers, local, peer, rtt_us, queue_us, words, rest)| FlowView {
-                cookie: numbers.0,
-                direction: rest.0,
-                local,
-                peer,
-                law: words.0,
-                payload_bytes: numbers.1,
-                window_bytes: numbers.2,
-                pace_bytes_per_s: numbers.3,
-                rtt_us,
-                queue_us,
-                mode: words.1,
-                reason: words.2,
-                is_acting: rest.1,
-                process: rest.2,
-            },
-        )
-}
-
-fn reply() -> impl Strategy<Value = Reply> {
-    prop_oneof![
-        Just(Reply::Done),
-        vec(flow(), 0..4).prop_map(Reply::Flows),
-        any::<String>().prop_map(|cause| Reply::Refused { cause }),
-    ]
-}
-
-fn summary() -> impl Strategy<Value = Summary> {
-    let texts = (
-        any::<String>(),
-        option::of(any::<String>()),
-        vec(any::<String>(), 0..3),
-    );
-    let counts = any::<[u64; 8]>();
-    (texts, counts, vec(any::<IpAddr>(), 0..4), any::<bool>()).prop_map(
-        |((policy, other, names), counts, peers, is_user)| Summary {
-            backend: if is_user {
-                Backend::User
-            } else {
-                Backend::Kernel
-            },
-            ended_early: other.clone(),
-            policy,
-            upload_policy: other,
-            received_bytes: counts[0],
-            sent_bytes: counts[1],
-            connections: counts[2],
-            loopback_connections: counts[3],
-            multipath_connections: counts[4],
-            datagrams: Datagrams {
-                sockets: counts[5],
-                quic: counts[6],
-                utp: counts[7],
-                bytes: is_user.then_some((counts[0], counts[1])),
-            },
-            peers,
-            seen: Seen {
-                held_back_ms: counts[6],
-                queue_mean_us: is_user.then_some(counts[7]),
-                queue_most_us: is_user.then_some(7),
-            },
-            out_of_reach: names,
-            processes_left: 3,
-        },
-    )
-}
-
-fn from_keeper() -> impl Strategy<Value = FromKeeper> {
-    let text = any::<String>();
-    prop_oneof![
-        option::of("[a-z/]{1,20}").prop_map(|cgroup| FromKeeper::Ready {
-            cgroup: cgroup.map(Into::into)
-        }),
-        text.prop_map(|cause| FromKeeper::AlreadyAttached { cause }),
-        text.prop_map(|cause| FromKeeper::Refused { cause }),
-        text.prop_map(|text| FromKeeper::Notice { text }),
-        any::<i32>().prop_map(|pid| FromKeeper::Started { pid }),
-        (any::<u8>(), any::<i32>())
-            .prop_map(|(status, errno)| FromKeeper::NotStarted { status, errno }),
-        any::<i32>().prop_map(|signal| FromKeeper::Stopped { signal }),
-        (any::<u8>(), option::of(summary())).prop_map(|(status, summary)| FromKeeper::Ended {
-            status,
-            summary: summary.map(Box::new)
-        }),
-        summary().prop_map(|summary| FromKeeper::Summary(Box::new(summary))),
-    ]
-}
-
-fn from_governor() -> impl Strategy<Value = FromGovernor> {
-    let hold = (
-        any::<u64>(),
-        any::<u32>(),
-        any::<i32>(),
-        any::<u64>(),
-        any::<u32>(),
-        any::<u8>(),
-    );
-    prop_oneof![
-        option::of(any::<i32>()).prop_map(|command| FromGovernor::Beat { command }),
-        any::<u64>().prop_map(|cookie| FromGovernor::Note(Note::Free(cookie))),
-        hold.prop_map(
-            |(cookie, pid, descriptor, pace, unsent_bytes, traffic_class)| {
-                let own = Own {
-                    pace_bytes_per_s: pace,
-                    unsent_bytes,
-                    traffic_class,
-                };
-                FromGovernor::Note(Note::Held(Hold {
-                    cookie,
-                    pid,
-                    descriptor,
-                    own,
-                }))
-            }
-        ),
-    ]
-}
+/// Such as look like frames reach further than plain noise.
+const PARTS: [&str; 16] = [
+    "{",
+    "}",
+    "\"ebb\":",
+    "1",
+    "2",
+    ",",
+    "\"message\":",
+    "\"detach\"",
+    "\"flows\"",
+    "\n",
+    "[",
+    "{\"ebb\":1,\"message\":",
+    "\"set-policy\":\"ebb\"",
+    "null",
+    "\\u0000",
+    "\u{fffd}",
+];
 
 /// All that a decoder gives, and how it ended.
 fn decode<T: DeserializeOwned>(
@@ -357,22 +200,6 @@ proptest! {
     }
 }
 
-fn any_json() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<String>().prop_map(Value::from),
-    ];
-    leaf.prop_recursive(3, 16, 4, |inner| {
-        prop_oneof![
-            vec(inner.clone(), 0..4).prop_map(Value::from),
-            proptest::collection::btree_map(any::<String>(), inner, 0..4)
-                .prop_map(|map| Value::Object(map.into_iter().collect())),
-        ]
-    })
-}
-
 /// The message's frame, with one more field in what the path leads to.
 fn with_field(message: &impl Serialize, path: &[&str], name: &str, value: &Value) -> Vec<u8> {
     let mut frame: Value = serde_json::from_slice(&encode(message).unwrap()).unwrap();
@@ -385,38 +212,16 @@ fn with_field(message: &impl Serialize, path: &[&str], name: &str, value: &Value
 #[test]
 fn the_decoder_outlives_a_hundred_thousand_random_streams() {
     use proptest::test_runner::{RngAlgorithm, TestRng};
-    // Such as look like frames reach further than plain noise.
-    const PARTS: [&str; 16] = [
-        "{",
-        "}",
-        "\"ebb\":",
-        "1",
-        "2",
-        ",",
-        "\"message\":",
-        "\"detach\"",
-        "\"flows\"",
-        "\n",
-        "[",
-        "{\"ebb\":1,\"message\":",
-        "\"set-policy\":\"ebb\"",
-        "null",
-        "\\u0000",
-        "\u{fffd}",
-    ];
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    for _ in 0..100_000 {
-        let length = random.next_u32() % 12;
-        let mut stream = Vec::new();
-        for _ in 0..length {
-            match random.next_u32() % 8 {
-                0 => stream.push(random.next_u32() as u8),
-                _ => {
-                    let part = PARTS[random.next_u32() as usize % PARTS.len()];
-                    stream.extend_from_slice(part.as_bytes());
-                }
-            }
-        }
+    let mut stream_of = |length: u32| -> Vec<u8> {
+        let parts = (0..length).map(|_| match random.next_u32() % 8 {
+            0 => vec![random.next_u32() as u8],
+            _ => PARTS[random.next_u32() as usize % PARTS.len()].into(),
+        });
+        parts.collect::<Vec<_>>().concat()
+    };
+    for number in 0..100_000 {
+        let stream = stream_of(number % 12);
         let (heard, end) = decode::<Request>(&[&stream], LIMIT_BYTES);
         // What was heard was said: each as a line of its own, before any error.
         let said: Vec<&[u8]> = stream

@@ -55,14 +55,7 @@ impl Detach {
             return detach_all(&registry, &records);
         }
         if let Some(file) = &self.share {
-            return match sharing_by(file, &records)? {
-                Some(record) => detach(&registry, record),
-                None => bail!(
-                    "nothing shares by {}{}",
-                    file.display(),
-                    elsewhere(&records)
-                ),
-            };
+            return detach_share(&registry, file, &records);
         }
         let whose = self.chosen.whose()?;
         if let Some(record) = whose.find(&records) {
@@ -116,6 +109,13 @@ fn detach_all(registry: &Registry, records: &[Record]) -> Result<()> {
         bail!("{failed} of {} could not be detached", records.len());
     }
     Ok(())
+}
+
+fn detach_share(registry: &Registry, file: &Path, records: &[Record]) -> Result<()> {
+    match sharing_by(file, records)? {
+        Some(record) => detach(registry, record),
+        None => bail!("nothing shares by {}{}", file.display(), elsewhere(records)),
+    }
 }
 
 fn detach(registry: &Registry, record: &Record) -> Result<()> {

@@ -3,17 +3,71 @@
 
 use std::net::IpAddr;
 
-use ebb_kernel::{Attachment, Counters, Ending};
+use ebb_algorithms::Policy;
+use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::{AttachOptions, Attachment, Counters, Ending, Error as KernelError, Selection};
 
 use crate::error::{Error, Result};
 use crate::flow::{Direction, FlowView};
 use crate::policies::Policies;
+
+/// Where policies are attached, and how.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) cgroup: Cgroup,
+    pub(super) selection: Selection,
+    pub(super) keeps_code_point: bool,
+}
 
 /// What is attached; both are gone once it was detached.
 #[derive(Debug)]
 pub(super) struct Attachments {
     pub(super) download: Option<Attachment>,
     pub(super) upload: Option<Attachment>,
+}
+
+impl Site {
+    pub(super) fn attach(
+        &self,
+        policy: &Policy,
+        observing: bool,
+    ) -> Result<Attachment, KernelError> {
+        let options = AttachOptions {
+            selection: self.selection.clone(),
+            keeps_code_point: self.keeps_code_point,
+            observing,
+            ..AttachOptions::default()
+        };
+        Attachment::attach(&self.cgroup, policy, options)
+    }
+
+    /// Attaches both, and takes out of the policies what cannot be had and is not needed. Where
+    /// `may_be_held`, one of them may be under a policy of another Ebb's, and stays under that.
+    pub(super) fn attach_both(
+        &self,
+        policies: &mut Policies,
+        may_be_held: bool,
+    ) -> Result<Attachments, KernelError> {
+        let is_held = |it: &KernelError| matches!(it, KernelError::AlreadyAttached { .. });
+        let attach = |policy| self.attach(policy, false);
+        let download = attach(&policies.download);
+        let upload = policies.upload.as_ref().map(attach).transpose();
+        let upload = upload.or_else(|error| {
+            if is_held(&error) || policies.needs_upload {
+                return Err(error);
+            }
+            // Yielding one way is better than not running, or not yielding at all.
+            tracing::warn!("what is sent does not yield: {error}");
+            policies.upload = None;
+            Ok(None)
+        });
+        let (download, upload) = match (download, upload) {
+            (Err(held), Ok(Some(upload))) if may_be_held && is_held(&held) => (None, Some(upload)),
+            (Ok(download), Err(held)) if may_be_held && is_held(&held) => (Some(download), None),
+            (download, upload) => (Some(download?), upload?),
+        };
+        Ok(Attachments { download, upload })
+    }
 }
 
 impl Attachments {
