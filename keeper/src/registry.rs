@@ -8,7 +8,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,14 @@ impl Registry {
     /// Keeps other `ebb` commands from changing what is attached while the answer lives.
     pub fn lock(&self) -> Result<Lock> {
         let path = self.directory.join("lock");
-        let file = File::create(&path).map_err(|source| Error::file(&path, source))?;
+        // Root may look into others' directories: what they put there is not followed.
+        let mut options = File::options();
+        options
+            .write(true)
+            .create(true)
+            .custom_flags(libc::O_NOFOLLOW);
+        let file = options.open(&path);
+        let file = file.map_err(|source| Error::file(&path, source))?;
         match Flock::lock(file, FlockArg::LockExclusive) {
             Ok(lock) => Ok(Lock { _file: lock }),
             Err((_, error)) => Err(Error::file(&path, error.into())),
@@ -262,6 +269,27 @@ mod tests {
         .unwrap();
         assert_eq!(registry.records().unwrap(), []);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_others_put_into_their_directory_is_neither_followed_nor_removed_elsewhere() {
+        let (directory, registry) = registry();
+        let (outside, theirs) = (tempfile::tempdir().unwrap(), directory.path());
+        let target = outside.path().join("precious");
+        fs::write(&target, "x").unwrap();
+        std::os::unix::fs::symlink(&target, theirs.join("lock")).unwrap();
+        let error = registry.lock().unwrap_err();
+        assert!(describe(&error).contains("lock: "), "{error}");
+        assert_eq!(fs::read(&target).unwrap(), b"x");
+
+        // A record of another name than its file's is that of its file.
+        let name = outside.path().file_name().unwrap().to_str().unwrap();
+        let record = record(&format!("../{name}/precious"));
+        let socket = outside.path().join("precious.sock");
+        fs::write(&socket, "").unwrap();
+        fs::write(registry.json("a"), serde_json::to_vec(&record).unwrap()).unwrap();
+        assert_eq!(registry.records().unwrap(), []);
+        assert!(socket.exists());
     }
 
     #[test]
