@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the emulator reads of a packet, and how it marks one.
+//!
+//! Own code, although etherparse reads headers too: that takes 450 instructions in place of 383
+//! for an IPv4 packet (class, flow and ports; callgrind), 471 in place of 452 for IPv6, and each
+//! packet passes here. It cannot mark in place either: that would write the header anew. The tests
+//! hold this against etherparse.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -279,6 +285,48 @@ mod tests {
                 if packet[0] == 0x45 {
                     assert_eq!(ones_complement_sum(&packet[..20]), 0xffff);
                     assert_eq!(packet[1], traffic_class | 3);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn reads_and_marks_headers_as_etherparse_does() {
+        use etherparse::{IpDscp, IpEcn, IpHeaders, Ipv4Header, Ipv6Header, PacketBuilder};
+        for (dscp, ecn) in (0..64).flat_map(|dscp| (0..3).map(move |ecn| (dscp, ecn))) {
+            let with_options = Ipv4Header {
+                dscp: IpDscp::try_new(dscp).unwrap(),
+                ecn: IpEcn::try_new(ecn).unwrap(),
+                source: [10, 77, 0, 1],
+                destination: [10, 77, 0, 2],
+                options: [1, 1, 1, 0].into(),
+                ..Ipv4Header::default()
+            };
+            let version_6 = Ipv6Header {
+                traffic_class: dscp << 2 | ecn,
+                source: [0xfd; 16],
+                destination: [0xfd; 16],
+                ..Ipv6Header::default()
+            };
+            for headers in [
+                IpHeaders::Ipv4(with_options, Default::default()),
+                IpHeaders::Ipv6(version_6, Default::default()),
+            ] {
+                let builder = PacketBuilder::ip(headers).tcp(1_000, 2_000, 7, 64);
+                let mut bytes = Vec::new();
+                builder.write(&mut bytes, &[0; 40]).unwrap();
+                let header = Header::parse(&bytes).unwrap();
+                assert_eq!(header.traffic_class, dscp << 2 | ecn);
+                assert_eq!(header.ports, Some([1_000, 2_000]));
+                mark_congested(&mut bytes);
+                match IpHeaders::from_slice(&bytes).unwrap().0 {
+                    IpHeaders::Ipv4(header, _) => {
+                        assert_eq!((header.dscp.value(), header.ecn), (dscp, IpEcn::THREE));
+                        assert_eq!(header.header_checksum, header.calc_header_checksum());
+                    }
+                    IpHeaders::Ipv6(header, _) => {
+                        assert_eq!(header.traffic_class, dscp << 2 | 3);
+                    }
                 }
             }
         }
