@@ -6,6 +6,28 @@
 //! the same link serves the lab (real packets, real clock) and a simulator. Equal
 //! specification, seed and calls give equal packets, on every machine.
 //!
+//! ```
+//! use ebb_link::{Class, Link, LinkSpec, Nanos, Packet, QueueLimit, Rate};
+//!
+//! let (rate, delay) = (Rate::from_mbit_per_s(10), Nanos::from_millis(50));
+//! let spec = LinkSpec::drop_tail(rate, delay, QueueLimit::Packets(86));
+//! let mut link = Link::new(&spec, 1)?;
+//! for number in 0..2 {
+//!     let packet = Packet::new(1_500, Class::BestEffort, number);
+//!     assert!(link.enqueue(Nanos::ZERO, packet).is_ok(), "the queue has room for 86");
+//! }
+//! let mut arrived = Vec::new();
+//! while let Some(deadline) = link.next_deadline() {
+//!     while let Some(delivery) = link.poll(deadline) {
+//!         arrived.push((delivery.packet.payload, delivery.due));
+//!     }
+//! }
+//! // 12 000 bits at 10 Mbit/s are 1.2 ms, one packet after the other; then the delay.
+//! let due = [51_200, 52_400].map(Nanos::from_micros);
+//! assert_eq!(arrived, [(0, due[0]), (1, due[1])]);
+//! # Ok::<(), ebb_link::LinkError>(())
+//! ```
+//!
 //! A packet passes, in this order,
 //! 1. the *queue* ([`QueueSpec`]): drop-tail or two strict priorities, with an
 //!    optional ECN mark above a threshold; RED, also with thresholds by class; CoDel,

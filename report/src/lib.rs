@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What people read: tables for the terminal, figures as PNG and SVG.
+//! What people read: tables for the terminal, figures as PNG and SVG, pages for a browser. All is
+//! made from results alone: this crate runs nothing, and knows nobody who does.
 //!
 //! - [`table`]: aligned columns that fit 80 characters and need no colour;
 //! - [`figure`]: a grid of panels that share their axes, and what is drawn in them;
@@ -9,6 +10,18 @@
 //! - [`score`]: how far laws are from strict priority;
 //! - [`pages`]: what papers report beside what we get, as HTML;
 //! - [`units`]: numbers with their units, written the same everywhere.
+//!
+//! ```
+//! use ebb_report::table::{Align, Table};
+//! use ebb_report::units;
+//!
+//! let mut table = Table::new("Goodput")
+//!     .column("flow", Align::Left)
+//!     .column("rate", Align::Right);
+//! table.row(["mine".to_owned(), units::rate(9_410_000.0)]);
+//! let text = table.to_string();
+//! assert_eq!(text.lines().last(), Some("mine  9.41 Mbit/s"));
+//! ```
 
 pub mod command;
 pub mod figure;

@@ -10,6 +10,31 @@
 //! - [`Seeds`]: where both take a run's random numbers from, so that they start flows at the
 //!   same times;
 //! - [`stats`]: what several runs say together.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use ebb_scenario::Scenario;
+//!
+//! let text = r#"
+//!     duration = "60s"
+//!     [bottleneck]
+//!     rate = "10mbit"
+//!     rtt = "100ms"
+//!     queue = 86
+//!     [[flow]]
+//!     name = "mine"
+//!     receiver = "ebb"
+//! "#;
+//! let scenario = Scenario::parse("mine.toml", text, Path::new("."))?;
+//! assert_eq!(scenario.flows[0].sender, "cubic");
+//!
+//! // What is wrong is told with its line, and with what would be right.
+//! let wrong = text.replace("10mbit", "10mbps");
+//! let error = Scenario::parse("mine.toml", &wrong, Path::new(".")).unwrap_err();
+//! assert!(error.to_string().contains("mine.toml:4"), "{error}");
+//! # Ok::<(), ebb_scenario::ScenarioError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod error;

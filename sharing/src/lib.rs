@@ -11,6 +11,22 @@
 //!
 //! No clock, no sockets: whoever owns one calls it once in each control period and
 //! sets the targets. `docs/sharing.md` has the rules.
+//!
+//! ```
+//! use ebb_sharing::{Preferences, Settings, Sharing, Target};
+//!
+//! // Of what remains when both have their minima, the second gets three times as much.
+//! let flow = |weight| Preferences { weight, ..Preferences::default() };
+//! let mut sharing = Sharing::new(Settings::default(), vec![flow(1), flow(3)]);
+//! assert_eq!(sharing.target(0), Target::Free);
+//! // Both receive 500 kbit/s while they are free: then it is known what there is to share.
+//! for _period in 0..14 {
+//!     sharing.on_period(&[500_000, 500_000])?;
+//! }
+//! assert_eq!(sharing.target(0), Target::At(250_000));
+//! assert_eq!(sharing.target(1), Target::At(750_000));
+//! # Ok::<(), ebb_sharing::SharingError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod controller;
