@@ -8,6 +8,23 @@
 //! - [`Runner`]: runs them, in the simulator or, with the feature `lab`, with real kernel TCP;
 //! - [`RunStore`]: finished runs, so that nothing is run twice;
 //! - [`score`]: how far every law is from strict priority.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use ebb_experiments::{Catalogue, Engine, Plan, Runner};
+//!
+//! let catalogue = Catalogue::open(Path::new("."))?;
+//! // A formula of the paper: nothing has to be simulated.
+//! let experiments = catalogue.read(&["tcp-lp/fig-6".to_owned()])?;
+//! let plan = Plan { engine: Engine::Analytic, is_quick: false };
+//! let comparison = Runner::default().run(&experiments[0], plan)?;
+//! for cell in &comparison.cells {
+//!     println!("{}: {} in the paper, {:?} here", cell.row, cell.paper, cell.ours);
+//! }
+//! assert_eq!(comparison.counts().red, 0);
+//! # Ok::<(), ebb_experiments::ExperimentError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod apart;
