@@ -49,11 +49,7 @@ impl<T: FromStr<Err = LinkError>> serde::de::Visitor<'_> for TextOrNumber<T> {
 /// Serialises a value as the text that its `Display` writes and `FromStr` reads.
 macro_rules! string_serde {
     ($name:ident) => {
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
+        crate::text::string_serde!(@serialize $name);
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -62,8 +58,29 @@ macro_rules! string_serde {
             }
         }
     };
+    (@serialize $name:ident) => {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    };
 }
 pub(crate) use string_serde;
+
+/// The same, but reads a plain number, too; `$expected` says in errors what would be right.
+macro_rules! string_or_number_serde {
+    ($name:ident, $expected:literal) => {
+        crate::text::string_serde!(@serialize $name);
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(crate::text::TextOrNumber::of($expected))
+            }
+        }
+    };
+}
+pub(crate) use string_or_number_serde;
 
 /// Splits `1.5 gbit` into `1.5` and `gbit`.
 pub(crate) fn split_number(input: &str) -> (&str, &str) {

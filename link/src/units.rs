@@ -4,10 +4,8 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 use crate::LinkError;
-use crate::text::{Decimal, TextOrNumber, split_number, string_serde};
+use crate::text::{Decimal, split_number, string_or_number_serde, string_serde};
 
 /// A bit rate above zero. *Units:* bits per second, of whole IP packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -191,31 +189,8 @@ impl FromStr for Probability {
 
 string_serde!(Rate);
 
-impl Serialize for QueueLimit {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for QueueLimit {
-    /// Reads the text, or a plain number of packets.
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextOrNumber::of("a queue size such as 86 or \"128kb\""))
-    }
-}
-
-impl Serialize for Probability {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Probability {
-    /// Reads the text, or a plain number from 0 to 1.
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextOrNumber::of("a probability such as 0.02 or \"2%\""))
-    }
-}
+string_or_number_serde!(QueueLimit, "a queue size such as 86 or \"128kb\"");
+string_or_number_serde!(Probability, "a probability such as 0.02 or \"2%\"");
 
 #[cfg(test)]
 mod tests {
