@@ -2,6 +2,7 @@
 //! Parts of an experiment, and the same under other policies.
 use ebb_algorithms::nearest;
 use ebb_link::Nanos;
+use ebb_scenario::Setting;
 
 use crate::{Case, Experiment, ExperimentError, Figure, Measure, PaperValue, PolicyChoice, Row};
 
@@ -69,6 +70,17 @@ impl Experiment {
             rows
         };
         chosen.rows = self.rows.iter().flat_map(of_row).collect();
+        Ok(chosen)
+    }
+
+    /// The same with these values set in all of its cases, after all others.
+    ///
+    /// *Errors:* [`ExperimentError::Wrong`].
+    pub fn with_settings(&self, settings: &[Setting]) -> Result<Self, ExperimentError> {
+        let mut chosen = self.part();
+        for case in &mut chosen.cases {
+            *case = case.with_settings(settings)?;
+        }
         Ok(chosen)
     }
 

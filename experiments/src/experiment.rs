@@ -103,6 +103,8 @@ pub struct Case {
 pub struct LabScenario {
     /// What is set beyond the case's.
     pub settings: Vec<String>,
+    /// What is set beyond that when it has to be quick.
+    pub quick_settings: Vec<String>,
     /// In full.
     pub whole: Scenario,
     /// When it has to be quick.

@@ -238,35 +238,90 @@ fn read_case(section: &Section<'_, '_>, common: &Common) -> Result<Option<Case>,
         return Ok(None);
     }
     Scenario::read(&path)?;
-    let settings: Vec<String> = common.settings.iter().chain(&own).cloned().collect();
-    let read = |more: &[&[String]]| {
-        let texts = settings.iter().chain(more.iter().copied().flatten());
-        let all: Result<Vec<Setting>, _> = texts.map(|text| text.parse()).collect();
-        let scenario = all.and_then(|all| Scenario::read_with(&path, &all));
-        scenario.map_err(|error| section.wrong("set", error.to_string()))
-    };
     let is_in_lab = engines.is_none_or(|engines| engines.contains(&Engine::Lab));
-    let lab = common.lab.as_ref().filter(|_| is_in_lab);
+    let files = CaseFiles {
+        file: &path,
+        settings: common.settings.iter().chain(&own).cloned().collect(),
+        lab: common.lab.as_ref().filter(|_| is_in_lab),
+    };
+    let scenarios = files.read();
+    let scenarios = scenarios.map_err(|error| section.wrong("set", error.to_string()));
     Ok((|| {
-        let scenario = read(&[]).ok()?;
-        let lab = match lab {
-            None => None,
-            Some(lab) => Some(LabScenario {
-                settings: lab.settings.clone(),
-                whole: read(&[&lab.settings]).ok()?,
-                quick: read(&[&lab.settings, &lab.quick_settings]).ok()?,
-            }),
-        };
+        let (scenario, lab) = scenarios.ok()?;
         Some(Case {
             name: name?,
             policy: None,
             is_needed: true,
             file: path.clone(),
-            settings: settings.clone(),
+            settings: files.settings,
             scenario,
             lab,
         })
     })())
+}
+
+/// What the scenarios of a case are read from.
+struct CaseFiles<'c> {
+    file: &'c Path,
+    settings: Vec<String>,
+    lab: Option<&'c LabSettings>,
+}
+
+impl CaseFiles<'_> {
+    fn read(&self) -> Result<(Scenario, Option<LabScenario>), ScenarioError> {
+        let read = |more: &[&[String]]| {
+            let texts = self.settings.iter().chain(more.iter().copied().flatten());
+            let all: Result<Vec<Setting>, _> = texts.map(|text| text.parse()).collect();
+            Scenario::read_with(self.file, &all?)
+        };
+        let scenario = read(&[])?;
+        let lab = match self.lab {
+            None => None,
+            Some(lab) => Some(LabScenario {
+                settings: lab.settings.clone(),
+                quick_settings: lab.quick_settings.clone(),
+                whole: read(&[&lab.settings])?,
+                quick: read(&[&lab.settings, &lab.quick_settings])?,
+            }),
+        };
+        Ok((scenario, lab))
+    }
+}
+
+impl Case {
+    /// The same with more values set, after all others.
+    ///
+    /// *Errors:* [`ScenarioError`]: it cannot be set, or the scenario is wrong then.
+    pub(crate) fn with_settings(&self, settings: &[Setting]) -> Result<Self, ScenarioError> {
+        let more = || settings.iter().map(ToString::to_string);
+        let lab = self.lab.as_ref().map(|lab| LabSettings {
+            settings: lab.settings.iter().cloned().chain(more()).collect(),
+            quick_settings: lab.quick_settings.iter().cloned().chain(more()).collect(),
+            quick_runs: 0,
+        });
+        let files = CaseFiles {
+            file: &self.file,
+            settings: self.settings.iter().cloned().chain(more()).collect(),
+            lab: lab.as_ref(),
+        };
+        let (scenario, lab) = files.read()?;
+        let mut case = Self {
+            settings: files.settings,
+            scenario,
+            lab,
+            ..self.clone()
+        };
+        let (bin, has_flow_series) = (self.scenario.bin, self.scenario.has_flow_series);
+        for scenario in case.scenarios_mut() {
+            scenario.has_flow_series = has_flow_series;
+            scenario.bin = if has_flow_series {
+                bin
+            } else {
+                scenario.duration
+            };
+        }
+        Ok(case)
+    }
 }
 
 /// Time series only where a measure or a picture needs them.

@@ -9,6 +9,7 @@ pub fn reproduce(experiment: &Experiment, engine: Engine) -> String {
     match (engine, is_usual) {
         (Engine::Lab, true) => format!("sudo ebb reproduce {id}"),
         (Engine::Lab, false) => format!("sudo ebb reproduce {id} --engine lab"),
+        (Engine::Sim, false) => format!("ebb reproduce {id} --engine sim"),
         (Engine::Sim | Engine::Analytic, _) => format!("ebb reproduce {id}"),
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Values that come before those of a file: `bottleneck.queue=500`.
+use std::fmt;
 use std::str::FromStr;
 
 use ebb_algorithms::nearest;
@@ -38,6 +39,13 @@ impl FromStr for Setting {
             keys: keys.iter().map(|key| key.get().to_owned()).collect(),
             value: value.parse().unwrap_or_else(|_| Value::from(value)),
         })
+    }
+}
+
+/// As it was written.
+impl fmt::Display for Setting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
     }
 }
 

@@ -33,10 +33,11 @@ impl FromStr for Check {
 impl Reproduce {
     /// What no single flag shows to be wrong.
     pub(super) fn check_usage(&self) -> Result<()> {
-        let is_part = !self.policies.is_empty() || !self.cases.is_empty();
+        let is_part =
+            !(self.policies.is_empty() && self.cases.is_empty() && self.settings.is_empty());
         if let (Some(Check::Known(path)), true) = (&self.check, is_part) {
             bail!(
-                "--check {}: verdicts are kept of whole experiments, not with --policy or --case",
+                "--check {}: verdicts are kept of whole experiments, not with --policy, --case or --set",
                 path.display()
             );
         }

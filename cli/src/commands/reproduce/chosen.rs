@@ -20,6 +20,10 @@ impl Reproduce {
         if !self.cases.is_empty() {
             chosen = only_cases(&chosen, &self.cases)?;
         }
+        if !self.settings.is_empty() {
+            let with = |experiment: &Experiment| experiment.with_settings(&self.settings);
+            chosen = chosen.iter().map(with).collect::<Result<_, _>>()?;
+        }
         if !self.policies.is_empty() {
             let under = |experiment: &Experiment| experiment.under(&self.policies);
             chosen = chosen.iter().map(under).collect::<Result<_, _>>()?;

@@ -15,6 +15,7 @@ use ebb_experiments::{
     Catalogue, Comparison, Engine, Experiment, Influence, PolicyChoice, RunStore, Runner,
 };
 use ebb_report::pages::{self, Entry};
+use ebb_scenario::Setting;
 
 use super::progress::Progress;
 use super::run::require_root;
@@ -43,6 +44,11 @@ pub struct Reproduce {
     /// List experiments with their engines and what came out last
     #[arg(long)]
     list: bool,
+
+    /// Value that is set in all cases after all others, as for `ebb sim run`
+    #[arg(long = "set", value_name = "KEY=VALUE",
+          conflicts_with_all = ["list", "stored", "assumptions", "html", "verdicts"])]
+    settings: Vec<Setting>,
 
     /// Fewer runs than the paper's statistic asks for
     #[arg(long, conflicts_with = "list")]
@@ -226,12 +232,13 @@ impl Reproduce {
 
     /// What is said of it here, for the command that runs it again.
     fn again(&self, experiment: &Experiment) -> String {
+        let settings = self.settings.iter().map(|it| format!(" --set '{it}'"));
         let policies = self.policies.iter().map(|it| format!(" --policy {it}"));
         let has = |name: &&String| experiment.cases.iter().any(|case| case.name == **name);
         let cases = self.cases.iter().filter(has);
         let cases = cases.map(|name| format!(" --case '{name}'"));
         let runs = self.runs.map(|runs| format!(" --runs {runs}"));
-        policies.chain(cases).chain(runs).collect()
+        policies.chain(cases).chain(settings).chain(runs).collect()
     }
 
     fn sweep_assumptions(&self, experiments: &[Experiment], runner: &Runner<'_>) -> Result<()> {
