@@ -239,6 +239,78 @@ fn long_names_are_told_whole_and_values_beside_what_they_may_differ_by() {
     assert!(line.contains(&format!("{case}   >= 4  ")), "{swept}");
 }
 
+#[test]
+fn policies_and_cases_that_do_not_exist_are_answered_with_those_that_do() {
+    let out = tempfile::tempdir().unwrap();
+    let said = |status: i32, arguments: &[&str]| {
+        let output = reproduce(out.path(), arguments);
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
+        stderr(&output)
+    };
+    let complaint = said(2, &["ebb/kernel", "--policy", "ebc"]);
+    assert!(
+        complaint.contains("'ebc'") && complaint.contains("priority"),
+        "{complaint}"
+    );
+    let complaint = said(1, &["ebb", "--engine", "sim", "--case", "bursts of 2 s"]);
+    assert!(
+        complaint.contains("did you mean `bursts of 1 s`?"),
+        "{complaint}"
+    );
+    let complaint = said(1, &["tcp-lp/fig-6", "--engine", "sim", "--policy", "ebb"]);
+    assert!(complaint.contains("no flow in it yields"), "{complaint}");
+    let complaint = said(2, &["--check", "ebb/kernel"]);
+    assert!(complaint.contains("--check comes last"), "{complaint}");
+    let complaint = said(1, &["ebb", "--case", "four", "--check", "known.csv"]);
+    assert!(
+        complaint.contains("verdicts are kept of whole experiments"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn our_own_figures_are_listed_and_run_when_they_are_named() {
+    let out = tempfile::tempdir().unwrap();
+    let list = stdout(&reproduce(out.path(), &["--list"]));
+    assert!(
+        list.lines().any(|line| line.starts_with("ebb/kernel")),
+        "{list}"
+    );
+    let arguments = [
+        "ebb/kernel",
+        "--engine",
+        "sim",
+        "--runs",
+        "1",
+        "--case",
+        "alone",
+        "--case",
+        "four",
+    ];
+    let output = reproduce(
+        out.path(),
+        &[
+            &arguments[..],
+            &["--set", "bottleneck.queue=100", "--check"],
+        ]
+        .concat(),
+    );
+    assert!(output.status.success(), "{output:?}");
+    let table = stdout(&output);
+    for part in [
+        "LBE, share of the link",
+        "bound",
+        ">= 0.985",
+        "Again: ebb reproduce ebb/kernel --engine sim --case 'alone' --case 'four' --set",
+    ] {
+        assert!(table.contains(part), "no `{part}` in\n{table}");
+    }
+    assert!(!table.contains("BE's share"), "{table}");
+    // A part does not take the place of the whole.
+    assert!(out.path().join("ebb/kernel.part.json").is_file());
+    assert!(!out.path().join("ebb/kernel.json").is_file());
+}
+
 /// Verdicts of fast ones that are in the repository; `make reproduce-quick` does all.
 #[test]
 fn what_was_green_stays_green() {

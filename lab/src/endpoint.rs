@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Starts and steers the worker process of [`crate::traffic`].
 //!
-//! The worker is this very program, started again with `EBB_LAB_WORKER_MODE` set:
-//! `main` must call [`become_worker_if_asked`] first. Test programs, whose `main` is
-//! not ours, use the binary `ebb-lab` that cargo builds beside them.
+//! The worker is this very program, started again with `EBB_LAB_WORKER_MODE` set: before
+//! anything else it must call [`become_worker_if_asked`]. Test programs, whose `main` is not
+//! ours, do so in a constructor.
 
-use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,11 +15,11 @@ use crate::traffic::{self, GO_PREFIX, Plan, READY, TrafficError, WorkerResult};
 const MODE_VARIABLE: &str = "EBB_LAB_WORKER_MODE";
 const PROGRAM_VARIABLE: &str = "EBB_LAB_WORKER";
 
-static IS_MAIN_OURS: AtomicBool = AtomicBool::new(false);
+static CAN_BE_WORKER: AtomicBool = AtomicBool::new(false);
 
-/// To be called at the start of `main`: in a worker process it never returns.
+/// To be called at the start of `main`, or before it: in a worker process it never returns.
 pub fn become_worker_if_asked() {
-    IS_MAIN_OURS.store(true, Ordering::Relaxed);
+    CAN_BE_WORKER.store(true, Ordering::Relaxed);
     if std::env::var_os(MODE_VARIABLE).is_none() {
         return;
     }
@@ -49,7 +48,7 @@ impl Endpoints {
     ///
     /// *Errors:* the worker cannot be started, or a socket cannot be made.
     pub fn prepare(plan: &Plan) -> Result<Self, TrafficError> {
-        let program = worker_program();
+        let program = worker_program()?;
         let mut child = Command::new(&program)
             .env(MODE_VARIABLE, "1")
             .stdin(Stdio::piped())
@@ -136,23 +135,16 @@ impl Drop for Endpoints {
     }
 }
 
-fn worker_program() -> PathBuf {
+fn worker_program() -> Result<PathBuf, TrafficError> {
     if let Some(program) = std::env::var_os(PROGRAM_VARIABLE) {
-        return program.into();
+        return Ok(program.into());
     }
-    let own = Path::new("/proc/self/exe");
-    if IS_MAIN_OURS.load(Ordering::Relaxed) {
-        return own.to_owned();
+    match CAN_BE_WORKER.load(Ordering::Relaxed) {
+        true => Ok("/proc/self/exe".into()),
+        // It would run itself, and that again.
+        false => Err(TrafficError::Worker(format!(
+            "this program is no worker: it does not begin with become_worker_if_asked(); or \
+             {PROGRAM_VARIABLE} has to name one that does"
+        ))),
     }
-    let own = std::env::current_exe().unwrap_or_else(|_| own.to_owned());
-    // Test programs are in target/PROFILE/deps, the helper in target/PROFILE.
-    let beside = own
-        .ancestors()
-        .skip(1)
-        .take(2)
-        .map(|dir| dir.join("ebb-lab"));
-    beside
-        .into_iter()
-        .find(|program| program.exists())
-        .unwrap_or_else(|| Path::new(OsStr::new("ebb-lab")).to_owned())
 }

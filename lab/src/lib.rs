@@ -17,7 +17,6 @@ pub mod emulator;
 pub mod endpoint;
 pub mod engine;
 pub mod error;
-pub mod figures;
 pub mod judging;
 pub mod namespace;
 pub mod shell;

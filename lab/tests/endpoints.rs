@@ -9,7 +9,7 @@ use common::{Ran, bound, judge_runs};
 use ebb_lab::emulator::{CLIENT_IPV4, PathSpec, SERVER_IPV4, Testbed};
 use ebb_lab::endpoint::Endpoints;
 use ebb_lab::namespace::NamespaceHandle;
-use ebb_lab::traffic::{FlowKind, FlowSpec, Plan, PlannedFlow, Role};
+use ebb_lab::traffic::{FlowKind, FlowSpec, Plan, PlannedFlow};
 use ebb_scenario::ApplicationMeasure;
 
 /// Bursts are sent from 1 to 1.5 s and from 2 to 2.5 s.
@@ -120,7 +120,7 @@ fn a_congestion_control_that_does_not_exist_is_named() {
     }
     let testbed = Testbed::start(vec![PathSpec::default()]).unwrap();
     let path = testbed.path(0);
-    let spec = FlowSpec::new("be", Role::BestEffort, FlowKind::Greedy);
+    let spec = FlowSpec::new("be", FlowKind::Greedy);
     let flow = PlannedFlow {
         spec: spec.with_congestion_control("rubic"),
         client_namespace: file_of(path.client()),

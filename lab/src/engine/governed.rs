@@ -11,7 +11,7 @@ use super::EngineError;
 use crate::namespace::NamespaceHandle;
 
 /// A governor; it lifts its limits and ends when dropped.
-pub(crate) struct Governed {
+pub(super) struct Governed {
     /// Tells whether the flows are to yield; the governor ends when this is gone.
     switch: Option<Sender<bool>>,
     thread: Option<JoinHandle<()>>,
@@ -22,7 +22,7 @@ impl Governed {
     /// in the namespace `home`. *Shape:* `ports` has one of each flow, at either end of it.
     ///
     /// *Errors:* [`EngineError::Lab`], [`EngineError::UserBackend`]: the worker has gone.
-    pub(crate) fn start(
+    pub(super) fn start(
         policy: &Policy,
         home: &NamespaceHandle,
         ports: Vec<u16>,
@@ -58,7 +58,7 @@ impl Governed {
     }
 
     /// Has the flows yield, or leaves them alone.
-    pub(crate) fn set_yielding(&self, is_yielding: bool) {
+    pub(super) fn set_yielding(&self, is_yielding: bool) {
         // A thread that has panicked has told of it.
         let _ = self.switch.as_ref().map(|it| it.send(is_yielding));
     }

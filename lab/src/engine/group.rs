@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ebb_algorithms::{Policy, Side};
+use ebb_algorithms::Policy;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment};
 
@@ -12,9 +12,8 @@ use super::EngineError;
 const PREFIX: &str = "ebb-lab-";
 
 /// A cgroup under a policy; removed when dropped.
-pub(crate) struct Group {
+pub(super) struct Group {
     policy: String,
-    side: Side,
     cgroup: Cgroup,
     attachment: Option<Attachment>,
 }
@@ -23,7 +22,7 @@ impl Group {
     /// Puts a policy on a new cgroup.
     ///
     /// *Errors:* [`EngineError::Policy`].
-    pub(crate) fn attach(policy: &Policy, options: AttachOptions) -> Result<Self, EngineError> {
+    pub(super) fn attach(policy: &Policy, options: AttachOptions) -> Result<Self, EngineError> {
         let failed = EngineError::policy(policy);
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -33,7 +32,6 @@ impl Group {
             .map_err(&failed)?;
         let mut group = Self {
             policy: policy.to_string(),
-            side: policy.law().side(),
             cgroup,
             attachment: None,
         };
@@ -42,13 +40,8 @@ impl Group {
         Ok(group)
     }
 
-    /// At which end of a flow the socket is to be in the cgroup.
-    pub(crate) fn side(&self) -> Side {
-        self.side
-    }
-
     /// As the worker sees it: the hierarchy may be mounted for this process only.
-    pub(crate) fn directory(&self) -> PathBuf {
+    pub(super) fn directory(&self) -> PathBuf {
         let directory = self.cgroup.directory_path();
         match directory.strip_prefix("/proc/self") {
             Ok(inside) => Path::new("/proc")
@@ -58,7 +51,7 @@ impl Group {
         }
     }
 
-    pub(crate) fn set_observing(&mut self, is_observing: bool) -> Result<(), EngineError> {
+    pub(super) fn set_observing(&mut self, is_observing: bool) -> Result<(), EngineError> {
         let failed = EngineError::policy(&self.policy);
         self.attachment
             .as_mut()
@@ -67,7 +60,7 @@ impl Group {
     }
 
     /// Changes the parameters of the law, for all its connections at once.
-    pub(crate) fn set_policy(&mut self, policy: &Policy) -> Result<(), EngineError> {
+    pub(super) fn set_policy(&mut self, policy: &Policy) -> Result<(), EngineError> {
         let failed = EngineError::policy(policy);
         let set = self.attachment.as_mut().map(|it| it.set_policy(policy));
         set.unwrap_or(Ok(())).map_err(failed)
@@ -75,7 +68,7 @@ impl Group {
 
     /// What has arrived for the connections of the group so far, in order or not; none before
     /// there has been one.
-    pub(crate) fn arrived_bytes(&self) -> Result<Option<u64>, EngineError> {
+    pub(super) fn arrived_bytes(&self) -> Result<Option<u64>, EngineError> {
         let failed = EngineError::policy(&self.policy);
         let counters = self.attachment.as_ref().map(Attachment::counters);
         let counters = counters.transpose().map_err(&failed)?;
@@ -84,7 +77,7 @@ impl Group {
     }
 
     /// Detaches; an error shows that a trace is not whole.
-    pub(crate) fn finish(mut self) -> Result<(), EngineError> {
+    pub(super) fn finish(mut self) -> Result<(), EngineError> {
         let attachment = self.attachment.take();
         let detached = attachment.map_or(Ok(()), Attachment::detach);
         detached.map_err(EngineError::policy(&self.policy))

@@ -18,11 +18,11 @@ mod sharing;
 mod tcp_options;
 mod yielding;
 
-pub(crate) use governed::Governed;
-pub(crate) use group::Group;
-pub(crate) use plan::FIRST_PORT;
-pub(crate) use run::{BIN_US, ENDPOINT_LATE_US, LEAD, namespace_file};
 pub use run::{Job, LabRun, run};
+
+use governed::Governed;
+use group::Group;
+use run::BIN_US;
 
 use std::path::PathBuf;
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From a scenario to one emulated path with flows, or a refusal that names what is missing.
 use ebb_algorithms::Policy;
-use ebb_link::{Capacity, Class, LinkSpec, Nanos, Rate};
+use ebb_link::{Capacity, LinkSpec, Nanos, Rate};
 use ebb_scenario::{Flow, LinkId, NodeId, Scenario, Seeds, Traffic};
 
 use super::EngineError;
 use super::tcp_options::apply_tcp_options;
 use crate::emulator::{PathSpec, PortDelay};
-use crate::traffic::{Direction, FlowKind, FlowSpec, Role};
+use crate::traffic::{Direction, FlowKind, FlowSpec};
 
 /// Flows of a path use ports from here on.
-pub(crate) const FIRST_PORT: u16 = 5_201;
+const FIRST_PORT: u16 = 5_201;
 /// The sender's state is looked at so often. *Units:* ms.
 const SAMPLE_EVERY_MS: u32 = 20;
 /// IPv4 and UDP.
@@ -215,11 +215,7 @@ fn flow_spec(
     flow: &Flow,
     start: Nanos,
 ) -> Result<FlowSpec, EngineError> {
-    let role = match flow.class {
-        Class::BestEffort => Role::BestEffort,
-        Class::LessThanBestEffort => Role::LessThanBestEffort,
-    };
-    let mut spec = FlowSpec::new(&flow.name, role, kind(scenario, flow)?);
+    let mut spec = FlowSpec::new(&flow.name, kind(scenario, flow)?);
     spec.direction = direction(shared, flow);
     spec.start_s = start.as_secs_f64();
     spec.stop_s = flow.stop.map(Nanos::as_secs_f64);

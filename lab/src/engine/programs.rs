@@ -165,15 +165,9 @@ impl Fetch {
 fn counted(mut result: FlowResult, received: &[Received]) -> FlowResult {
     let mut before = 0;
     for now in received {
-        let bin = ((now.at_s * 1e6).max(0.0) as u64 / BIN_US) as usize;
-        if result.received_bytes.len() <= bin {
-            result.received_bytes.resize(bin + 1, 0);
-        }
-        result.received_bytes[bin] += now.total_bytes - before;
+        result.note_arrival(now.at_s, now.total_bytes - before);
         before = now.total_bytes;
     }
-    result.first_byte_s = received.first().map(|first| first.at_s);
-    result.last_byte_s = received.last().map(|last| last.at_s);
     result
 }
 
@@ -187,11 +181,11 @@ fn io(what: &str, source: std::io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::{FlowKind, FlowSpec, Role};
+    use crate::traffic::{FlowKind, FlowSpec};
 
     #[test]
     fn sums_become_bytes_in_bins() {
-        let spec = FlowSpec::new("f", Role::BestEffort, FlowKind::Greedy);
+        let spec = FlowSpec::new("f", FlowKind::Greedy);
         let at = |bins: f64, total_bytes| Received {
             at_s: bins * BIN_US as f64 / 1e6,
             total_bytes,

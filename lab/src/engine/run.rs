@@ -21,11 +21,11 @@ use crate::namespace::NamespaceHandle;
 use crate::traffic::{self, Direction, FlowResult, FlowSpec, PlannedFlow, WorkerResult};
 
 /// Receivers count bytes in bins of this length.
-pub(crate) const BIN_US: u64 = 10_000;
+pub(super) const BIN_US: u64 = 10_000;
 /// From "go" to the common start: more than the worker takes to read the line.
-pub(crate) const LEAD: Nanos = Nanos::from_millis(200);
+const LEAD: Nanos = Nanos::from_millis(200);
 /// Endpoints that are later than this disturb a run: a pause of a sender would show.
-pub(crate) const ENDPOINT_LATE_US: u64 = 30_000;
+const ENDPOINT_LATE_US: u64 = 30_000;
 
 /// What one run in the lab gave.
 #[derive(Debug)]
@@ -339,7 +339,7 @@ fn seen_by<'s>(flow: &FlowResult, seen: &'s [(u64, Seen)]) -> Option<&'s Seen> {
 }
 
 /// The namespace as a file that the worker can open, too.
-pub(crate) fn namespace_file(namespace: &NamespaceHandle) -> PathBuf {
+fn namespace_file(namespace: &NamespaceHandle) -> PathBuf {
     let (pid, fd) = (std::process::id(), namespace.as_fd().as_raw_fd());
     format!("/proc/{pid}/fd/{fd}").into()
 }

@@ -16,8 +16,8 @@ pub enum TrafficError {
     },
     /// The worker process could not be started.
     #[error(
-        "cannot start the endpoint worker {program}: {source}; \
-         build it with `cargo build -p ebb-lab` or set EBB_LAB_WORKER to its path"
+        "cannot start the endpoint worker {program}: {source}; unset EBB_LAB_WORKER, or set it to \
+         the path of ebb"
     )]
     Spawn {
         /// The program that was tried.

@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use serde::{Deserialize, Serialize};
 
-/// Whose traffic a flow is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// Everybody else's.
-    BestEffort,
-    /// Ours, which yields: its receiver's socket is in the policy's cgroup.
-    LessThanBestEffort,
-}
-
 /// Which way the data goes. The client always connects, the server listens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -67,25 +57,11 @@ pub enum FlowKind {
     },
 }
 
-impl FlowKind {
-    /// TCP at a constant rate, in pieces of two segments of 1448 bytes, all of which waits
-    /// until it can be sent. *Units:* bit/s.
-    pub const fn constant_rate(rate_bit_per_s: u64) -> Self {
-        Self::ConstantRate {
-            rate_bit_per_s,
-            piece_bytes: 2 * 1_448,
-            backlog_bytes: None,
-        }
-    }
-}
-
 /// One flow of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowSpec {
     /// A name, unique in its experiment.
     pub name: String,
-    /// Whose traffic it is.
-    pub role: Role,
     /// What it sends.
     pub kind: FlowKind,
     /// Which way.
@@ -102,10 +78,9 @@ pub struct FlowSpec {
 
 impl FlowSpec {
     /// A greedy download with CUBIC that starts with the experiment.
-    pub fn new(name: impl Into<String>, role: Role, kind: FlowKind) -> Self {
+    pub fn new(name: impl Into<String>, kind: FlowKind) -> Self {
         Self {
             name: name.into(),
-            role,
             kind,
             direction: Direction::Download,
             congestion_control: "cubic".into(),
@@ -115,28 +90,11 @@ impl FlowSpec {
         }
     }
 
-    /// The same flow, starting later.
-    pub fn starting_at(mut self, start_s: f64) -> Self {
-        self.start_s = start_s;
-        self
-    }
-
     /// The same flow with another congestion control at its sender.
     pub fn with_congestion_control(mut self, name: &str) -> Self {
         self.congestion_control = name.into();
         self
     }
-}
-
-/// A burst of an on-off flow as the receiver saw it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Burst {
-    /// Arrival of its first byte.
-    pub first_byte_s: f64,
-    /// Arrival of its last byte.
-    pub last_byte_s: f64,
-    /// Its bytes.
-    pub size_bytes: u64,
 }
 
 /// What the kernel of the sender knew at one moment.
@@ -182,18 +140,12 @@ pub struct FlowResult {
     pub bin_us: u64,
     /// Application data that the receiver read, by time from the start of the experiment.
     pub received_bytes: Vec<u64>,
-    /// Arrival of the first byte.
-    pub first_byte_s: Option<f64>,
     /// Arrival of the last byte.
     pub last_byte_s: Option<f64>,
     /// When a flow of fixed size had arrived whole.
     pub completed_s: Option<f64>,
-    /// Finished bursts of an on-off flow.
-    pub bursts: Vec<Burst>,
     /// Samples of the sender's state.
     pub samples: Vec<TcpSample>,
-    /// Segments sent again until the end.
-    pub retransmitted_segments: u32,
     /// The kernel's number for the receiving socket, never used twice; none before there is one.
     pub receiver_cookie: Option<u64>,
     /// For UDP flows.
@@ -209,16 +161,24 @@ impl FlowResult {
             spec,
             bin_us,
             received_bytes: Vec::new(),
-            first_byte_s: None,
             last_byte_s: None,
             completed_s: None,
-            bursts: Vec::new(),
             samples: Vec::new(),
-            retransmitted_segments: 0,
             receiver_cookie: None,
             udp: None,
             failure: None,
         }
+    }
+
+    /// Notes bytes that arrived now.
+    pub(crate) fn note_arrival(&mut self, now_s: f64, count: u64) {
+        let bin = (now_s * 1e6).max(0.0) as u64 / self.bin_us;
+        let bin = usize::try_from(bin).expect("an experiment has fewer bins than memory");
+        if self.received_bytes.len() <= bin {
+            self.received_bytes.resize(bin + 1, 0);
+        }
+        self.received_bytes[bin] += count;
+        self.last_byte_s = Some(now_s);
     }
 
     /// Bytes that arrived between two times, bins counted by the part that is inside.
@@ -254,11 +214,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn counts_bytes_in_the_bin_in_which_they_arrive() {
+        let mut result = FlowResult::new(FlowSpec::new("f", FlowKind::Greedy), 10_000);
+        for (now_s, count) in [(0.100, 500), (0.105, 200), (1.050, 1_000)] {
+            result.note_arrival(now_s, count);
+        }
+        assert_eq!(result.received_bytes.len(), 106);
+        assert_eq!(result.received_bytes[10], 700);
+        assert_eq!(result.received_bytes[105], 1_000);
+        assert_eq!(result.last_byte_s, Some(1.050));
+    }
+
+    #[test]
     fn counts_bins_by_the_part_that_lies_inside() {
-        let mut result = FlowResult::new(
-            FlowSpec::new("f", Role::BestEffort, FlowKind::Greedy),
-            100_000,
-        );
+        let mut result = FlowResult::new(FlowSpec::new("f", FlowKind::Greedy), 100_000);
         result.received_bytes = vec![100, 200, 400];
         // 0.05 … 0.25 s: half of the first bin, the second, half of the third.
         assert!((result.bytes_between(0.05, 0.25) - 450.0).abs() < 1e-6);

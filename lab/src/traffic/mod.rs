@@ -9,7 +9,6 @@
 mod error;
 mod flow;
 mod plan;
-mod receiver;
 mod sender;
 mod socket;
 mod tcp;
@@ -17,7 +16,7 @@ mod udp;
 mod worker;
 
 pub use error::TrafficError;
-pub use flow::{Burst, Direction, FlowKind, FlowResult, FlowSpec, Role, TcpSample, UdpResult};
+pub use flow::{Direction, FlowKind, FlowResult, FlowSpec, TcpSample, UdpResult};
 pub(crate) use plan::{GO_PREFIX, READY};
 pub use plan::{Plan, PlannedFlow, WorkerResult};
 pub(crate) use worker::work;

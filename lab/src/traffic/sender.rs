@@ -19,8 +19,6 @@ pub(super) struct Sender {
     /// What a constant-rate flow gave up, because TCP had no room for too long.
     forgone_bytes: u64,
     is_in_burst: bool,
-    /// Stream offsets at which the finished bursts ended.
-    burst_ends: Vec<u64>,
 }
 
 impl Sender {
@@ -32,7 +30,6 @@ impl Sender {
             written_bytes: 0,
             forgone_bytes: 0,
             is_in_burst: false,
-            burst_ends: Vec::new(),
         }
     }
 
@@ -48,11 +45,6 @@ impl Sender {
     /// Time counts from here on.
     pub(super) fn begin(&mut self, now_s: f64) {
         self.begun_s = now_s;
-    }
-
-    /// Where the bursts that are over ended, as offsets in the stream.
-    pub(super) fn burst_ends(&self) -> &[u64] {
-        &self.burst_ends
     }
 
     /// Whether everything that a flow of fixed size has to send is written.
@@ -143,26 +135,29 @@ impl Sender {
             return;
         };
         let period = ((now_s - self.begun_s) / period_s).floor() as i64;
-        let is_on = now_s < self.stop_s && period % 2 == 0;
-        if self.is_in_burst && !is_on {
-            self.burst_ends.push(self.written_bytes);
-        }
-        self.is_in_burst = is_on;
+        self.is_in_burst = now_s < self.stop_s && period % 2 == 0;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Role;
     use super::*;
 
     fn sender(kind: FlowKind) -> Sender {
-        Sender::new(&FlowSpec::new("f", Role::BestEffort, kind), 100.0)
+        Sender::new(&FlowSpec::new("f", kind), 100.0)
+    }
+
+    fn constant_rate(rate_bit_per_s: u64) -> FlowKind {
+        FlowKind::ConstantRate {
+            rate_bit_per_s,
+            piece_bytes: 2 * 1_448,
+            backlog_bytes: None,
+        }
     }
 
     #[test]
     fn constant_rate_is_due_in_pieces_of_two_segments() {
-        let mut sender = sender(FlowKind::constant_rate(6_000_000));
+        let mut sender = sender(constant_rate(6_000_000));
         // 6 Mbit/s = 750 bytes/ms: 10 ms give 7500 bytes, two pieces of 2896.
         assert_eq!(sender.allowed_bytes(0.010), 5_792);
         sender.written_bytes = 5_792;
@@ -173,23 +168,21 @@ mod tests {
 
     #[test]
     fn constant_rate_gives_up_what_was_stuck_longer_than_a_second() {
-        let mut sender = sender(FlowKind::constant_rate(8_000_000));
+        let mut sender = sender(constant_rate(8_000_000));
         let allowed = sender.allowed_bytes(3.0);
         assert_eq!(allowed, 1_000_000 - 1_000_000 % 2_896);
         assert_eq!(sender.forgone_bytes, 2_000_000);
     }
 
     #[test]
-    fn on_off_alternates_from_its_beginning_and_notes_where_bursts_end() {
+    fn on_off_alternates_from_its_beginning() {
         let mut sender = sender(FlowKind::OnOff { period_s: 3.0 });
         sender.begin(1.0);
         sender.mark_burst(1.0);
         assert_eq!(sender.allowed_bytes(1.0), u64::MAX);
         assert_eq!(sender.next_pump_ns(0, 1.0), Some(4_000_000_000));
-        sender.written_bytes = 77;
         sender.mark_burst(4.0);
         assert_eq!(sender.allowed_bytes(4.0), 0);
-        assert_eq!(sender.burst_ends(), [77]);
         assert_eq!(sender.next_pump_ns(0, 4.0), Some(7_000_000_000));
         sender.mark_burst(7.0);
         assert_eq!(sender.allowed_bytes(7.0), u64::MAX);

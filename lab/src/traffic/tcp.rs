@@ -3,7 +3,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use ebb_host::TcpInfo;
 
-use super::receiver::Receiver;
 use super::sender::Sender;
 use super::socket::{self, SocketMaker};
 use super::{Direction, FlowResult, PlannedFlow, TcpSample, TrafficError};
@@ -16,7 +15,6 @@ pub(super) struct TcpFlow {
     client: OwnedFd,
     server: Option<OwnedFd>,
     sender: Sender,
-    receiver: Receiver,
     /// All is written, and the receiver is told so.
     has_ended: bool,
     pub(super) result: FlowResult,
@@ -59,7 +57,6 @@ impl TcpFlow {
             client,
             server: None,
             sender: Sender::new(&plan.spec, plan.end_s),
-            receiver: Receiver::new(bin_us),
             has_ended: false,
             result: FlowResult::new(plan.spec.clone(), bin_us),
             plan: plan.clone(),
@@ -147,8 +144,7 @@ impl TcpFlow {
                 false
             }
             Ok(Some(count)) => {
-                let ends = self.sender.burst_ends();
-                self.receiver.note(&mut self.result, now_s, count, ends);
+                self.result.note_arrival(now_s, count);
                 true
             }
             Err(error) => {
@@ -182,9 +178,6 @@ impl TcpFlow {
     pub(super) fn finish(mut self) -> FlowResult {
         let receiver = self.receiving_end();
         self.result.receiver_cookie = receiver.and_then(|fd| socket::cookie(fd).ok());
-        if let Some(info) = self.sending_end().and_then(|fd| TcpInfo::read(fd).ok()) {
-            self.result.retransmitted_segments = info.total_retrans;
-        }
         self.result
     }
 

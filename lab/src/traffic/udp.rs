@@ -4,7 +4,6 @@ use std::path::Path;
 
 use nix::sys::socket::SockType;
 
-use super::receiver::Receiver;
 use super::socket::{self, SocketMaker};
 use super::{Direction, FlowKind, FlowResult, PlannedFlow, TrafficError, UdpResult};
 use crate::clock::{after, monotonic_ns, seconds_since};
@@ -22,7 +21,6 @@ pub(super) struct UdpFlow {
     sink: OwnedFd,
     payload: Vec<u8>,
     timetable: Timetable,
-    receiver: Receiver,
     sent_pkts: u64,
     delays_us: Vec<u32>,
     pub(super) result: FlowResult,
@@ -57,7 +55,6 @@ impl UdpFlow {
             sink,
             payload: vec![0; payload_bytes],
             timetable,
-            receiver: Receiver::new(bin_us),
             sent_pkts: 0,
             delays_us: Vec::new(),
             result: FlowResult::new(plan.spec.clone(), bin_us),
@@ -103,7 +100,7 @@ impl UdpFlow {
             self.delays_us
                 .push(u32::try_from(delay_us).unwrap_or(u32::MAX));
             let now_s = seconds_since(epoch_ns, now_ns);
-            self.receiver.note(&mut self.result, now_s, count, &[]);
+            self.result.note_arrival(now_s, count);
         }
     }
 

@@ -11,6 +11,14 @@ use ebb_lab::engine::{EngineError, Job, LabRun, run};
 use ebb_lab::judging::{Attempt, judge};
 use ebb_scenario::{Outcome, Scenario};
 
+// The main of a test program is not ours, but it is its own worker.
+ctor::declarative::ctor! {
+    #[ctor(unsafe)]
+    fn become_worker() {
+        ebb_lab::endpoint::become_worker_if_asked();
+    }
+}
+
 /// Whether a test that needs root can run; says so when not.
 pub fn is_root(name: &str) -> bool {
     ebb_kernel::requires_root(name)
