@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Checks of the repository itself: `cargo xtask cite`, `links`, `sizes`.
+//! Checks of the repository itself: `cargo xtask arrows`, `cite`, `links`, `sizes`.
 
+mod arrows;
 mod cite;
 mod header;
 mod links;
@@ -12,10 +13,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask cite|links|sizes
-  cite   every number of the laws has a name, every name a source, and the source exists
-  links  every file and heading that a document links to exists
-  sizes  files over 400 lines and functions over 40 say why they are long";
+const USAGE: &str = "usage: cargo xtask arrows|cite|links|sizes
+  arrows  crates use each other as the table of docs/design.md has it, modules of cli/ one way
+  cite    every number of the laws has a name, every name a source, and the source exists
+  links   every file and heading that a document links to exists, its lines end at 100 columns
+  sizes   files over 400 lines and functions over 40 say why they are long";
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1).collect()) {
@@ -37,6 +39,14 @@ fn run(arguments: Vec<String>) -> Result<()> {
             println!(
                 "{} citations in {} headers",
                 report.citations, report.headers
+            );
+            complain(&report.problems)
+        }
+        ["arrows"] => {
+            let report = arrows::check(root)?;
+            println!(
+                "{} edges between crates, {} between modules of cli/",
+                report.crate_edges, report.module_edges
             );
             complain(&report.problems)
         }
