@@ -200,7 +200,7 @@ EBB_INLINE u32 ebb_delayed_update_judge(struct ebb_delayed_update *update,
 	u64 last_us = update->last_average_us;
 	u64 change_us = average_us > last_us ? average_us - last_us : last_us - average_us;
 	u64 met_queue = update->samples - update->least_samples;
-	u64 extremes_us = (u64)update->period_min_us + update->period_max_us;
+	u64 twice_us = average_us * EBB_DELAYED_EXTREMES;
 	u8 is_used = met_queue * EBB_ONE_X1000 > (u64)update->samples * params->mild_x1000;
 	u8 is_full = update->least_samples == 0;
 	u8 is_known = last_us || params->first_rule == EBB_DELAYED_FIRST_ZERO;
@@ -213,8 +213,9 @@ EBB_INLINE u32 ebb_delayed_update_judge(struct ebb_delayed_update *update,
 	else if (!is_used && change_us < params->threshold_us)
 		update->is_suspended = 0;
 	if (params->flag_rule == EBB_DELAYED_FLAG_CONNECTION)
-		extremes_us = (u64)update->min_rtt_us + update->max_rtt_us;
-	update->is_long = average_us * EBB_DELAYED_EXTREMES > extremes_us;
+		update->is_long = twice_us > (u64)update->min_rtt_us + update->max_rtt_us;
+	else
+		update->is_long = twice_us > (u64)update->period_min_us + update->period_max_us;
 	update->last_average_us = (u32)average_us;
 	ebb_delayed_update_begin_period(update, ack->now_us);
 	return is_serious ? EBB_DELAYED_LOWER : EBB_DELAYED_HOLD;

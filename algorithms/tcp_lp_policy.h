@@ -121,19 +121,18 @@ EBB_INLINE void ebb_tcp_lp_indicate(struct ebb_sender_window *window,
 {
 	u64 rtt_us = at->srtt_us ? at->srtt_us : EBB_TCP_LP_UNKNOWN_RTT_US;
 	u8 is_second = policy->is_inferring;
-	u32 cwnd_pkts;
+	u32 cwnd_pkts, half_pkts;
+	u64 resume_pkts;
 
 	ebb_sender_follow(window, at->cwnd_pkts, window->ssthresh_pkts);
 	if (policy->is_quiet)
 		return;
 	cwnd_pkts = window->cwnd_pkts;
-	window->cwnd_pkts = (u32)ebb_max(cwnd_pkts / EBB_TCP_LP_INDICATION_DIVISOR, 1);
-	policy->resume_pkts = (u32)((u64)cwnd_pkts * params->resume_x1024 / EBB_ONE_X1024);
-	if (is_second) {
-		window->cwnd_pkts = 1;
-		policy->resume_pkts = 0;
-	}
+	half_pkts = (u32)ebb_max(cwnd_pkts / EBB_TCP_LP_INDICATION_DIVISOR, 1);
+	window->cwnd_pkts = is_second ? 1 : half_pkts;
 	window->ssthresh_pkts = window->cwnd_pkts;
+	resume_pkts = (u64)cwnd_pkts * params->resume_x1024 / EBB_ONE_X1024;
+	policy->resume_pkts = is_second ? 0 : (u32)resume_pkts;
 	policy->is_inferring = 1;
 	policy->is_resuming = 0;
 	policy->inference_until_us = at->now_us + rtt_us * params->inference_rtts;

@@ -161,9 +161,8 @@ EBB_INLINE u32 ebb_cubic_per_pkts(const struct ebb_cubic_state *state, u64 now_u
 	u64 per_pkts;
 
 	/* The distance from the plateau is cut to whole segments. */
-	if (t_x1024 < state->now.k_x1024)
-		target_x1024 += EBB_ONE_X1024 - 1;
-	target_pkts = target_x1024 >> EBB_X1024_BITS;
+	target_pkts = (target_x1024 + (t_x1024 < state->now.k_x1024 ? EBB_ONE_X1024 - 1 : 0)) >>
+		      EBB_X1024_BITS;
 	per_pkts = ebb_div(cwnd_pkts, ebb_sub_floor(target_pkts, cwnd_pkts),
 			   EBB_CUBIC_FLAT_WINDOWS * cwnd_pkts);
 	if (!state->now.w_max_pkts)
