@@ -5,17 +5,8 @@ use std::net::SocketAddr;
 
 use ebb_algorithms::{Insight, Policy};
 use ebb_kernel::Flow;
+pub use ebb_sockets::Direction;
 use serde::{Deserialize, Serialize};
-
-/// Which way the bytes go that yield.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Direction {
-    /// They arrive.
-    Down,
-    /// They are sent.
-    Up,
-}
 
 /// One connection, one way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,10 +73,7 @@ impl FlowView {
         let (mode, reason) = words(flow.insight, !flow.is_free);
         Self {
             cookie: flow.cookie,
-            direction: match flow.direction {
-                ebb_sockets::Direction::Down => Direction::Down,
-                ebb_sockets::Direction::Up => Direction::Up,
-            },
+            direction: flow.direction,
             local: flow.local,
             peer: flow.peer,
             law: flow.law.to_owned(),

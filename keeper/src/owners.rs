@@ -3,10 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::flow::FlowView;
-use crate::registry::{Record, Target};
+use ebb_host::copies_of_sockets;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_sockets::CopiedSocket;
+
+use crate::flow::FlowView;
+use crate::registry::{Record, Target};
 
 /// What is known so far; a connection that is known is not looked for again.
 #[derive(Debug, Default)]
@@ -31,8 +33,8 @@ impl Owners {
         }
         for pid in processes_of(&record.target) {
             // It may have ended since.
-            let sockets = ebb_host::copies_of_sockets(pid).into_iter().flatten();
-            let cookies = sockets.filter_map(|socket| CopiedSocket::from(socket).cookie().ok());
+            let copies = copies_of_sockets(pid).into_iter().flatten();
+            let cookies = copies.filter_map(|socket| CopiedSocket::from(socket).cookie().ok());
             for cookie in cookies.filter(|cookie| unknown.contains(cookie)) {
                 self.pids.insert(cookie, pid);
             }

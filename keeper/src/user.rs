@@ -244,14 +244,7 @@ fn check_switched(part: Part, switched: usize) -> Result<()> {
 
 fn meant(part: Part) -> Meant {
     match part {
-        Part::Connection { cookie, direction } => Meant::Connection(cookie, way(direction)),
+        Part::Connection { cookie, direction } => Meant::Connection(cookie, direction),
         Part::Process { pid } => Meant::Process(pid),
-    }
-}
-
-fn way(direction: Direction) -> ebb_sockets::Direction {
-    match direction {
-        Direction::Down => ebb_sockets::Direction::Down,
-        Direction::Up => ebb_sockets::Direction::Up,
     }
 }

@@ -50,7 +50,7 @@ impl Whose {
         let cgroup = self.cgroup();
         let is_part_of = |record: &Record| match (&record.target, record.backend, self) {
             (Target::Run { .. }, Backend::User, Self::Process(pid)) => {
-                ebb_sockets::descendants_of(record.keeper_pid).contains(pid)
+                ebb_host::descendants_of(record.keeper_pid).contains(pid)
             }
             (Target::Run { cgroup: of_run, .. }, Backend::Kernel, _) => cgroup
                 .as_ref()
@@ -83,7 +83,10 @@ impl Whose {
     /// *Errors:* it is a thread of the kernel.
     pub(crate) fn check(&self) -> Result<()> {
         match self {
-            Self::Process(pid) if is_kernel_thread(*pid) => Err(Error::KernelThread { pid: *pid }),
+            // Its descendants are such threads, too.
+            Self::Process(pid) if ebb_host::is_kernel_thread(*pid) => {
+                Err(Error::KernelThread { pid: *pid })
+            }
             _ => Ok(()),
         }
     }

@@ -3,10 +3,12 @@
 //! one connection.
 
 use ebb_algorithms::{Insight, Policy, Side};
+use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 
 /// Which way the bytes go that yield, seen from this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// They arrive.
     Down,

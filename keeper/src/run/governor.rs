@@ -163,7 +163,7 @@ impl Life<'_> {
         }
         if let Some(status) = shell_status(status) {
             self.has_ended = true;
-            let left = ebb_sockets::descendants_of(std::process::id());
+            let left = ebb_host::descendants_of(std::process::id());
             let summary = Summary {
                 processes_left: reachable(&left),
                 ..self.post.summary()

@@ -131,9 +131,8 @@ impl Front<'_> {
             self.early.push(arrived);
         }
         let guardian = self.guardian.as_raw().cast_unsigned();
-        let is_ours = |pid: Pid| {
-            ebb_sockets::descendants_of(guardian).contains(&pid.as_raw().cast_unsigned())
-        };
+        let is_ours =
+            |pid: Pid| ebb_host::descendants_of(guardian).contains(&pid.as_raw().cast_unsigned());
         if let Some(command) = self.command
             && arrived.is_to_be_passed_on(is_ours)
         {
