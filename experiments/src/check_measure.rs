@@ -5,7 +5,7 @@ use ebb_scenario::reading::{Section, unknown_name};
 use ebb_scenario::{Scenario, Traffic};
 
 use crate::take::is_of;
-use crate::{Beside, Bound, Case, Figure, Measure, Times};
+use crate::{Beside, Bound, Case, Measure, MeasureKind, Times};
 
 /// Notes what the cases that are measured do not have; whether they have it all.
 pub(crate) fn check(
@@ -39,8 +39,8 @@ impl Measure {
     /// Whether it is a formula.
     pub(crate) fn is_analytic(&self) -> bool {
         matches!(
-            self.figure,
-            Figure::InferenceBound { .. } | Figure::Rate { .. }
+            self.kind,
+            MeasureKind::InferenceBound { .. } | MeasureKind::Rate { .. }
         )
     }
 
@@ -66,9 +66,12 @@ impl Measure {
                 find("flow", wanted, flows.iter().map(|flow| flow.group.as_str()))?;
             }
         }
-        match &self.figure {
-            Figure::LateShare { flows, pre_buffer } => check_video(scenario, flows, *pre_buffer),
-            Figure::Goodput { beside, .. } | Figure::Share { beside, .. } => match beside {
+        match &self.kind {
+            MeasureKind::LateShare { flows, pre_buffer } => {
+                check_video(scenario, flows, *pre_buffer)
+            }
+            MeasureKind::Goodput { beside, .. } | MeasureKind::Share { beside, .. } => match beside
+            {
                 Some(beside) => check_bursts(scenario, beside),
                 None => Ok(()),
             },
@@ -77,47 +80,47 @@ impl Measure {
     }
 
     fn link(&self) -> Option<&str> {
-        match &self.figure {
-            Figure::Utilisation { link }
-            | Figure::QueueMean { link, .. }
-            | Figure::QueueP95 { link }
-            | Figure::Drops { link }
-            | Figure::DropShare { link } => Some(link),
+        match &self.kind {
+            MeasureKind::Utilisation { link }
+            | MeasureKind::QueueMean { link, .. }
+            | MeasureKind::QueueP95 { link }
+            | MeasureKind::Drops { link }
+            | MeasureKind::DropShare { link } => Some(link),
             _ => None,
         }
     }
 
     fn flows(&self) -> Vec<&str> {
-        match &self.figure {
-            Figure::SpareShare { flows, others, .. }
-            | Figure::Share {
+        match &self.kind {
+            MeasureKind::SpareShare { flows, others, .. }
+            | MeasureKind::Share {
                 flows,
                 others,
                 beside: None,
             } => vec![flows, others],
-            Figure::Share {
+            MeasureKind::Share {
                 flows,
                 others,
                 beside: Some(beside),
             } => vec![flows, others, &beside.flows],
-            Figure::Goodput {
+            MeasureKind::Goodput {
                 flows,
                 beside: Some(beside),
                 ..
             } => vec![flows, &beside.flows],
-            Figure::TimeTo { flows, .. }
-            | Figure::Window { flows, .. }
-            | Figure::Variations { flows, .. } => vec![flows],
-            Figure::Goodput { flows, .. }
-            | Figure::LossShare { flows }
-            | Figure::Timeouts { flows, .. }
-            | Figure::RttMean { flows }
-            | Figure::Jain { flows }
-            | Figure::Completion { flows }
-            | Figure::ObjectTime { flows, .. }
-            | Figure::PageTime { flows }
-            | Figure::PreBuffer { flows }
-            | Figure::LateShare { flows, .. } => vec![flows],
+            MeasureKind::TimeTo { flows, .. }
+            | MeasureKind::Window { flows, .. }
+            | MeasureKind::Variations { flows, .. } => vec![flows],
+            MeasureKind::Goodput { flows, .. }
+            | MeasureKind::LossShare { flows }
+            | MeasureKind::Timeouts { flows, .. }
+            | MeasureKind::RttMean { flows }
+            | MeasureKind::Jain { flows }
+            | MeasureKind::Completion { flows }
+            | MeasureKind::ObjectTime { flows, .. }
+            | MeasureKind::PageTime { flows }
+            | MeasureKind::PreBuffer { flows }
+            | MeasureKind::LateShare { flows, .. } => vec![flows],
             _ => Vec::new(),
         }
     }

@@ -4,7 +4,9 @@ use ebb_algorithms::nearest;
 use ebb_link::Nanos;
 use ebb_scenario::Setting;
 
-use crate::{Case, Experiment, ExperimentError, Figure, Measure, PaperValue, PolicyChoice, Row};
+use crate::{
+    Case, Experiment, ExperimentError, Measure, MeasureKind, PaperValue, PolicyChoice, Row,
+};
 
 impl Experiment {
     /// What of it is measured in these cases; none if it has none of them.
@@ -177,12 +179,12 @@ impl Measure {
 
     fn move_cases(&mut self, place: &dyn Fn(usize) -> usize) {
         self.case = self.case.map(place);
-        match &mut self.figure {
-            Figure::Difference { of, less } => {
+        match &mut self.kind {
+            MeasureKind::Difference { of, less } => {
                 of.move_cases(place);
                 less.move_cases(place);
             }
-            Figure::Ratio { over, under } => {
+            MeasureKind::Ratio { over, under } => {
                 over.move_cases(place);
                 under.move_cases(place);
             }

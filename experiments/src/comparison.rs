@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use std::path::{Path, PathBuf};
-
 use ebb_scenario::Results;
 use ebb_scenario::stats::Summary;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::apart::{apart, by_chance};
 use crate::numbers::number;
 use crate::verdict::{Pair, judge};
 use crate::{
-    Bound, Counts, Engine, Experiment, ExperimentError, Figure, Measure, PaperValue, Picture, Plan,
-    Row, Tolerance, Unit, Verdict,
+    Bound, Counts, Engine, Experiment, Measure, MeasureKind, PaperValue, Picture, Plan, Row,
+    Tolerance, Unit, Verdict,
 };
 
 /// The paper's values beside ours: what a result file holds.
@@ -134,13 +131,13 @@ impl Experiment {
     fn compare_row(&self, row: &Row, ran: &Ran<'_>, runs: u32) -> Vec<Cell> {
         let runs = if row.measure.is_analytic() { 1 } else { runs };
         let papers = self.compared(row, ran.plan.engine);
-        let take_all = |results: &[Results], paper: &PaperValue| -> Vec<Option<f64>> {
+        let taken = |results: &[Results], paper: &PaperValue| -> Vec<Option<f64>> {
             let value = |run| take(row, results, paper.case, run);
             (0..runs as usize).map(value).collect()
         };
-        let values: Vec<Vec<Option<f64>>> = papers
+        let all: Vec<Vec<Option<f64>>> = papers
             .iter()
-            .map(|paper| take_all(ran.results, paper))
+            .map(|paper| taken(ran.results, paper))
             .collect();
         let pair = |(paper, values): (&&PaperValue, &Vec<Option<f64>>)| Pair {
             paper: paper.value,
@@ -149,33 +146,46 @@ impl Experiment {
             tolerance: paper.tolerance,
             is_shortened: self.is_of_shortened(row, paper, ran.plan),
         };
-        let pairs: Vec<Pair> = papers.iter().zip(&values).map(pair).collect();
+        let pairs: Vec<Pair> = papers.iter().zip(&all).map(pair).collect();
         let verdicts = judge(&pairs);
-        let cells = papers.iter().zip(values).zip(pairs.iter().zip(verdicts));
-        let cell = |((paper, values), (pair, verdict)): ((&&PaperValue, _), (&Pair, Verdict))| {
-            let simulated = ran
+        let judged = papers.iter().zip(all).zip(verdicts);
+        let cell = |((paper, values), verdict): ((&&PaperValue, _), Verdict)| Cell {
+            disturbed_runs: disturbed_runs(row, paper, ran.disturbed),
+            simulated: ran
                 .simulated
-                .and_then(|results| Some(summary(row, &take_all(results, paper))?.mean));
-            let case = self.cases.get(paper.case);
-            let is_off = matches!(verdict, Verdict::Yellow | Verdict::Red);
-            Cell {
-                row: row.name.clone(),
-                case: case.map_or(String::new(), |case| case.name.clone()),
-                policy: row.policy.clone(),
-                unit: row.unit,
-                paper: paper.value,
-                bound: paper.bound,
-                ours: pair.ours.map(|ours| ours.mean),
-                half_width_95: pair.ours.and_then(|ours| ours.half_width_95),
-                values,
-                disturbed_runs: disturbed_runs(row, paper, ran.disturbed),
-                simulated,
-                tolerance: paper.tolerance,
-                verdict,
-                why: row.why.clone().filter(|_| is_off),
-            }
+                .and_then(|results| Some(summary(row, &taken(results, paper))?.mean)),
+            ..self.cell(row, paper, values, verdict)
         };
-        cells.map(cell).collect()
+        judged.map(cell).collect()
+    }
+
+    /// With what the runs gave, and nothing of other engines.
+    fn cell(
+        &self,
+        row: &Row,
+        paper: &PaperValue,
+        values: Vec<Option<f64>>,
+        verdict: Verdict,
+    ) -> Cell {
+        let case = self.cases.get(paper.case);
+        let ours = summary(row, &values);
+        let is_off = matches!(verdict, Verdict::Yellow | Verdict::Red);
+        Cell {
+            row: row.name.clone(),
+            case: case.map_or(String::new(), |case| case.name.clone()),
+            policy: row.policy.clone(),
+            unit: row.unit,
+            paper: paper.value,
+            bound: paper.bound,
+            ours: ours.map(|ours| ours.mean),
+            half_width_95: ours.and_then(|ours| ours.half_width_95),
+            values,
+            disturbed_runs: Vec::new(),
+            simulated: None,
+            tolerance: paper.tolerance,
+            verdict,
+            why: row.why.clone().filter(|_| is_off),
+        }
     }
 
     /// What of a row the engine can tell.
@@ -288,7 +298,7 @@ pub(crate) fn take(row: &Row, results: &[Results], case: usize, run: usize) -> O
     Some(value / row.unit.size()).filter(|value| value.is_finite())
 }
 
-impl Figure {
+impl MeasureKind {
     /// Whether it is a mean over as many objects or pages as there were.
     fn is_of_what_came(&self) -> bool {
         matches!(
@@ -307,10 +317,10 @@ impl Measure {
     /// Whether a kernel tells it, and the lab's applications do.
     fn is_known_to_lab(&self) -> bool {
         let is_known = |part: &&Self| {
-            !part.figure.is_of_what_came()
+            !part.kind.is_of_what_came()
                 && !matches!(
-                    part.figure,
-                    Figure::LossShare { .. } | Figure::PreBuffer { .. }
+                    part.kind,
+                    MeasureKind::LossShare { .. } | MeasureKind::PreBuffer { .. }
                 )
         };
         self.parts().iter().all(is_known)
@@ -318,9 +328,7 @@ impl Measure {
 
     /// Whether it is a mean over as many objects or pages as there were.
     fn is_of_what_came(&self) -> bool {
-        self.parts()
-            .iter()
-            .any(|part| part.figure.is_of_what_came())
+        self.parts().iter().any(|part| part.kind.is_of_what_came())
     }
 }
 
@@ -329,76 +337,4 @@ impl Comparison {
     pub fn counts(&self) -> Counts {
         self.cells.iter().map(|cell| cell.verdict).collect()
     }
-
-    /// Where it is stored below a folder, without the ending: the lab's beside the others.
-    fn stem(folder: &Path, id: &str, engine: Engine) -> PathBuf {
-        match engine {
-            Engine::Lab => with_ending(&folder.join(id), engine.name()),
-            Engine::Sim | Engine::Analytic => folder.join(id),
-        }
-    }
-
-    /// Writes `ID.json`, `ID.csv` and `ID.parquet` below the folder; those of the lab are
-    /// `ID.lab.json` and so on, those of a part `ID.part.json` and `ID.part.lab.json`.
-    ///
-    /// *Errors:* [`ExperimentError::File`].
-    pub fn store(&self, folder: &Path) -> Result<PathBuf, ExperimentError> {
-        let part = if self.is_part { ".part" } else { "" };
-        let stem = Self::stem(folder, &format!("{}{part}", self.id), self.engine);
-        write(&with_ending(&stem, "csv"), self.to_csv()?.as_bytes())?;
-        write(&with_ending(&stem, "parquet"), &self.to_parquet()?)?;
-        let path = with_ending(&stem, "json");
-        write(&path, self.to_json().as_bytes())?;
-        Ok(path)
-    }
-
-    /// What is stored of an experiment on an engine below the folder, if anything is.
-    ///
-    /// *Errors:* [`ExperimentError::File`], and [`ExperimentError::Stored`] for a file of
-    /// another version.
-    pub fn stored(
-        folder: &Path,
-        id: &str,
-        engine: Engine,
-    ) -> Result<Option<Self>, ExperimentError> {
-        read_stored(with_ending(&Self::stem(folder, id, engine), "json"))
-    }
-
-    /// As JSON, one line, the same bytes for the same results.
-    pub fn to_json(&self) -> String {
-        let text = serde_json::to_string(self).expect("text, numbers and lists are JSON");
-        text + "\n"
-    }
-}
-
-/// IDs may have dots, so the ending is added, not replaced.
-pub(crate) fn with_ending(stem: &Path, ending: &str) -> PathBuf {
-    let mut name = stem.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    name.into()
-}
-
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
-    let parent = path.parent().unwrap_or(Path::new(""));
-    std::fs::create_dir_all(parent)
-        .and_then(|()| std::fs::write(path, bytes))
-        .map_err(|source| ExperimentError::File {
-            path: path.to_owned(),
-            source,
-        })
-}
-
-/// None: there is no such file.
-pub(crate) fn read_stored<T: DeserializeOwned>(
-    path: PathBuf,
-) -> Result<Option<T>, ExperimentError> {
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(ExperimentError::File { path, source }),
-    };
-    serde_json::from_str(&text)
-        .map(Some)
-        .map_err(|source| ExperimentError::Stored { path, source })
 }

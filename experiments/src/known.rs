@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use std::path::Path;
 
-use crate::comparison::write;
+use crate::files::write;
 use crate::{Cell, Comparison, ExperimentError, Verdict};
 
 /// Verdicts as they were once, so that a change that makes one worse is seen.

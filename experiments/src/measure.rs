@@ -6,11 +6,11 @@ use ebb_scenario::Scenario;
 use crate::Dimension;
 use crate::take::is_of;
 
-/// A figure of a run, and of which part of which run.
+/// What is taken of a run, and of which part of which run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
     /// What.
-    pub figure: Figure,
+    pub kind: MeasureKind,
     /// The interval of the scenario, by name; none: its first.
     pub interval: Option<String>,
     /// The case that it is taken from, by place; none: that of the cell.
@@ -19,7 +19,7 @@ pub struct Measure {
 
 /// What is measured. `flows` is the name of a flow or of an entry with several.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Figure {
+pub enum MeasureKind {
     /// Goodput of flows together.
     Goodput {
         /// Whose.
@@ -264,69 +264,66 @@ pub struct Phase {
 impl Phase {
     /// Bins that begin and end where the phase does.
     pub fn bin(self) -> Nanos {
-        let divisor = |left: u64, right: u64| {
-            let (mut left, mut right) = (left, right);
-            while right > 0 {
-                (left, right) = (right, left % right);
-            }
-            left
-        };
-        Nanos(divisor(divisor(self.period.0, self.from.0), self.to.0).max(1))
+        let divisor = self
+            .period
+            .common_divisor(self.from)
+            .common_divisor(self.to);
+        divisor.max(Nanos(1))
     }
 }
 
 impl Measure {
     /// What kind of value it gives.
     pub fn dimension(&self) -> Dimension {
-        match &self.figure {
-            Figure::Goodput { of: None, .. } | Figure::Rate { .. } => Dimension::Rate,
-            Figure::Goodput { .. }
-            | Figure::SpareShare { .. }
-            | Figure::Share { .. }
-            | Figure::Variations {
+        match &self.kind {
+            MeasureKind::Goodput { of: None, .. } | MeasureKind::Rate { .. } => Dimension::Rate,
+            MeasureKind::Goodput { .. }
+            | MeasureKind::SpareShare { .. }
+            | MeasureKind::Share { .. }
+            | MeasureKind::Variations {
                 part: VariationPart::MaxPositiveShare,
                 ..
             }
-            | Figure::Utilisation { .. }
-            | Figure::Jain { .. } => Dimension::Share,
-            Figure::DropShare { .. } | Figure::LossShare { .. } | Figure::LateShare { .. } => {
-                Dimension::Loss
-            }
-            Figure::Drops { .. }
-            | Figure::Timeouts { .. }
-            | Figure::Variations { .. }
-            | Figure::Window { .. }
-            | Figure::InferenceBound { .. } => Dimension::Count,
-            Figure::Difference { of, .. } => of.dimension(),
-            Figure::Ratio { .. } => Dimension::Ratio,
+            | MeasureKind::Utilisation { .. }
+            | MeasureKind::Jain { .. } => Dimension::Share,
+            MeasureKind::DropShare { .. }
+            | MeasureKind::LossShare { .. }
+            | MeasureKind::LateShare { .. } => Dimension::Loss,
+            MeasureKind::Drops { .. }
+            | MeasureKind::Timeouts { .. }
+            | MeasureKind::Variations { .. }
+            | MeasureKind::Window { .. }
+            | MeasureKind::InferenceBound { .. } => Dimension::Count,
+            MeasureKind::Difference { of, .. } => of.dimension(),
+            MeasureKind::Ratio { .. } => Dimension::Ratio,
             _ => Dimension::Time,
         }
     }
 
     /// Bins that it needs, if it needs any.
     pub fn bin(&self) -> Option<Nanos> {
-        match &self.figure {
-            Figure::Goodput { phase, beside, .. } => phase
+        match &self.kind {
+            MeasureKind::Goodput { phase, beside, .. } => phase
                 .map(Phase::bin)
                 .or(beside.as_ref().map(|beside| beside.bin)),
-            Figure::Share { beside, .. } => beside.as_ref().map(|beside| beside.bin),
-            Figure::TimeTo { bin, .. } | Figure::Window { bin, .. } => Some(*bin),
+            MeasureKind::Share { beside, .. } => beside.as_ref().map(|beside| beside.bin),
+            MeasureKind::TimeTo { bin, .. } | MeasureKind::Window { bin, .. } => Some(*bin),
             _ => None,
         }
     }
 
     /// This one and those that it is made of.
     pub fn parts(&self) -> Vec<&Self> {
-        match &self.figure {
-            Figure::Ratio { over, under } => [over.parts(), under.parts()].concat(),
-            Figure::Difference { of, less } => [of.parts(), less.parts()].concat(),
+        match &self.kind {
+            MeasureKind::Ratio { over, under } => [over.parts(), under.parts()].concat(),
+            MeasureKind::Difference { of, less } => [of.parts(), less.parts()].concat(),
             _ => vec![self],
         }
     }
 
     /// The full scale of rates: the least rate on the way of the flows. *Units:* bit/s.
     pub fn scale(&self, scenario: &Scenario) -> f64 {
-        let Figure::Goodput { flows, .. } = &self.figure else {
+        let MeasureKind::Goodput { flows, .. } = &self.kind else {
             return 1.0;
         };
         let ours = scenario

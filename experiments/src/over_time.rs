@@ -2,9 +2,10 @@
 //! What is taken from the time series of a run.
 use ebb_link::Nanos;
 use ebb_scenario::FlowSeries;
+use ebb_scenario::stats::mean;
 
-use crate::take::{View, mean};
-use crate::{Beside, Figure, Part, Phase, Times, VariationPart, Window};
+use crate::take::View;
+use crate::{Beside, MeasureKind, Part, Phase, Times, VariationPart, Window};
 
 impl View<'_> {
     /// Only bins in the phase and, as a whole, in the interval.
@@ -48,8 +49,8 @@ impl View<'_> {
     }
 
     /// From an instant to the end of the first bin with that goodput.
-    pub(crate) fn time_to_s(&self, flows: &str, time_to: &Figure) -> Option<f64> {
-        let Figure::TimeTo {
+    pub(crate) fn time_to_s(&self, flows: &str, time_to: &MeasureKind) -> Option<f64> {
+        let MeasureKind::TimeTo {
             rate,
             from,
             after_below,

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Pictures with the paper's values and ours.
 use ebb_link::Nanos;
-use ebb_scenario::stats::Summary;
+use ebb_scenario::stats::{Summary, mean};
 use ebb_scenario::{FlowSeries, LinkSeries, Outcome, Results, VariationRound};
 use serde::{Deserialize, Serialize};
 
 use crate::over_time::per_look;
 use crate::plot::{Axis, Extent, Form, Line, Mark, Place, Plot, Quantity, Source};
-use crate::take::mean;
 use crate::{Cell, Experiment, Measure, Unit};
 
 /// A picture with its values: what a result file holds.
@@ -119,28 +118,19 @@ impl Experiment {
         let mut paper: Vec<Point> = read_off
             .map(|&(x, y)| Point::new(Place::Number(x), y))
             .collect();
-        let mut ours = Vec::new();
-        match &line.source {
-            None => {}
+        let ours = match &line.source {
+            None => Vec::new(),
             Some(Source::Cells { cells: places, at }) => {
-                for ((row, case), at) in places.iter().zip(at) {
-                    let (row, case) = (&self.rows[*row].name, &self.cases[*case].name);
-                    let cell = cells
-                        .iter()
-                        .find(|cell| cell.row == *row && cell.case == *case);
-                    let Some(cell) = cell else { continue };
-                    paper.push(Point::new(at.clone(), cell.paper));
-                    ours.extend(cell.ours.map(|y| Point {
-                        x: at.clone(),
-                        y,
-                        half_width_95: cell.half_width_95,
-                    }));
-                }
+                let (ours, papers) = self.points_of(places, at, cells);
+                paper.extend(papers);
+                ours
             }
             Some(Source::Measured { values, unit, at }) => {
-                for ((measure, case), at) in values.iter().zip(at) {
-                    ours.extend(measured(measure, *unit, *case, at, results));
-                }
+                let values = values.iter().zip(at);
+                let point = |((measure, case), at): (&(Measure, usize), &Place)| {
+                    measured(measure, *unit, *case, at, results)
+                };
+                values.filter_map(point).collect()
             }
             Some(Source::Series {
                 case,
@@ -149,9 +139,9 @@ impl Experiment {
                 size,
             }) => {
                 let run = results.get(*case).and_then(|results| results.runs.first());
-                ours = run.map_or_else(Vec::new, |run| over_time(run, bin, *quantity, of, *size));
+                run.map_or_else(Vec::new, |run| over_time(run, bin, *quantity, of, *size))
             }
-        }
+        };
         Curve {
             name: line.name.clone(),
             ours,
@@ -159,6 +149,30 @@ impl Experiment {
             is_upside_down: line.is_upside_down,
             stack: line.stack.clone(),
         }
+    }
+
+    /// Ours and the paper's of these cells: row and case.
+    fn points_of(
+        &self,
+        places: &[(usize, usize)],
+        at: &[Place],
+        cells: &[Cell],
+    ) -> (Vec<Point>, Vec<Point>) {
+        let (mut ours, mut paper) = (Vec::new(), Vec::new());
+        for ((row, case), at) in places.iter().zip(at) {
+            let (row, case) = (&self.rows[*row].name, &self.cases[*case].name);
+            let cell = cells
+                .iter()
+                .find(|cell| cell.row == *row && cell.case == *case);
+            let Some(cell) = cell else { continue };
+            paper.push(Point::new(at.clone(), cell.paper));
+            ours.extend(cell.ours.map(|y| Point {
+                x: at.clone(),
+                y,
+                half_width_95: cell.half_width_95,
+            }));
+        }
+        (ours, paper)
     }
 }
 

@@ -3,67 +3,12 @@
 use ebb_link::{Class, Nanos, Rate};
 use ebb_scenario::reading::{Section, unknown_name};
 
-use crate::{Beside, Case, Figure, Measure, Part, Phase, Times, VariationPart, Window};
+use crate::{Beside, Case, Measure, MeasureKind, Part, Phase, Times, VariationPart, Window};
 
 /// Reads measures that may name these cases.
 pub(crate) struct Reader<'c> {
     pub cases: &'c [Case],
 }
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Goodput,
-    Share,
-    SpareShare,
-    Rate,
-    Utilisation,
-    QueueMean,
-    QueueP95,
-    Drops,
-    DropShare,
-    LossShare,
-    Timeouts,
-    RttMean,
-    Jain,
-    Completion,
-    ObjectTime,
-    PageTime,
-    PreBuffer,
-    LateShare,
-    TimeTo,
-    Window,
-    Variations,
-    Difference,
-    Ratio,
-    InferenceBound,
-}
-
-const KINDS: [(&str, Kind); 24] = [
-    ("goodput", Kind::Goodput),
-    ("share", Kind::Share),
-    ("spare-share", Kind::SpareShare),
-    ("rate", Kind::Rate),
-    ("utilisation", Kind::Utilisation),
-    ("queue-mean", Kind::QueueMean),
-    ("queue-p95", Kind::QueueP95),
-    ("drops", Kind::Drops),
-    ("drop-share", Kind::DropShare),
-    ("loss-share", Kind::LossShare),
-    ("timeouts", Kind::Timeouts),
-    ("rtt-mean", Kind::RttMean),
-    ("jain", Kind::Jain),
-    ("completion", Kind::Completion),
-    ("object-time", Kind::ObjectTime),
-    ("page-time", Kind::PageTime),
-    ("pre-buffer", Kind::PreBuffer),
-    ("late-share", Kind::LateShare),
-    ("time-to", Kind::TimeTo),
-    ("window", Kind::Window),
-    ("variations", Kind::Variations),
-    ("difference", Kind::Difference),
-    ("ratio", Kind::Ratio),
-    ("inference-bound", Kind::InferenceBound),
-];
 
 const CLASSES: [(&str, Class); 2] = [
     ("be", Class::BestEffort),
@@ -95,7 +40,7 @@ impl Reader<'_> {
         if !section.has("kind") {
             section.wrong_here("`kind` is missing; write kind = \"goodput\"");
         }
-        let kind = section.choice("kind", &KINDS);
+        let read_kind = section.choice("kind", &KINDS);
         let interval = section.get("interval");
         let case = section.get::<String>("case").and_then(|name| {
             let place = self.cases.iter().position(|case| case.name == name);
@@ -105,118 +50,189 @@ impl Reader<'_> {
             }
             place
         });
-        let figure = self.figure(section, kind?);
+        let kind = read_kind?(self, section);
         section.finish();
         Some(Measure {
-            figure: figure?,
+            kind: kind?,
             interval,
             case,
         })
     }
 
-    fn figure(&self, section: &Section<'_, '_>, kind: Kind) -> Option<Figure> {
-        let flows = || section.required::<String>("flows", "\"mine\"");
-        let link = || Some(section.get_or("link", "bottleneck".to_owned()));
-        let part = |key| match section.section(key) {
-            Some(part) => self.read(&part).map(Box::new),
-            None => {
-                section.wrong_here(format!("`{key}` is missing; write {key} = {{ kind = … }}"));
-                None
-            }
+    /// A measure that another is made of.
+    fn part(&self, section: &Section<'_, '_>, key: &'static str) -> Option<Box<Measure>> {
+        let Some(part) = section.section(key) else {
+            section.wrong_here(format!("`{key}` is missing; write {key} = {{ kind = … }}"));
+            return None;
         };
-        Some(match kind {
-            Kind::Goodput => Figure::Goodput {
-                flows: flows()?,
-                of: section
-                    .get::<Rate>("of")
-                    .map(|rate| rate.bits_per_s() as f64),
-                phase: read_phase(section),
-                beside: read_beside(section),
-            },
-            Kind::Share => Figure::Share {
-                flows: flows()?,
-                others: section.required("others", "\"other\"")?,
-                beside: read_beside(section),
-            },
-            Kind::SpareShare => Figure::SpareShare {
-                flows: flows()?,
-                others: section.required("others", "\"other\"")?,
-                rate: section
-                    .required::<Rate>("rate", "\"9.41mbit\"")?
-                    .bits_per_s() as f64,
-            },
-            Kind::Rate => Figure::Rate {
-                rate: section
-                    .required::<Rate>("rate", "\"9.41mbit\"")?
-                    .bits_per_s() as f64,
-            },
-            Kind::Utilisation => Figure::Utilisation { link: link()? },
-            Kind::QueueMean => Figure::QueueMean {
-                link: link()?,
-                class: section.choice("class", &CLASSES),
-            },
-            Kind::QueueP95 => Figure::QueueP95 { link: link()? },
-            Kind::Drops => Figure::Drops { link: link()? },
-            Kind::DropShare => Figure::DropShare { link: link()? },
-            Kind::LossShare => Figure::LossShare { flows: flows()? },
-            Kind::Timeouts => Figure::Timeouts {
-                flows: flows()?,
-                per_object: section.get_or("per_object", false),
-            },
-            Kind::RttMean => Figure::RttMean { flows: flows()? },
-            Kind::Jain => Figure::Jain {
-                flows: section.get_or("flows", String::new()),
-            },
-            Kind::Completion => Figure::Completion { flows: flows()? },
-            Kind::ObjectTime => Figure::ObjectTime {
-                flows: flows()?,
-                size_bytes: section
-                    .number("size_bytes", (1, u64::MAX))
-                    .map(|bytes| bytes as f64),
-            },
-            Kind::PageTime => Figure::PageTime { flows: flows()? },
-            Kind::PreBuffer => Figure::PreBuffer { flows: flows()? },
-            Kind::LateShare => Figure::LateShare {
-                flows: flows()?,
-                pre_buffer: section.required("pre_buffer", "\"10s\"")?,
-            },
-            Kind::TimeTo => read_time_to(section)?,
-            Kind::Window => Figure::Window {
-                flows: flows()?,
-                window: section
-                    .choice("window", &WINDOWS)
-                    .unwrap_or(Window::Congestion),
-                part: section.choice("part", &PARTS).unwrap_or(Part::Mean),
-                bin: read_bin(section, Nanos::from_millis(100))?,
-            },
-            Kind::Variations => Figure::Variations {
-                flows: flows()?,
-                part: section
-                    .choice("part", &VARIATION_PARTS)
-                    .unwrap_or(VariationPart::MaxPositiveShare),
-            },
-            Kind::Difference => Figure::Difference {
-                of: part("of")?,
-                less: part("less")?,
-            },
-            Kind::Ratio => Figure::Ratio {
-                over: part("over")?,
-                under: part("under")?,
-            },
-            Kind::InferenceBound => read_bound(section)?,
-        })
+        self.read(&part).map(Box::new)
     }
 }
 
-fn read_time_to(section: &Section<'_, '_>) -> Option<Figure> {
+/// Reads what a kind of measure has beside its kind.
+type ReadKind = fn(&Reader<'_>, &Section<'_, '_>) -> Option<MeasureKind>;
+
+const KINDS: [(&str, ReadKind); 24] = [
+    ("goodput", read_goodput),
+    ("share", read_share),
+    ("spare-share", read_spare_share),
+    ("rate", |_, section| {
+        let rate = read_rate(section)?;
+        Some(MeasureKind::Rate { rate })
+    }),
+    ("utilisation", |_, section| {
+        let link = read_link(section);
+        Some(MeasureKind::Utilisation { link })
+    }),
+    ("queue-mean", |_, section| {
+        let link = read_link(section);
+        let class = section.choice("class", &CLASSES);
+        Some(MeasureKind::QueueMean { link, class })
+    }),
+    ("queue-p95", |_, section| {
+        let link = read_link(section);
+        Some(MeasureKind::QueueP95 { link })
+    }),
+    ("drops", |_, section| {
+        let link = read_link(section);
+        Some(MeasureKind::Drops { link })
+    }),
+    ("drop-share", |_, section| {
+        let link = read_link(section);
+        Some(MeasureKind::DropShare { link })
+    }),
+    ("loss-share", |_, section| {
+        let flows = read_flows(section)?;
+        Some(MeasureKind::LossShare { flows })
+    }),
+    ("timeouts", |_, section| {
+        let flows = read_flows(section)?;
+        let per_object = section.get_or("per_object", false);
+        Some(MeasureKind::Timeouts { flows, per_object })
+    }),
+    ("rtt-mean", |_, section| {
+        let flows = read_flows(section)?;
+        Some(MeasureKind::RttMean { flows })
+    }),
+    ("jain", |_, section| {
+        let flows = section.get_or("flows", String::new());
+        Some(MeasureKind::Jain { flows })
+    }),
+    ("completion", |_, section| {
+        let flows = read_flows(section)?;
+        Some(MeasureKind::Completion { flows })
+    }),
+    ("object-time", read_object_time),
+    ("page-time", |_, section| {
+        let flows = read_flows(section)?;
+        Some(MeasureKind::PageTime { flows })
+    }),
+    ("pre-buffer", |_, section| {
+        let flows = read_flows(section)?;
+        Some(MeasureKind::PreBuffer { flows })
+    }),
+    ("late-share", |_, section| {
+        let flows = read_flows(section)?;
+        let pre_buffer = section.required("pre_buffer", "\"10s\"")?;
+        Some(MeasureKind::LateShare { flows, pre_buffer })
+    }),
+    ("time-to", read_time_to),
+    ("window", read_window),
+    ("variations", read_variations),
+    ("difference", |reader, section| {
+        let of = reader.part(section, "of")?;
+        let less = reader.part(section, "less")?;
+        Some(MeasureKind::Difference { of, less })
+    }),
+    ("ratio", |reader, section| {
+        let over = reader.part(section, "over")?;
+        let under = reader.part(section, "under")?;
+        Some(MeasureKind::Ratio { over, under })
+    }),
+    ("inference-bound", read_bound),
+];
+
+fn read_flows(section: &Section<'_, '_>) -> Option<String> {
+    section.required("flows", "\"mine\"")
+}
+
+fn read_others(section: &Section<'_, '_>) -> Option<String> {
+    section.required("others", "\"other\"")
+}
+
+fn read_link(section: &Section<'_, '_>) -> String {
+    section.get_or("link", "bottleneck".to_owned())
+}
+
+/// *Units:* bit/s.
+fn read_rate(section: &Section<'_, '_>) -> Option<f64> {
+    let rate: Rate = section.required("rate", "\"9.41mbit\"")?;
+    Some(rate.bits_per_s() as f64)
+}
+
+fn read_goodput(_: &Reader<'_>, section: &Section<'_, '_>) -> Option<MeasureKind> {
+    let of: Option<Rate> = section.get("of");
+    Some(MeasureKind::Goodput {
+        flows: read_flows(section)?,
+        of: of.map(|rate| rate.bits_per_s() as f64),
+        phase: read_phase(section),
+        beside: read_beside(section),
+    })
+}
+
+fn read_share(_: &Reader<'_>, section: &Section<'_, '_>) -> Option<MeasureKind> {
+    Some(MeasureKind::Share {
+        flows: read_flows(section)?,
+        others: read_others(section)?,
+        beside: read_beside(section),
+    })
+}
+
+fn read_spare_share(_: &Reader<'_>, section: &Section<'_, '_>) -> Option<MeasureKind> {
+    Some(MeasureKind::SpareShare {
+        flows: read_flows(section)?,
+        others: read_others(section)?,
+        rate: read_rate(section)?,
+    })
+}
+
+fn read_object_time(_: &Reader<'_>, section: &Section<'_, '_>) -> Option<MeasureKind> {
+    let flows = read_flows(section)?;
+    let size_bytes = section.number("size_bytes", (1, u64::MAX));
+    Some(MeasureKind::ObjectTime {
+        flows,
+        size_bytes: size_bytes.map(|bytes| bytes as f64),
+    })
+}
+
+fn read_window(_: &Reader<'_>, section: &Section<'_, '_>) -> Option<MeasureKind> {
+    let window = section.choice("window", &WINDOWS);
+    let part = section.choice("part", &PARTS);
+    Some(MeasureKind::Window {
+        flows: read_flows(section)?,
+        window: window.unwrap_or(Window::Congestion),
+        part: part.unwrap_or(Part::Mean),
+        bin: read_bin(section, Nanos::from_millis(100))?,
+    })
+}
+
+fn read_variations(_: &Reader<'_>, section: &Section<'_, '_>) -> Option<MeasureKind> {
+    let part = section.choice("part", &VARIATION_PARTS);
+    Some(MeasureKind::Variations {
+        flows: read_flows(section)?,
+        part: part.unwrap_or(VariationPart::MaxPositiveShare),
+    })
+}
+
+fn read_time_to(_: &Reader<'_>, section: &Section<'_, '_>) -> Option<MeasureKind> {
     let bits_per_s = |rate: Rate| rate.bits_per_s() as f64;
     let from = section.get_or("from", Nanos::ZERO);
     let until: Option<Nanos> = section.get("until");
     if until.is_some_and(|until| until <= from) {
         section.wrong("until", "must be later than `from`");
     }
-    Some(Figure::TimeTo {
-        flows: section.required("flows", "\"mine\"")?,
+    Some(MeasureKind::TimeTo {
+        flows: read_flows(section)?,
         rate: bits_per_s(section.required("rate", "\"9mbit\"")?),
         from,
         after_below: section.get("after_below").map(bits_per_s),
@@ -225,7 +241,7 @@ fn read_time_to(section: &Section<'_, '_>) -> Option<Figure> {
     })
 }
 
-fn read_bound(section: &Section<'_, '_>) -> Option<Figure> {
+fn read_bound(_: &Reader<'_>, section: &Section<'_, '_>) -> Option<MeasureKind> {
     let rate: Rate = section.required("rate", "\"1500kbit\"")?;
     let packet_bytes = section.number("packet_bytes", (1, 1 << 20));
     if packet_bytes.is_none() && !section.has("packet_bytes") {
@@ -236,7 +252,7 @@ fn read_bound(section: &Section<'_, '_>) -> Option<Figure> {
         section.wrong("threshold", "it can be 0 to 1");
         return None;
     }
-    Some(Figure::InferenceBound {
+    Some(MeasureKind::InferenceBound {
         pkts_per_s: rate.bits_per_s() as f64 / (8 * packet_bytes?) as f64,
         threshold,
     })

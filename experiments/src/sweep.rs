@@ -4,7 +4,8 @@ use std::path::Path;
 use ebb_scenario::{Results, Scenario};
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::{read_stored, summary, take, with_ending, write};
+use crate::comparison::{summary, take};
+use crate::files::{read_stored, with_ending, write};
 use crate::{Bound, Experiment, ExperimentError, Unit};
 
 /// An assumption and the values with which its influence is shown.

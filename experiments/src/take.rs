@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How measures are taken from runs.
 use ebb_link::Class;
-use ebb_scenario::stats::jain_index;
+use ebb_scenario::stats::{jain_index, mean};
 use ebb_scenario::{FlowMeasure, FlowOutcome, LinkMeasure, Outcome, Results, Scenario};
 
-use crate::{Figure, Measure};
+use crate::{Beside, Measure, MeasureKind, Phase};
 
 impl Measure {
     /// The value in the dimension's own unit; none: it is not known, as the time of a
@@ -12,22 +12,22 @@ impl Measure {
     /// runs, or none.
     pub fn take(&self, results: &[Results], case: usize, run: usize) -> Option<f64> {
         let case = self.case.unwrap_or(case);
-        match &self.figure {
-            Figure::Ratio { over, under } => {
+        match &self.kind {
+            MeasureKind::Ratio { over, under } => {
                 let under = under
                     .take(results, case, run)
                     .filter(|value| *value != 0.0)?;
                 over.take(results, case, run).map(|over| over / under)
             }
-            Figure::Difference { of, less } => {
+            MeasureKind::Difference { of, less } => {
                 let less = less.take(results, case, run)?;
                 of.take(results, case, run).map(|of| of - less)
             }
-            Figure::InferenceBound {
+            MeasureKind::InferenceBound {
                 pkts_per_s,
                 threshold,
             } => Some((5.0 * pkts_per_s).sqrt() * (1.0 - threshold.sqrt())),
-            Figure::Rate { rate } => Some(*rate),
+            MeasureKind::Rate { rate } => Some(*rate),
             _ => {
                 let of_case = results.get(case)?;
                 self.take_from(&of_case.scenario, of_case.runs.get(run)?)
@@ -45,73 +45,7 @@ impl Measure {
             outcome,
             place,
         };
-        match &self.figure {
-            Figure::Goodput {
-                flows,
-                of,
-                phase,
-                beside,
-            } => {
-                let rate = match (phase, beside) {
-                    (Some(phase), _) => view.goodput_in(flows, *phase)?,
-                    (None, Some(beside)) => view.goodput_beside(flows, beside)?,
-                    (None, None) => view.goodput(flows),
-                };
-                Some(rate / of.unwrap_or(1.0))
-            }
-            Figure::Share {
-                flows,
-                others,
-                beside,
-            } => view.share(flows, others, beside.as_ref()),
-            Figure::TimeTo { flows, .. } => view.time_to_s(flows, &self.figure),
-            Figure::Window {
-                flows,
-                window,
-                part,
-                ..
-            } => view.window_bytes(flows, *window, *part),
-            Figure::Variations { flows, part } => view.variations(flows, *part),
-            Figure::SpareShare {
-                flows,
-                others,
-                rate,
-            } => {
-                let spare = rate - view.goodput(others);
-                (spare > 0.0).then(|| view.goodput(flows) / spare)
-            }
-            Figure::Utilisation { link } => view.link(link)?.utilisation,
-            Figure::QueueMean { link, class } => {
-                let link = view.link(link)?;
-                let mean_ms = match class {
-                    None => link.queue_delay_ms.mean,
-                    Some(Class::BestEffort) => link.best_effort.mean_queue_delay_ms,
-                    Some(Class::LessThanBestEffort) => {
-                        link.less_than_best_effort.mean_queue_delay_ms
-                    }
-                };
-                Some(mean_ms / 1e3)
-            }
-            Figure::QueueP95 { link } => Some(view.link(link)?.queue_delay_ms.p95 / 1e3),
-            Figure::Drops { link } => Some(drops(view.link(link)?)[0]),
-            Figure::DropShare { link } => match drops(view.link(link)?) {
-                [_, 0.0] => None,
-                [dropped, offered] => Some(dropped / offered),
-            },
-            Figure::LossShare { flows } => view.loss_share(flows),
-            Figure::Timeouts { flows, per_object } => view.timeouts(flows, *per_object),
-            Figure::RttMean { flows } => view.rtt_mean_s(flows),
-            Figure::Jain { flows } => jain_index(&view.goodputs(flows)),
-            Figure::Completion { flows } => view.completion_s(flows),
-            Figure::ObjectTime { flows, size_bytes } => view.object_s(flows, *size_bytes),
-            Figure::PageTime { flows } => view.page_s(flows),
-            Figure::PreBuffer { flows } => view.pre_buffer_s(flows),
-            Figure::LateShare { flows, pre_buffer } => view.late_share(flows, *pre_buffer),
-            Figure::Difference { .. }
-            | Figure::Ratio { .. }
-            | Figure::Rate { .. }
-            | Figure::InferenceBound { .. } => None,
-        }
+        view.take(&self.kind)
     }
 }
 
@@ -131,6 +65,58 @@ pub(crate) struct View<'o> {
 }
 
 impl View<'_> {
+    /// Long because each kind of measure has a line in it, and the compiler misses none.
+    fn take(&self, kind: &MeasureKind) -> Option<f64> {
+        use MeasureKind as Kind;
+        match kind {
+            Kind::Goodput {
+                flows,
+                of,
+                phase,
+                beside,
+            } => {
+                let rate = self.goodput_at(flows, *phase, beside.as_ref())?;
+                Some(rate / of.unwrap_or(1.0))
+            }
+            Kind::Share {
+                flows,
+                others,
+                beside,
+            } => self.share(flows, others, beside.as_ref()),
+            Kind::SpareShare {
+                flows,
+                others,
+                rate,
+            } => self.spare_share(flows, others, *rate),
+            Kind::Utilisation { link } => self.link(link)?.utilisation,
+            Kind::QueueMean { link, class } => self.queue_mean_s(link, *class),
+            Kind::QueueP95 { link } => Some(self.link(link)?.queue_delay_ms.p95 / 1e3),
+            Kind::Drops { link } => Some(drops(self.link(link)?)[0]),
+            Kind::DropShare { link } => self.drop_share(link),
+            Kind::LossShare { flows } => self.loss_share(flows),
+            Kind::Timeouts { flows, per_object } => self.timeouts(flows, *per_object),
+            Kind::RttMean { flows } => self.rtt_mean_s(flows),
+            Kind::Jain { flows } => jain_index(&self.goodputs(flows)),
+            Kind::Completion { flows } => self.completion_s(flows),
+            Kind::ObjectTime { flows, size_bytes } => self.object_s(flows, *size_bytes),
+            Kind::PageTime { flows } => self.page_s(flows),
+            Kind::PreBuffer { flows } => self.pre_buffer_s(flows),
+            Kind::LateShare { flows, pre_buffer } => self.late_share(flows, *pre_buffer),
+            Kind::TimeTo { flows, .. } => self.time_to_s(flows, kind),
+            Kind::Window {
+                flows,
+                window,
+                part,
+                ..
+            } => self.window_bytes(flows, *window, *part),
+            Kind::Variations { flows, part } => self.variations(flows, *part),
+            Kind::Difference { .. }
+            | Kind::Ratio { .. }
+            | Kind::Rate { .. }
+            | Kind::InferenceBound { .. } => None,
+        }
+    }
+
     pub(crate) fn flows<'v>(&'v self, flows: &'v str) -> impl Iterator<Item = &'v FlowOutcome> {
         let is_meant = move |flow: &&FlowOutcome| is_of(&flow.name, &flow.group, flows);
         self.outcome.flows.iter().filter(is_meant)
@@ -150,9 +136,44 @@ impl View<'_> {
         self.goodputs(flows).iter().sum()
     }
 
+    fn goodput_at(
+        &self,
+        flows: &str,
+        phase: Option<Phase>,
+        beside: Option<&Beside>,
+    ) -> Option<f64> {
+        match (phase, beside) {
+            (Some(phase), _) => self.goodput_in(flows, phase),
+            (None, Some(beside)) => self.goodput_beside(flows, beside),
+            (None, None) => Some(self.goodput(flows)),
+        }
+    }
+
+    fn spare_share(&self, flows: &str, others: &str, rate: f64) -> Option<f64> {
+        let spare = rate - self.goodput(others);
+        (spare > 0.0).then(|| self.goodput(flows) / spare)
+    }
+
     fn link(&self, name: &str) -> Option<&LinkMeasure> {
         let link = self.outcome.links.iter().find(|link| link.name == name)?;
         link.measures.get(self.place)
+    }
+
+    fn queue_mean_s(&self, link: &str, class: Option<Class>) -> Option<f64> {
+        let link = self.link(link)?;
+        let mean_ms = match class {
+            None => link.queue_delay_ms.mean,
+            Some(Class::BestEffort) => link.best_effort.mean_queue_delay_ms,
+            Some(Class::LessThanBestEffort) => link.less_than_best_effort.mean_queue_delay_ms,
+        };
+        Some(mean_ms / 1e3)
+    }
+
+    fn drop_share(&self, link: &str) -> Option<f64> {
+        match drops(self.link(link)?) {
+            [_, 0.0] => None,
+            [dropped, offered] => Some(dropped / offered),
+        }
     }
 
     fn loss_share(&self, flows: &str) -> Option<f64> {
@@ -186,8 +207,4 @@ fn drops(link: &LinkMeasure) -> [f64; 2] {
         classes.iter().map(|class| class.dropped_pkts as f64).sum(),
         classes.iter().map(|class| class.offered_pkts as f64).sum(),
     ]
-}
-
-pub(crate) fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

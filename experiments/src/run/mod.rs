@@ -16,7 +16,7 @@ use ebb_simulator::Observer;
 pub use lab::LabRuns;
 pub use watch::{Watch, Wave};
 
-use crate::comparison::{with_ending, write};
+use crate::files::{with_ending, write};
 use crate::score::{Score, ScorePlan, ScoreScenario};
 use crate::{
     Case, Comparison, Engine, Experiment, ExperimentError, Influence, Plan, Ran, RunStore, Sweep,
