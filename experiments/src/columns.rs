@@ -64,6 +64,29 @@ impl Comparison {
     }
 
     fn columns(&self) -> Vec<Column> {
+        let mut columns = self.names();
+        let mut units: Vec<Unit> = Vec::new();
+        for cell in &self.cells {
+            if !units.contains(&cell.unit) {
+                units.push(cell.unit);
+            }
+        }
+        let is_lab = self.engine == Engine::Lab;
+        for unit in units {
+            let of_lab = is_lab.then_some(SIMULATED);
+            columns.extend(VALUES.into_iter().chain(of_lab).map(|(head, value)| {
+                let of_cell = |cell: &Cell| (cell.unit == unit).then(|| value(cell)).flatten();
+                Column {
+                    head: format!("{head}_{}", unit.column()),
+                    values: Values::Number(self.cells.iter().map(of_cell).collect()),
+                }
+            }));
+        }
+        columns
+    }
+
+    /// What a value is, and how it was judged.
+    fn names(&self) -> Vec<Column> {
         let text = |head: &str, value: &dyn Fn(&Cell) -> String| Column {
             head: head.to_owned(),
             values: Values::Text(self.cells.iter().map(value).collect()),
@@ -91,23 +114,6 @@ impl Comparison {
             text("bound", &|cell| cell.bound.name().into()),
             text("verdict", &|cell| cell.verdict.name().into()),
         ]);
-        let mut units: Vec<Unit> = Vec::new();
-        for cell in &self.cells {
-            if !units.contains(&cell.unit) {
-                units.push(cell.unit);
-            }
-        }
-        let is_lab = self.engine == Engine::Lab;
-        for unit in units {
-            let of_lab = is_lab.then_some(SIMULATED);
-            columns.extend(VALUES.into_iter().chain(of_lab).map(|(head, value)| {
-                let of_cell = |cell: &Cell| (cell.unit == unit).then(|| value(cell)).flatten();
-                Column {
-                    head: format!("{head}_{}", unit.column()),
-                    values: Values::Number(self.cells.iter().map(of_cell).collect()),
-                }
-            }));
-        }
         columns
     }
 }

@@ -140,28 +140,8 @@ impl<'e> Known<'e> {
         Some(Source::Cells { cells, at })
     }
 
-    /// `measure` of `cases`, or `measures` of `case`.
     fn measured(&self, section: &Section<'_, '_>, form: Form) -> Option<Source> {
-        let reader = Reader { cases: self.cases };
-        let values: Vec<(Measure, usize)> = if section.has("measure") {
-            let measure = reader.read(&section.section("measure")?)?;
-            let all: Vec<usize> = (0..self.cases.len()).collect();
-            let cases = self.cases_of(section)?.unwrap_or(all).into_iter();
-            cases.map(|case| (measure.clone(), case)).collect()
-        } else {
-            let tables = section.sections("measures");
-            let measures: Vec<_> = tables.iter().map(|table| reader.read(table)).collect();
-            let measures: Option<Vec<Measure>> = measures.into_iter().collect();
-            // Formulas are of no case.
-            let are_formulas =
-                |all: &Vec<Measure>| self.cases.is_empty() && all.iter().all(Measure::is_analytic);
-            let case = match measures.as_ref().is_some_and(are_formulas) {
-                true => Some(0),
-                false => self.case_of(section),
-            };
-            let (case, measures) = (case?, measures?);
-            measures.into_iter().map(|one| (one, case)).collect()
-        };
+        let values = self.measures(section)?;
         let Some((first, _)) = values.first() else {
             section.wrong_here("there is nothing to measure; write measures = [{ kind = … }, …]");
             return None;
@@ -185,6 +165,29 @@ impl<'e> Known<'e> {
         let cases: Vec<usize> = values.iter().map(|(_, case)| *case).collect();
         let at = self.at(section, form, &cases)?;
         Some(Source::Measured { values, unit, at })
+    }
+
+    /// `measure` of `cases`, or `measures` of `case`.
+    fn measures(&self, section: &Section<'_, '_>) -> Option<Vec<(Measure, usize)>> {
+        let reader = Reader { cases: self.cases };
+        if section.has("measure") {
+            let measure = reader.read(&section.section("measure")?)?;
+            let all: Vec<usize> = (0..self.cases.len()).collect();
+            let cases = self.cases_of(section)?.unwrap_or(all).into_iter();
+            return Some(cases.map(|case| (measure.clone(), case)).collect());
+        }
+        let tables = section.sections("measures");
+        let measures: Vec<_> = tables.iter().map(|table| reader.read(table)).collect();
+        let measures: Option<Vec<Measure>> = measures.into_iter().collect();
+        // Formulas are of no case.
+        let are_formulas =
+            |all: &Vec<Measure>| self.cases.is_empty() && all.iter().all(Measure::is_analytic);
+        let case = match measures.as_ref().is_some_and(are_formulas) {
+            true => Some(0),
+            false => self.case_of(section),
+        };
+        let (case, measures) = (case?, measures?);
+        Some(measures.into_iter().map(|one| (one, case)).collect())
     }
 
     /// `case`, which may be left out if there is one only.

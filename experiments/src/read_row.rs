@@ -6,21 +6,12 @@ use toml::de::DeValue;
 use crate::check_measure::check;
 use crate::read_measure::Reader;
 use crate::unit::UNITS;
-use crate::{Bound, Case, Dimension, Measure, PaperValue, Row, Tolerance};
+use crate::{Bound, Case, Measure, PaperValue, Row, Tolerance, Unit};
 
 /// Reads a row, with bounds of our own or values of a paper; none if it is wrong, which is noted.
 pub(crate) fn read_row(section: &Section<'_, '_>, cases: &[Case], is_own: bool) -> Option<Row> {
     let name = section.required("name", "\"goodput\"");
-    let measure = match section.section("measure") {
-        Some(measure) => Reader { cases }.read(&measure),
-        None if section.has("measure") => None,
-        None => {
-            section.wrong_here(
-                "`measure` is missing; write measure = { kind = \"goodput\", flows = \"mine\" }",
-            );
-            None
-        }
-    };
+    let measure = read_measure(section, cases);
     let unit = section.choice("unit", &UNITS);
     let tolerance = section.value("tolerance").map(|value| {
         read_tolerance(value.get_ref()).unwrap_or_else(|message| {
@@ -39,15 +30,7 @@ pub(crate) fn read_row(section: &Section<'_, '_>, cases: &[Case], is_own: bool) 
     };
     section.finish();
     let measure = measure?;
-    let dimension = measure.dimension();
-    let unit = unit.unwrap_or(dimension.unit());
-    if !unit.fits(dimension) {
-        let message = format!(
-            "this measure has no such unit; write \"{}\"",
-            dimension.unit().name()
-        );
-        section.wrong("unit", message);
-    }
+    let unit = unit_of(&measure, unit, section);
     if !check(section, &measure, &values, cases) {
         return None;
     }
@@ -55,8 +38,7 @@ pub(crate) fn read_row(section: &Section<'_, '_>, cases: &[Case], is_own: bool) 
         case,
         value,
         bound,
-        tolerance: tolerance
-            .unwrap_or_else(|| default_tolerance(&measure, dimension, unit, cases.get(case))),
+        tolerance: tolerance.unwrap_or_else(|| default_tolerance(&measure, unit, cases.get(case))),
     });
     Some(Row {
         name: name?,
@@ -68,14 +50,34 @@ pub(crate) fn read_row(section: &Section<'_, '_>, cases: &[Case], is_own: bool) 
     })
 }
 
-fn default_tolerance(
-    measure: &Measure,
-    dimension: Dimension,
-    unit: crate::Unit,
-    case: Option<&Case>,
-) -> Tolerance {
+fn read_measure(section: &Section<'_, '_>, cases: &[Case]) -> Option<Measure> {
+    match section.section("measure") {
+        Some(measure) => Reader { cases }.read(&measure),
+        None if section.has("measure") => None,
+        None => {
+            section.wrong_here(
+                "`measure` is missing; write measure = { kind = \"goodput\", flows = \"mine\" }",
+            );
+            None
+        }
+    }
+}
+
+/// The unit that was asked for, if the measure can have it.
+fn unit_of(measure: &Measure, unit: Option<Unit>, section: &Section<'_, '_>) -> Unit {
+    let usual = measure.dimension().unit();
+    let unit = unit.unwrap_or(usual);
+    if !unit.fits(measure.dimension()) {
+        let usual = usual.name();
+        let message = format!("this measure has no such unit; write \"{usual}\"");
+        section.wrong("unit", message);
+    }
+    unit
+}
+
+fn default_tolerance(measure: &Measure, unit: Unit, case: Option<&Case>) -> Tolerance {
     let scale = case.map_or(1.0, |case| measure.scale(&case.scenario));
-    let tolerance = Tolerance::default_of(dimension, scale);
+    let tolerance = Tolerance::default_of(measure.dimension(), scale);
     Tolerance {
         absolute: tolerance.absolute / unit.size(),
         ..tolerance
@@ -115,19 +117,18 @@ fn read_by_case(
     let mut values = Vec::new();
     for (name, value) in by_case.entries() {
         let case = cases.iter().position(|case| case.name == name);
-        match (case, read_paper_value(value.get_ref()).and_then(check)) {
-            (Some(case), Ok((bound, value))) => values.push((case, bound, value)),
+        let problem = match (case, read_paper_value(value.get_ref()).and_then(check)) {
+            (Some(case), Ok((bound, value))) => {
+                values.push((case, bound, value));
+                continue;
+            }
             (None, _) => {
                 let names = cases.iter().map(|case| case.name.as_str());
-                let message = format!("`{key}`: among the cases {}", unknown_name(name, names));
-                section.source.problem(value.span(), message);
+                format!("`{key}`: among the cases {}", unknown_name(name, names))
             }
-            (_, Err(message)) => {
-                section
-                    .source
-                    .problem(value.span(), format!("`{key}`: `{name}`: {message}"));
-            }
-        }
+            (_, Err(message)) => format!("`{key}`: `{name}`: {message}"),
+        };
+        section.source.problem(value.span(), problem);
     }
     if by_case.entries().is_empty() {
         let message = format!("a value is needed; write {key} = {{ CASE = {example} }}");

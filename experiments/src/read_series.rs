@@ -35,22 +35,9 @@ impl Known<'_> {
         }?;
         let (case, quantity) = (case?, quantity?);
         let scenario = &self.cases[case].scenario;
-        let is_there = match is_of_link {
-            true => scenario
-                .links
-                .iter()
-                .any(|link| link.name == of && link.is_reported),
-            false => scenario.flows.iter().any(|flow| flow.name == of),
-        };
-        if !is_there {
-            let key = if is_of_link { "link" } else { "flow" };
-            let flows = scenario.flows.iter().map(|flow| flow.name.as_str());
-            let links = scenario.links.iter().map(|link| link.name.as_str());
-            let names: Vec<&str> = match is_of_link {
-                true => links.collect(),
-                false => flows.collect(),
-            };
-            section.wrong(key, unknown_name(&of, names.into_iter()));
+        let key = if is_of_link { "link" } else { "flow" };
+        if let Err(message) = find(scenario, key, &of) {
+            section.wrong(key, message);
         }
         let size = quantity.size(unit, scenario, &of);
         if size.is_none() {
@@ -66,6 +53,25 @@ impl Known<'_> {
             of,
             size: size?,
         })
+    }
+}
+
+/// That what has a series is there; else with the names that there are.
+fn find(scenario: &Scenario, key: &str, name: &str) -> Result<(), String> {
+    let links = scenario.links.iter();
+    let flows = scenario.flows.iter().map(|flow| flow.name.as_str());
+    let (is_there, names): (bool, Vec<&str>) = match key {
+        "link" => (
+            links
+                .clone()
+                .any(|link| link.name == name && link.is_reported),
+            links.map(|link| link.name.as_str()).collect(),
+        ),
+        _ => (flows.clone().any(|flow| flow == name), flows.collect()),
+    };
+    match is_there {
+        true => Ok(()),
+        false => Err(unknown_name(name, names.into_iter())),
     }
 }
 

@@ -53,12 +53,7 @@ impl Runner<'_> {
         let mut done = 0;
         for wave in missing.chunks(wave_length(missing.len(), self.parallel.get())) {
             self.watch.wave(&tell(scenarios, wave, done, missing.len()));
-            let job = |&(place, run): &Run| Job {
-                traces: traces.get(place).map(PathBuf::as_path),
-                ..Job::new(&scenarios[place], run)
-            };
-            let jobs: Vec<Job<'_>> = wave.iter().map(job).collect();
-            let runs = engine::run(&jobs, wave.len(), self.retries)?;
+            let runs = self.run_wave(wave, scenarios, traces)?;
             for ((place, run), ran) in wave.iter().zip(runs) {
                 match (ran.is_disturbed, self.store) {
                     (true, _) => disturbed.push((*place, *run)),
@@ -84,6 +79,21 @@ impl Runner<'_> {
             emulator,
             disturbed,
         })
+    }
+
+    /// *Shape:* what came out, in the order of the runs.
+    fn run_wave(
+        &self,
+        wave: &[Run],
+        scenarios: &[Scenario],
+        traces: &[PathBuf],
+    ) -> Result<Vec<engine::LabRun>, ExperimentError> {
+        let job = |&(place, run): &Run| Job {
+            traces: traces.get(place).map(PathBuf::as_path),
+            ..Job::new(&scenarios[place], run)
+        };
+        let jobs: Vec<Job<'_>> = wave.iter().map(job).collect();
+        Ok(engine::run(&jobs, wave.len(), self.retries)?)
     }
 }
 

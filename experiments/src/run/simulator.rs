@@ -23,49 +23,71 @@ pub(super) fn run_all(
         .enumerate()
         .flat_map(|(place, scenario)| (0..scenario.runs).map(move |run| (place, run)))
         .collect();
-    let next = AtomicUsize::new(0);
-    let has_failed = AtomicBool::new(false);
-    let observer = Mutex::new(observer);
-    let done = Mutex::new(Vec::new());
-    let worker = || {
-        while !has_failed.load(Ordering::Relaxed) {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(&(place, run)) = work.get(number) else {
-                break;
-            };
-            let mut observer = match number {
-                0 => observer
-                    .lock()
-                    .ok()
-                    .and_then(|mut observer| observer.take()),
-                _ => None,
-            };
-            let options = Options {
-                run,
-                observer: observer.as_mut().map(|observer| &mut **observer as _),
-                progress: Some(&mut |now| runner.watch.reached(number, now)),
-            };
-            let result = run_or_load(&scenarios[place], options, runner.store);
-            runner.watch.reached(number, scenarios[place].duration);
-            has_failed.fetch_or(result.is_err(), Ordering::Relaxed);
-            if let Ok(mut done) = done.lock() {
-                done.push((number, result));
-            }
-        }
+    let queue = Queue {
+        runner,
+        scenarios,
+        work: &work,
+        next: AtomicUsize::new(0),
+        has_failed: AtomicBool::new(false),
+        observer: Mutex::new(observer),
+        done: Mutex::new(Vec::new()),
     };
     std::thread::scope(|scope| {
         for _ in 0..runner.jobs.get().min(work.len()) {
-            scope.spawn(worker);
+            scope.spawn(|| queue.work_off());
         }
     });
     // A thread that panics ends the scope with its panic, so nobody left the lock broken.
-    let mut done = done.into_inner().expect("no thread has panicked");
+    let mut done = queue.done.into_inner().expect("no thread has panicked");
     done.sort_by_key(|(number, _)| *number);
     let mut outcomes: Vec<Vec<Outcome>> = vec![Vec::new(); scenarios.len()];
     for (number, result) in done {
         outcomes[work[number].0].push(result?);
     }
     Ok(outcomes)
+}
+
+/// What several threads work off.
+struct Queue<'q, 'o> {
+    runner: &'q Runner<'q>,
+    scenarios: &'q [Scenario],
+    /// Scenario and run.
+    work: &'q [(usize, u32)],
+    /// Place in `work` of what is to be run next.
+    next: AtomicUsize,
+    has_failed: AtomicBool,
+    /// Of the first run.
+    observer: Mutex<Option<&'o mut (dyn Observer + Send)>>,
+    /// By place in `work`.
+    done: Mutex<Vec<(usize, Result<Outcome, ExperimentError>)>>,
+}
+
+impl Queue<'_, '_> {
+    /// Until nothing is left, or something has failed.
+    fn work_off(&self) {
+        while !self.has_failed.load(Ordering::Relaxed) {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(&(place, run)) = self.work.get(number) else {
+                break;
+            };
+            let mut observer = match number {
+                0 => self.observer.lock().ok().and_then(|mut it| it.take()),
+                _ => None,
+            };
+            let options = Options {
+                run,
+                observer: observer.as_mut().map(|observer| &mut **observer as _),
+                progress: Some(&mut |now| self.runner.watch.reached(number, now)),
+            };
+            let scenario = &self.scenarios[place];
+            let result = run_or_load(scenario, options, self.runner.store);
+            self.runner.watch.reached(number, scenario.duration);
+            self.has_failed.fetch_or(result.is_err(), Ordering::Relaxed);
+            if let Ok(mut done) = self.done.lock() {
+                done.push((number, result));
+            }
+        }
+    }
 }
 
 /// What the store knows of a run, or what it gives, which is kept.

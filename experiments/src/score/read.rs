@@ -81,14 +81,8 @@ fn read_one(section: &Section<'_, '_>) -> Result<Option<ScoreScenario>, Experime
         section.wrong("file", format!("there is no file {}", file.display()));
         return Ok(None);
     }
-    Scenario::read(&file)?;
-    let parsed: Result<Vec<Setting>, _> = settings.iter().map(|text| text.parse()).collect();
-    let scenario = match parsed.and_then(|parsed| Scenario::read_with(&file, &parsed)) {
-        Ok(scenario) => scenario,
-        Err(error) => {
-            section.wrong("set", error.to_string());
-            return Ok(None);
-        }
+    let Some(scenario) = read_scenario(section, &file, &settings)? else {
+        return Ok(None);
     };
     if !scenario.flows.iter().any(|flow| yields(flow.class)) {
         section.wrong(
@@ -109,6 +103,23 @@ fn read_one(section: &Section<'_, '_>) -> Result<Option<ScoreScenario>, Experime
         is_quick,
         scenario,
     }))
+}
+
+/// None if what is set is wrong, which is noted; mistakes of the file are told as its own.
+fn read_scenario(
+    section: &Section<'_, '_>,
+    file: &Path,
+    settings: &[String],
+) -> Result<Option<Scenario>, ExperimentError> {
+    Scenario::read(file)?;
+    let parsed: Result<Vec<Setting>, _> = settings.iter().map(|text| text.parse()).collect();
+    match parsed.and_then(|parsed| Scenario::read_with(file, &parsed)) {
+        Ok(scenario) => Ok(Some(scenario)),
+        Err(error) => {
+            section.wrong("set", error.to_string());
+            Ok(None)
+        }
+    }
 }
 
 /// `busy = ["20s", "40s"]`, with `busy_on` and `busy_off` on and off in that time.
