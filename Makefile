@@ -9,6 +9,10 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E)
 INSTALL := $(if $(DESTDIR),,$(AS_ROOT)) install
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 EBB := $(TARGET)/release/ebb
+# Figures: many runs at a time, all of them new.
+MEASURED := --fresh --parallel 20 --out $(TARGET)/figures
+# The law's defaults on the link of the other figures, where the paper's experiments have its own.
+OF_VULTURE := --policy vulture --set bottleneck.rate=10mbit
 
 .DEFAULT_GOAL := build
 .PHONY: help setup build demo test test-root fuzz lint format bench figures reproduce reproduce-quick man install uninstall
@@ -47,8 +51,11 @@ format: ## format Rust and C
 bench: setup ## costs of the kernel programs, the emulated link, the simulator (as root through sudo)
 	@scripts/measure --as-root bench
 
-figures: build ## every figure of docs/figures.md, measured again (as root through sudo; 15 minutes)
-	$(AS_ROOT) $(EBB) lab figures
+figures: build ## every figure of docs/figures.md, measured again (as root through sudo; 40 minutes)
+	$(AS_ROOT) $(EBB) reproduce ebb $(MEASURED)
+	$(AS_ROOT) $(EBB) reproduce vulture/kernels $(MEASURED) $(OF_VULTURE)
+	$(AS_ROOT) $(EBB) reproduce vulture/fig-15 vulture/fig-16 vulture/table-1 vulture/table-2 \
+		--engine lab --runs 5 $(MEASURED) $(OF_VULTURE) --set tcp.shrink_window=false
 
 reproduce: build ## every table and figure of the papers in the simulator, with all runs, into target/reproduced-all
 	$(EBB) reproduce --engine sim --out target/reproduced-all --html target/reproduced-all/pages \
