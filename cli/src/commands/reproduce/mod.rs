@@ -187,8 +187,9 @@ impl Reproduce {
             // What is complete stays when a later one is broken off.
             let path = comparison.store(&self.out)?;
             if !self.json {
-                let table = tables::table(experiment, &comparison, &self.again(experiment));
-                output::print(&format!("{table}Result: {}\n\n", path.display()))?;
+                let flags = self.flags(experiment, self.quick);
+                let text = tables::text(experiment, &comparison, &flags);
+                output::print(&format!("{text}Result: {}\n\n", path.display()))?;
             }
             comparisons.push(comparison);
         }
@@ -231,14 +232,20 @@ impl Reproduce {
     }
 
     /// What is said of it here, for the command that runs it again.
-    fn again(&self, experiment: &Experiment) -> String {
+    fn flags(&self, experiment: &Experiment, is_quick: bool) -> String {
+        let quick = is_quick.then(|| " --quick".to_owned()).into_iter();
         let settings = self.settings.iter().map(|it| format!(" --set '{it}'"));
         let policies = self.policies.iter().map(|it| format!(" --policy {it}"));
         let has = |name: &&String| experiment.cases.iter().any(|case| case.name == **name);
         let cases = self.cases.iter().filter(has);
         let cases = cases.map(|name| format!(" --case '{name}'"));
         let runs = self.runs.map(|runs| format!(" --runs {runs}"));
-        policies.chain(cases).chain(settings).chain(runs).collect()
+        quick
+            .chain(policies)
+            .chain(cases)
+            .chain(settings)
+            .chain(runs)
+            .collect()
     }
 
     fn sweep_assumptions(&self, experiments: &[Experiment], runner: &Runner<'_>) -> Result<()> {
@@ -270,8 +277,9 @@ impl Reproduce {
             let engine = self.plan(experiment).engine;
             if let Some(comparison) = Comparison::stored(&self.out, &experiment.id, engine)? {
                 if !self.json {
-                    let table = tables::table(experiment, &comparison, &self.again(experiment));
-                    output::print(&format!("{table}\n"))?;
+                    let flags = self.flags(experiment, comparison.is_quick);
+                    let text = tables::text(experiment, &comparison, &flags);
+                    output::print(&format!("{text}\n"))?;
                 }
                 comparisons.push(comparison);
             }

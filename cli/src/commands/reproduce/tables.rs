@@ -58,9 +58,15 @@ pub(super) fn list(experiments: &[Experiment], folder: &Path) -> Result<Table> {
     Ok(table)
 }
 
-/// What the paper has, what we have, how close that is. `again` is what was asked for beyond the
-/// experiment and its engine.
-pub(super) fn table(experiment: &Experiment, comparison: &Comparison, again: &str) -> Table {
+/// What the paper has, what we have, how close that is, and how it is run again: `flags` are what
+/// was asked for beyond the experiment and its engine.
+pub(super) fn text(experiment: &Experiment, comparison: &Comparison, flags: &str) -> String {
+    let again = command::reproduce(experiment, comparison.engine);
+    // A line for the shell: it must not be wrapped.
+    format!("{}Again: {again}{flags}\n", table(experiment, comparison))
+}
+
+fn table(experiment: &Experiment, comparison: &Comparison) -> Table {
     let is_lab = comparison.engine == Engine::Lab;
     let theirs = if comparison.is_own { "bound" } else { "paper" };
     let mut heads = vec![
@@ -115,12 +121,6 @@ pub(super) fn table(experiment: &Experiment, comparison: &Comparison, again: &st
     }
     let files = experiment.files().into_iter();
     let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
-    let quick = if comparison.is_quick { " --quick" } else { "" };
-    table.note(format!("Files: {}", files.join(", ")));
-    table.note(format!(
-        "Again: {}{quick}{again}",
-        command::reproduce(experiment, comparison.engine)
-    ));
     table
 }
 
