@@ -42,13 +42,6 @@ pub(crate) fn require_started_ticks(pid: u32) -> Result<u64> {
     started_ticks(pid).ok_or_else(|| no_process(pid, gone()))
 }
 
-/// Whether a process is a thread of the kernel, which has no sockets of its own.
-pub fn is_kernel_thread(pid: u32) -> bool {
-    /// <linux/sched.h>
-    const PF_KTHREAD: u32 = 0x0020_0000;
-    stat(pid).is_ok_and(|stat| stat.flags & PF_KTHREAD != 0)
-}
-
 /// The process that a process is a child of.
 pub(crate) fn parent_of(pid: u32) -> Option<u32> {
     stat(pid).ok()?.ppid.try_into().ok()
