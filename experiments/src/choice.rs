@@ -32,45 +32,21 @@ impl Experiment {
     ///
     /// *Errors:* [`ExperimentError::NobodyYields`].
     pub fn under(&self, policies: &[PolicyChoice]) -> Result<Self, ExperimentError> {
-        let mut chosen = self.part();
-        let concerned: Vec<bool> = (self.cases.iter())
-            .map(|case| PolicyChoice::concerns(&case.scenario))
-            .collect();
-        if !concerned.contains(&true) {
+        let concerned = self.cases.iter();
+        let concerned = concerned.map(|case| PolicyChoice::concerns(&case.scenario));
+        let places = Places(concerned.collect());
+        if !places.0.contains(&true) {
             return Err(ExperimentError::NobodyYields(self.id.clone()));
         }
-        let is_concerned = |case: usize| concerned.get(case).is_some_and(|it| *it);
+        let mut chosen = self.part();
         for (place, case) in chosen.cases.iter_mut().enumerate() {
-            case.is_needed &= !is_concerned(place);
+            case.is_needed &= !places.is_concerned(place);
         }
-        // Where the case of a place is under the policy of a number.
-        let places = self.cases.len();
-        let moved = |policy: usize, case: usize| match is_concerned(case) {
-            true => places * (policy + 1) + case,
-            false => case,
-        };
         for policy in policies {
             let under = |case: &Case| case.under(policy);
             chosen.cases.extend(self.cases.iter().map(under));
         }
-        let of_row = |row: &Row| {
-            let names_concerned = row.measure.cases().any(is_concerned);
-            let is_of_policy = |value: &PaperValue| names_concerned || is_concerned(value.case);
-            let (of_policy, others): (Vec<_>, Vec<_>) =
-                row.paper.iter().copied().partition(is_of_policy);
-            let with = |paper: &[PaperValue]| Row {
-                paper: paper.to_vec(),
-                ..row.clone()
-            };
-            let under = |(number, policy): (usize, &PolicyChoice)| Row {
-                policy: Some(policy.to_string()),
-                ..with(&of_policy).moved(&|case| moved(number, case))
-            };
-            let mut rows = vec![with(&others)];
-            rows.extend(policies.iter().enumerate().map(under));
-            rows.retain(|row| !row.paper.is_empty());
-            rows
-        };
+        let of_row = |row: &Row| row.under(policies, &places);
         chosen.rows = self.rows.iter().flat_map(of_row).collect();
         Ok(chosen)
     }
@@ -141,6 +117,24 @@ pub fn only_cases(
     Ok(chosen.collect())
 }
 
+/// Where cases stand that are under several policies: after all as they are, policy by policy.
+/// *Shape:* whether a policy concerns it, for each case as it is.
+struct Places(Vec<bool>);
+
+impl Places {
+    fn is_concerned(&self, case: usize) -> bool {
+        self.0.get(case).is_some_and(|it| *it)
+    }
+
+    /// Where a case is under the policy of this number.
+    fn under(&self, policy: usize, case: usize) -> usize {
+        match self.is_concerned(case) {
+            true => self.0.len() * (policy + 1) + case,
+            false => case,
+        }
+    }
+}
+
 impl Case {
     fn under(&self, policy: &PolicyChoice) -> Self {
         let mut case = self.clone();
@@ -153,6 +147,26 @@ impl Case {
 }
 
 impl Row {
+    /// Its values that no policy concerns, and the others under each.
+    fn under(&self, policies: &[PolicyChoice], places: &Places) -> Vec<Self> {
+        let names_concerned = self.measure.cases().any(|case| places.is_concerned(case));
+        let is_of_policy = |value: &PaperValue| names_concerned || places.is_concerned(value.case);
+        let paper = self.paper.iter().copied();
+        let (of_policy, others): (Vec<_>, Vec<_>) = paper.partition(is_of_policy);
+        let with = |paper: &[PaperValue]| Self {
+            paper: paper.to_vec(),
+            ..self.clone()
+        };
+        let under = |(number, policy): (usize, &PolicyChoice)| Self {
+            policy: Some(policy.to_string()),
+            ..with(&of_policy).moved(&|case| places.under(number, case))
+        };
+        let mut rows = vec![with(&others)];
+        rows.extend(policies.iter().enumerate().map(under));
+        rows.retain(|row| !row.paper.is_empty());
+        rows
+    }
+
     /// Places of the cases that it is measured in, those that its measure names too.
     pub(crate) fn cases(&self) -> impl Iterator<Item = usize> {
         let own = self.paper.iter().map(|value| value.case);

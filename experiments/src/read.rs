@@ -60,6 +60,7 @@ impl Experiment {
     }
 }
 
+/// Long because an experiment has many keys.
 fn read_experiment(
     id: &str,
     is_own: bool,
@@ -70,14 +71,7 @@ fn read_experiment(
     let assumed = root.get_or("assumed", Vec::new());
     let taken = root.get_or("taken", Vec::new());
     let engines = read_engines(root);
-    let runs = root.number_or("runs", (1, MAX_RUNS), 10);
-    let quick_runs = root.number_or("quick_runs", (1, MAX_RUNS), runs.min(2));
-    if quick_runs > runs {
-        root.wrong(
-            "quick_runs",
-            format!("more than the {runs} runs of the whole"),
-        );
-    }
+    let (runs, quick_runs) = read_runs(root);
     let common = Common {
         scenario: root.get("scenario"),
         settings: root.get_or("set", Vec::new()),
@@ -87,20 +81,16 @@ fn read_experiment(
     if cases.is_empty() && !root.has("case") && engines != [Engine::Analytic] {
         root.wrong_here("[[case]] is missing: what is to be run?");
     }
-    let mut rows = Vec::new();
-    for section in root.sections("row") {
-        rows.extend(read_row(&section, &cases, is_own));
-    }
+    let rows = root.sections("row");
+    let rows = rows.iter().filter_map(|row| read_row(row, &cases, is_own));
+    let rows: Vec<Row> = rows.collect();
     let known = Known::new(&cases, &rows, quick_runs);
-    let plots: Vec<Plot> = root
-        .sections("plot")
-        .iter()
-        .filter_map(|section| known.plot(section))
-        .collect();
+    let plots = root.sections("plot");
+    let plots: Vec<Plot> = plots.iter().filter_map(|plot| known.plot(plot)).collect();
     prepare(&mut cases, &rows, &plots);
     let known = Known::new(&cases, &rows, quick_runs);
     let sweeps = root.sections("sweep");
-    let sweeps = sweeps.iter().filter_map(|section| known.sweep(section));
+    let sweeps = sweeps.iter().filter_map(|sweep| known.sweep(sweep));
     let sweeps = sweeps.collect();
     root.finish();
     Ok((|| {
@@ -124,6 +114,17 @@ fn read_experiment(
             sweeps,
         })
     })())
+}
+
+/// Of each case, and with `--quick`.
+fn read_runs(root: &Section<'_, '_>) -> (u32, u32) {
+    let runs = root.number_or("runs", (1, MAX_RUNS), 10);
+    let quick_runs = root.number_or("quick_runs", (1, MAX_RUNS), runs.min(2));
+    if quick_runs > runs {
+        let message = format!("more than the {runs} runs of the whole");
+        root.wrong("quick_runs", message);
+    }
+    (runs, quick_runs)
 }
 
 /// What holds for all cases.

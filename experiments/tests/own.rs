@@ -178,7 +178,7 @@ fn a_policy_takes_the_place_of_both_ends_laws_and_leaves_ordinary_senders() {
         let scenario = under.cases[3 + case].scenario.clone();
         (
             scenario.flows[1].clone(),
-            scenario.links[0].spec.queue.clone(),
+            scenario.links[0].spec.queue,
         )
     };
     let (plain, queue) = flow("none", 0);

@@ -56,12 +56,7 @@ impl Programs {
                 _folder: None,
             });
         }
-        let folder = tempfile::tempdir().map_err(|source| io("a temporary folder", source))?;
-        let www = folder.path().join("www");
-        std::fs::create_dir_all(&www)
-            .and_then(|()| std::fs::File::create(www.join(FILE)))
-            .and_then(|file| file.set_len(FILE_BYTES))
-            .map_err(|source| io("the file to fetch", source))?;
+        let folder = folder_to_serve()?;
         let mut servers = Vec::new();
         for (number, path) in testbed.paths().iter().enumerate() {
             let own = flows.iter().filter(|(_, run, _)| *run == number);
@@ -159,6 +154,17 @@ impl Fetch {
         let cgroup = cgroup.display().to_string();
         shell.chain([cgroup]).chain(curl).collect()
     }
+}
+
+/// With the file to fetch, as the servers expect it.
+fn folder_to_serve() -> Result<TempDir, EngineError> {
+    let folder = tempfile::tempdir().map_err(|source| io("a temporary folder", source))?;
+    let www = folder.path().join("www");
+    std::fs::create_dir_all(&www)
+        .and_then(|()| std::fs::File::create(www.join(FILE)))
+        .and_then(|file| file.set_len(FILE_BYTES))
+        .map_err(|source| io("the file to fetch", source))?;
+    Ok(folder)
 }
 
 /// Sums of bytes at times, as bytes in bins.

@@ -28,19 +28,7 @@ pub(super) fn apply_tcp_options(
         );
         return Err(Refusal(scenario).because(what, "in the lab all flows have the same"));
     }
-    // What the lab sets; send buffers of the kernel are larger than any path needs.
-    let comparable = TcpOptions {
-        mss_bytes: TcpOptions::LINUX.mss_bytes,
-        has_ecn: TcpOptions::LINUX.has_ecn,
-        has_sack: TcpOptions::LINUX.has_sack,
-        has_window_scaling: TcpOptions::LINUX.has_window_scaling,
-        shrinks_window: TcpOptions::LINUX.shrinks_window,
-        receive_buffer: TcpOptions::LINUX.receive_buffer,
-        send_buffer: TcpOptions::LINUX.send_buffer,
-        tso_pkts: TcpOptions::LINUX.tso_pkts,
-        ..options
-    };
-    if comparable != TcpOptions::LINUX {
+    if !can_be_set(&options) {
         let what = format!("flow `{}` has TCP options that no sysctl sets", first.name);
         let instead = "the lab's TCP is that of its kernel; it can set mss, ecn, sack, \
              window scaling and shrink_window";
@@ -52,6 +40,23 @@ pub(super) fn apply_tcp_options(
     set_switches(&options, path);
     set_receive_buffer(&options, path);
     Ok(())
+}
+
+/// Whether all that is not as in Linux is what the lab sets; send buffers of the kernel are larger
+/// than any path needs.
+fn can_be_set(options: &TcpOptions) -> bool {
+    let comparable = TcpOptions {
+        mss_bytes: TcpOptions::LINUX.mss_bytes,
+        has_ecn: TcpOptions::LINUX.has_ecn,
+        has_sack: TcpOptions::LINUX.has_sack,
+        has_window_scaling: TcpOptions::LINUX.has_window_scaling,
+        shrinks_window: TcpOptions::LINUX.shrinks_window,
+        receive_buffer: TcpOptions::LINUX.receive_buffer,
+        send_buffer: TcpOptions::LINUX.send_buffer,
+        tso_pkts: TcpOptions::LINUX.tso_pkts,
+        ..*options
+    };
+    comparable == TcpOptions::LINUX
 }
 
 /// Both sides have the same.

@@ -35,10 +35,6 @@ impl Line {
 pub(super) fn named(title: String, heads: Vec<(String, Align)>, lines: &[Line]) -> Table {
     let has_values = |column: &usize| lines.iter().any(|line| !line.values[*column].is_empty());
     let columns: Vec<usize> = (0..heads.len()).filter(has_values).collect();
-    let values = |line: &Line| -> Vec<String> {
-        let of_line = columns.iter().map(|column| line.values[*column].clone());
-        of_line.collect()
-    };
     let width = |column: &usize| {
         let of_lines = lines.iter().map(|line| &*line.values[*column]);
         2 + longest(&heads[*column].0, of_lines)
@@ -49,15 +45,17 @@ pub(super) fn named(title: String, heads: Vec<(String, Align)>, lines: &[Line]) 
     let cases = longest("case", lines.iter().map(|line| &*line.case));
     let is_beside = rows + 2 + cases <= room;
 
-    let mut table = Table::new(title);
-    if is_beside {
-        table = table.column("what", Align::Left);
-    }
-    table = table.column("case", Align::Left);
-    for column in &columns {
-        let (head, align) = &heads[*column];
-        table = table.column(head, *align);
-    }
+    let names: &[&str] = if is_beside {
+        &["what", "case"]
+    } else {
+        &["case"]
+    };
+    let names = names.iter().map(|head| (*head, Align::Left));
+    let values_heads = columns.iter().map(|column| &heads[*column]);
+    let all = names.chain(values_heads.map(|(head, align)| (head.as_str(), *align)));
+    let mut table = all.fold(Table::new(title), |table, (head, align)| {
+        table.column(head, align)
+    });
     let mut row = "";
     for line in lines {
         let is_new = line.row != row;
@@ -70,7 +68,8 @@ pub(super) fn named(title: String, heads: Vec<(String, Align)>, lines: &[Line]) 
         if is_new && !is_beside {
             table.heading(cut(&line.row, WIDTH));
         }
-        table.row(names.into_iter().chain(values(line)));
+        let values = columns.iter().map(|column| line.values[*column].clone());
+        table.row(names.into_iter().chain(values));
     }
     table
 }

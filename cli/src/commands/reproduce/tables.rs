@@ -16,25 +16,7 @@ use crate::output;
 pub(super) fn list(experiments: &[Experiment], folder: &Path) -> Result<Table> {
     let mut lines = Vec::new();
     for experiment in experiments {
-        for (number, engine) in experiment.engines.iter().enumerate() {
-            let last = match Comparison::stored(folder, &experiment.id, *engine)? {
-                None => "not run".to_owned(),
-                Some(last) => {
-                    let quick = if last.is_quick { " (quick)" } else { "" };
-                    short_counts(last.counts()) + quick
-                }
-            };
-            let [id, title] = match number {
-                0 => [&*experiment.id, &experiment.title],
-                _ => ["", ""],
-            };
-            lines.push([
-                id.to_owned(),
-                engine.name().to_owned(),
-                title.to_owned(),
-                last,
-            ]);
-        }
+        lines.extend(listed(experiment, folder)?);
     }
     let heads = ["ID", "engine", "about", "last"];
     let width = |column: usize| {
@@ -58,6 +40,27 @@ pub(super) fn list(experiments: &[Experiment], folder: &Path) -> Result<Table> {
     Ok(table)
 }
 
+/// ID, engine, title and what came out last, engine by engine.
+fn listed(experiment: &Experiment, folder: &Path) -> Result<Vec<[String; 4]>> {
+    let mut lines = Vec::new();
+    for (number, engine) in experiment.engines.iter().enumerate() {
+        let last = match Comparison::stored(folder, &experiment.id, *engine)? {
+            None => "not run".to_owned(),
+            Some(last) => {
+                let quick = if last.is_quick { " (quick)" } else { "" };
+                short_counts(last.counts()) + quick
+            }
+        };
+        let [id, title] = match number {
+            0 => [&*experiment.id, &experiment.title],
+            _ => ["", ""],
+        };
+        let engine = engine.name().to_owned();
+        lines.push([id.to_owned(), engine, title.to_owned(), last]);
+    }
+    Ok(lines)
+}
+
 /// What the paper has, what we have, how close that is, and how it is run again: `flags` are what
 /// was asked for beyond the experiment and its engine.
 pub(super) fn text(experiment: &Experiment, comparison: &Comparison, flags: &str) -> String {
@@ -67,45 +70,8 @@ pub(super) fn text(experiment: &Experiment, comparison: &Comparison, flags: &str
 }
 
 fn table(experiment: &Experiment, comparison: &Comparison) -> Table {
-    let is_lab = comparison.engine == Engine::Lab;
-    let theirs = if comparison.is_own { "bound" } else { "paper" };
-    let mut heads = vec![
-        ("policy", Align::Left),
-        (theirs, Align::Right),
-        ("within", Align::Right),
-        ("ours", Align::Right),
-        ("±", Align::Right),
-    ];
-    if is_lab {
-        heads.extend(["min–max", "sim", "apart"].map(|head| (head, Align::Right)));
-    }
-    heads.push(("verdict", Align::Left));
-    let line = |cell: &Cell| {
-        let number = |value: Option<f64>| value.map(|value| cell.number(value));
-        let mut values = vec![
-            cell.policy.clone().unwrap_or_default(),
-            format!("{}{}", cell.bound.sign(), cell.paper),
-            cell.within().map(tolerance).unwrap_or_default(),
-            number(cell.ours).unwrap_or("none".into()),
-            number(cell.half_width_95).unwrap_or_default(),
-        ];
-        if is_lab {
-            let apart = cell.apart().map(|part| format!("{:+.1}%", part * 100.0));
-            let range = cell.range().map(|ends| ends.map(|end| cell.number(end)));
-            values.push(range.map_or(String::new(), |[min, max]| format!("{min}–{max}")));
-            values.push(number(cell.simulated).unwrap_or("none".into()));
-            values.push(apart.unwrap_or_default());
-        }
-        let mark = if cell.disturbed_runs.is_empty() {
-            ""
-        } else {
-            " !"
-        };
-        values.push(format!("{}{mark}", cell.verdict.name()));
-        Line::new(&cell.row, cell.unit, &cell.case, values)
-    };
-    let lines: Vec<Line> = comparison.cells.iter().map(line).collect();
-    let heads = heads.into_iter().map(|(head, align)| (head.into(), align));
+    let lines = comparison.cells.iter();
+    let lines = lines.map(|cell| line(cell, comparison.engine));
     let title = format!("{}: {}", experiment.id, experiment.title);
     let did = experiment.did.split_whitespace().collect::<Vec<_>>();
     let did = did.join(" ");
@@ -115,13 +81,58 @@ fn table(experiment: &Experiment, comparison: &Comparison) -> Table {
         wrap(&title, WIDTH),
         wrap(did.trim_end_matches('.'), WIDTH - 1)
     );
-    let mut table = named(about, heads.collect(), &lines);
+    let mut table = named(about, heads(comparison), &lines.collect::<Vec<_>>());
     for note in notes(comparison) {
         table.note(note);
     }
     let files = experiment.files().into_iter();
     let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
+    table.note(format!("Files: {}", files.join(", ")));
     table
+}
+
+fn heads(comparison: &Comparison) -> Vec<(String, Align)> {
+    let theirs = if comparison.is_own { "bound" } else { "paper" };
+    let of_lab: &[&str] = match comparison.engine {
+        Engine::Lab => &["min–max", "sim", "apart"],
+        Engine::Sim | Engine::Analytic => &[],
+    };
+    let values = [theirs, "within", "ours", "±"];
+    let values = values.iter().chain(of_lab);
+    let values = values.map(|head| ((*head).to_owned(), Align::Right));
+    let names = ["policy", "verdict"].map(|head| (head.to_owned(), Align::Left));
+    let [policy, verdict] = names;
+    [policy]
+        .into_iter()
+        .chain(values)
+        .chain([verdict])
+        .collect()
+}
+
+/// *Shape:* of its values: as [`heads`].
+fn line(cell: &Cell, engine: Engine) -> Line {
+    let number = |value: Option<f64>| value.map(|value| cell.number(value));
+    let mut values = vec![
+        cell.policy.clone().unwrap_or_default(),
+        format!("{}{}", cell.bound.sign(), cell.paper),
+        cell.within().map(tolerance).unwrap_or_default(),
+        number(cell.ours).unwrap_or("none".into()),
+        number(cell.half_width_95).unwrap_or_default(),
+    ];
+    if engine == Engine::Lab {
+        let range = cell.range().map(|ends| ends.map(|end| cell.number(end)));
+        values.push(range.map_or(String::new(), |[min, max]| format!("{min}–{max}")));
+        values.push(number(cell.simulated).unwrap_or("none".into()));
+        let apart = cell.apart().map(|part| format!("{:+.1}%", part * 100.0));
+        values.push(apart.unwrap_or_default());
+    }
+    let mark = if cell.disturbed_runs.is_empty() {
+        ""
+    } else {
+        " !"
+    };
+    values.push(format!("{}{mark}", cell.verdict.name()));
+    Line::new(&cell.row, cell.unit, &cell.case, values)
 }
 
 /// How the values of a table move with an assumption.
@@ -174,21 +185,7 @@ pub(super) fn end(comparisons: &[Comparison]) -> Option<String> {
 }
 
 fn notes(comparison: &Comparison) -> Vec<String> {
-    let runs = match comparison.engine {
-        Engine::Analytic => "by a formula, without runs".to_owned(),
-        Engine::Sim | Engine::Lab => {
-            let plural = output::plural(u64::from(comparison.runs));
-            let quick = if comparison.is_quick {
-                " (quick: fewer than it takes)"
-            } else {
-                ""
-            };
-            format!(
-                "{} run{plural} of each case{quick}, 95 % interval",
-                comparison.runs
-            )
-        }
-    };
+    let runs = of_runs(comparison);
     let mut notes = vec![format!("{}; {runs}.", counts_text(comparison.counts()))];
     if comparison.counts().shortened > 0 {
         notes.push(
@@ -198,14 +195,12 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         );
     }
     if let Some(apart) = comparison.goodput_apart {
-        let chance = comparison
-            .apart_by_chance
-            .map_or_else(String::new, |chance| {
-                format!(", {:.1} % by chance alone", chance * 100.0)
-            });
+        let chance = comparison.apart_by_chance;
+        let chance = chance.map(|chance| format!(", {:.1} % by chance alone", chance * 100.0));
         notes.push(format!(
-            "sim: the simulator in the same scenario. Of all goodput {:.1} % is elsewhere{chance}.",
-            apart * 100.0
+            "sim: the simulator in the same scenario. Of all goodput {:.1} % is elsewhere{}.",
+            apart * 100.0,
+            chance.unwrap_or_default()
         ));
     }
     if comparison.disturbed_runs > 0 {
@@ -219,6 +214,22 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     let reasons = comparison.reasons().into_iter();
     notes.extend(reasons.map(|(row, why)| format!("{row}: {why}")));
     notes
+}
+
+/// Of how many runs it is.
+fn of_runs(comparison: &Comparison) -> String {
+    if comparison.engine == Engine::Analytic {
+        return "by a formula, without runs".to_owned();
+    }
+    let plural = output::plural(u64::from(comparison.runs));
+    let quick = match comparison.is_quick {
+        true => " (quick: fewer than it takes)",
+        false => "",
+    };
+    format!(
+        "{} run{plural} of each case{quick}, 95 % interval",
+        comparison.runs
+    )
 }
 
 /// Which runs were disturbed, a line for each case.

@@ -114,9 +114,7 @@ fn a_capture_at_the_receivers_has_only_what_arrived() {
     assert_eq!(arrived[0].at_ns - sent[0].at_ns, 51_200_000);
 }
 
-#[test]
-fn a_handshake_is_captured_with_the_options_of_linux() {
-    let text = r#"
+const TRANSFER: &str = r#"
 duration = "2s"
 sender = "reno"
 [bottleneck]
@@ -128,7 +126,10 @@ name = "file"
 kind = "fixed"
 size = "100kB"
 "#;
-    let (_, packets) = capture(text, Place::Senders);
+
+#[test]
+fn a_handshake_is_captured_with_the_options_of_linux() {
+    let (_, packets) = capture(TRANSFER, Place::Senders);
     let mut has_sack = false;
     for packet in &packets {
         let ip = Ipv4HeaderSlice::from_slice(&packet.data).unwrap();
