@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use ebb_scenario::Results;
-use ebb_scenario::stats::Summary;
+use ebb_scenario::stats::Spread;
 use serde::{Deserialize, Serialize};
 
 use crate::apart::{apart, by_chance};
@@ -142,7 +142,7 @@ impl Experiment {
         let pair = |(paper, values): (&&PaperValue, &Vec<Option<f64>>)| Pair {
             paper: paper.value,
             bound: paper.bound,
-            ours: summary(row, values),
+            ours: spread(row, values),
             tolerance: paper.tolerance,
             is_shortened: self.is_of_shortened(row, paper, ran.plan),
         };
@@ -153,7 +153,7 @@ impl Experiment {
             disturbed_runs: disturbed_runs(row, paper, ran.disturbed),
             simulated: ran
                 .simulated
-                .and_then(|results| Some(summary(row, &taken(results, paper))?.mean)),
+                .and_then(|results| Some(spread(row, &taken(results, paper))?.mean)),
             ..self.cell(row, paper, values, verdict)
         };
         judged.map(cell).collect()
@@ -168,7 +168,7 @@ impl Experiment {
         verdict: Verdict,
     ) -> Cell {
         let case = self.cases.get(paper.case);
-        let ours = summary(row, &values);
+        let ours = spread(row, &values);
         let is_off = matches!(verdict, Verdict::Yellow | Verdict::Red);
         Cell {
             row: row.name.clone(),
@@ -239,8 +239,8 @@ impl Cell {
     /// The least and the greatest of several runs.
     pub fn range(&self) -> Option<[f64; 2]> {
         let known: Vec<f64> = self.values.iter().copied().flatten().collect();
-        let summary = Summary::of(&known).filter(|summary| summary.runs > 1)?;
-        Some([summary.min, summary.max])
+        let spread = Spread::of(&known).filter(|spread| spread.runs > 1)?;
+        Some([spread.min, spread.max])
     }
 
     /// A value of ours as it is written: as many digits as the paper has, and three that count.
@@ -283,14 +283,14 @@ impl Comparison {
 /// Over the runs. A value that is missing in one of them is a transfer that did not end, and
 /// without it the mean would be too good. Means over what came (objects, pages) are told if one
 /// run in ten at most had nothing to have a mean of.
-pub(crate) fn summary(row: &Row, values: &[Option<f64>]) -> Option<Summary> {
+pub(crate) fn spread(row: &Row, values: &[Option<f64>]) -> Option<Spread> {
     let known: Vec<f64> = values.iter().copied().flatten().collect();
     let missing = values.len() - known.len();
     let may_miss = match row.measure.is_of_what_came() {
         true => values.len() / 10,
         false => 0,
     };
-    Summary::of(&known).filter(|_| missing <= may_miss)
+    Spread::of(&known).filter(|_| missing <= may_miss)
 }
 
 pub(crate) fn take(row: &Row, results: &[Results], case: usize, run: usize) -> Option<f64> {

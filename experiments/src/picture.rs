@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Pictures with the paper's values and ours.
 use ebb_link::Nanos;
-use ebb_scenario::stats::{Summary, mean};
+use ebb_scenario::stats::{Spread, mean};
 use ebb_scenario::{FlowSeries, LinkSeries, Outcome, Results, VariationRound};
 use serde::{Deserialize, Serialize};
 
@@ -226,11 +226,11 @@ fn measured(
         Some(value / unit.size()).filter(|value| value.is_finite())
     };
     let values: Option<Vec<f64>> = (0..runs).map(value).collect();
-    let summary = Summary::of(&values?)?;
+    let spread = Spread::of(&values?)?;
     Some(Point {
         x: at.clone(),
-        y: summary.mean,
-        half_width_95: summary.half_width_95,
+        y: spread.mean,
+        half_width_95: spread.half_width_95,
     })
 }
 

@@ -12,7 +12,7 @@ use crate::folder::Folder;
 use crate::plot::{Plot, Source as PlotSource};
 use crate::read_plot::Known;
 use crate::read_row::read_row;
-use crate::{Case, Engine, Experiment, ExperimentError, Measure, Row};
+use crate::{Case, Engine, Experiment, ExperimentError, Measure, Row, Sweep};
 
 const MAX_RUNS: u32 = 10_000;
 const ENGINES: [(&str, Engine); 3] = [
@@ -60,71 +60,95 @@ impl Experiment {
     }
 }
 
-/// Long because an experiment has many keys.
 fn read_experiment(
     id: &str,
     is_own: bool,
     root: &Section<'_, '_>,
 ) -> Result<Option<Experiment>, ExperimentError> {
-    let title = root.required("title", "\"one flow alone\"");
-    let did = root.required("did", "\"what the paper did\"");
-    let assumed = root.get_or("assumed", Vec::new());
-    let taken = root.get_or("taken", Vec::new());
-    let engines = read_engines(root);
+    let head = Head::read(root);
     let (runs, quick_runs) = read_runs(root);
     let common = Common {
         scenario: root.get("scenario"),
         settings: root.get_or("set", Vec::new()),
-        lab: read_lab(root, &engines, quick_runs),
+        lab: read_lab(root, &head.engines, quick_runs),
     };
-    let mut cases = read_cases(root, &common)?;
-    if cases.is_empty() && !root.has("case") && engines != [Engine::Analytic] {
-        root.wrong_here("[[case]] is missing: what is to be run?");
-    }
+    let mut cases = read_cases(root, &common, &head.engines)?;
     let rows = root.sections("row");
     let rows = rows.iter().filter_map(|row| read_row(row, &cases, is_own));
     let rows: Vec<Row> = rows.collect();
-    let known = Known::new(&cases, &rows, quick_runs);
-    let plots = root.sections("plot");
-    let plots: Vec<Plot> = plots.iter().filter_map(|plot| known.plot(plot)).collect();
-    prepare(&mut cases, &rows, &plots);
-    let known = Known::new(&cases, &rows, quick_runs);
-    let sweeps = root.sections("sweep");
-    let sweeps = sweeps.iter().filter_map(|sweep| known.sweep(sweep));
-    let sweeps = sweeps.collect();
+    let (plots, sweeps) = read_plots(root, &mut cases, &rows, quick_runs);
     root.finish();
-    Ok((|| {
-        Some(Experiment {
-            id: id.to_owned(),
-            file: root.source.file.into(),
-            is_own,
-            title: title?,
-            did: did?,
-            assumed,
-            taken,
-            engines,
-            runs,
-            quick_runs,
-            lab_quick_runs: common.lab.map_or(quick_runs, |lab| lab.quick_runs),
-            chosen_runs: None,
-            is_whole: true,
-            cases,
-            rows,
-            plots,
-            sweeps,
-        })
-    })())
+    let named = head.title.zip(head.did);
+    Ok(named.map(|(title, did)| Experiment {
+        id: id.to_owned(),
+        file: root.source.file.into(),
+        is_own,
+        title,
+        did,
+        assumed: head.assumed,
+        taken: head.taken,
+        engines: head.engines,
+        runs,
+        quick_runs,
+        lab_quick_runs: common.lab.map_or(quick_runs, |lab| lab.quick_runs),
+        chosen_runs: None,
+        is_whole: true,
+        cases,
+        rows,
+        plots,
+        sweeps,
+    }))
 }
 
-/// Of each case, and with `--quick`.
+/// What is said of an experiment.
+struct Head {
+    title: Option<String>,
+    did: Option<String>,
+    assumed: Vec<String>,
+    taken: Vec<String>,
+    engines: Vec<Engine>,
+}
+
+impl Head {
+    fn read(root: &Section<'_, '_>) -> Self {
+        Self {
+            title: root.required("title", "\"one flow alone\""),
+            did: root.required("did", "\"what the paper did\""),
+            assumed: root.get_or("assumed", Vec::new()),
+            taken: root.get_or("taken", Vec::new()),
+            engines: read_engines(root),
+        }
+    }
+}
+
+/// All of them, and those of `--quick`.
 fn read_runs(root: &Section<'_, '_>) -> (u32, u32) {
     let runs = root.number_or("runs", (1, MAX_RUNS), 10);
     let quick_runs = root.number_or("quick_runs", (1, MAX_RUNS), runs.min(2));
     if quick_runs > runs {
-        let message = format!("more than the {runs} runs of the whole");
-        root.wrong("quick_runs", message);
+        root.wrong(
+            "quick_runs",
+            format!("more than the {runs} runs of the whole"),
+        );
     }
     (runs, quick_runs)
+}
+
+/// Pictures and sweeps; scenarios record what rows and pictures need.
+fn read_plots(
+    root: &Section<'_, '_>,
+    cases: &mut [Case],
+    rows: &[Row],
+    quick_runs: u32,
+) -> (Vec<Plot>, Vec<Sweep>) {
+    let known = Known::new(cases, rows, quick_runs);
+    let plots = root.sections("plot");
+    let plots: Vec<Plot> = plots.iter().filter_map(|plot| known.plot(plot)).collect();
+    prepare(cases, rows, &plots);
+    let known = Known::new(cases, rows, quick_runs);
+    let sweeps = root.sections("sweep");
+    let sweeps = sweeps.iter().filter_map(|sweep| known.sweep(sweep));
+    (plots, sweeps.collect())
 }
 
 /// What holds for all cases.
@@ -205,7 +229,11 @@ fn read_lab(root: &Section<'_, '_>, engines: &[Engine], quick_runs: u32) -> Opti
     Some(settings)
 }
 
-fn read_cases(root: &Section<'_, '_>, common: &Common) -> Result<Vec<Case>, ExperimentError> {
+fn read_cases(
+    root: &Section<'_, '_>,
+    common: &Common,
+    engines: &[Engine],
+) -> Result<Vec<Case>, ExperimentError> {
     let mut cases: Vec<Case> = Vec::new();
     for section in root.sections("case") {
         let case = read_case(&section, common)?;
@@ -216,6 +244,9 @@ fn read_cases(root: &Section<'_, '_>, common: &Common) -> Result<Vec<Case>, Expe
             section.wrong("name", "another case has this name");
         }
         cases.extend(case);
+    }
+    if cases.is_empty() && !root.has("case") && engines != [Engine::Analytic] {
+        root.wrong_here("[[case]] is missing: what is to be run?");
     }
     Ok(cases)
 }
@@ -345,7 +376,7 @@ fn prepare(cases: &mut [Case], rows: &[Row], plots: &[Plot]) {
             let sources = plot.lines.iter().filter_map(|line| line.source.as_ref());
             sources.flat_map(of_line).collect::<Vec<_>>()
         });
-        let bin = of_rows.chain(of_plots).reduce(common);
+        let bin = of_rows.chain(of_plots).reduce(Nanos::common_divisor);
         for scenario in case.scenarios_mut() {
             scenario.has_flow_series = bin.is_some();
             scenario.bin = bin.unwrap_or(scenario.duration);
@@ -358,13 +389,4 @@ fn bins(measure: &Measure, place: usize, is_used: bool) -> Vec<Nanos> {
     let parts = measure.parts().into_iter();
     let parts = parts.filter(|part| part.case.map_or(is_used, |case| case == place));
     parts.filter_map(Measure::bin).collect()
-}
-
-/// The greatest length that divides both.
-fn common(left: Nanos, right: Nanos) -> Nanos {
-    let (mut left, mut right) = (left.0, right.0);
-    while right > 0 {
-        (left, right) = (right, left % right);
-    }
-    Nanos(left.max(1))
 }

@@ -105,13 +105,11 @@ fn read_by_case(
         "bound" => "\">= 0.5\"",
         _ => "0.56",
     };
-    if !section.has(key) {
-        section.wrong_here(format!(
-            "`{key}` is missing; write {key} = {{ CASE = {example} }}"
-        ));
-        return Vec::new();
-    }
     let Some(by_case) = section.section(key) else {
+        if !section.has(key) {
+            let message = format!("`{key}` is missing; write {key} = {{ CASE = {example} }}");
+            section.wrong_here(message);
+        }
         return Vec::new();
     };
     let mut values = Vec::new();

@@ -4,7 +4,7 @@ use std::path::Path;
 use ebb_scenario::{Results, Scenario};
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::{summary, take};
+use crate::comparison::{spread, take};
 use crate::files::{read_stored, with_ending, write};
 use crate::{Bound, Experiment, ExperimentError, Unit};
 
@@ -92,7 +92,7 @@ impl Sweep {
                     let values: Vec<Option<f64>> = (0..self.runs as usize)
                         .map(|run| take(row, results, paper.case, run))
                         .collect();
-                    Some(summary(row, &values)?.mean)
+                    Some(spread(row, &values)?.mean)
                 });
                 lines.push(InfluenceLine {
                     row: row.name.clone(),

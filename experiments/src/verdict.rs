@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use ebb_scenario::stats::Summary;
+use ebb_scenario::stats::Spread;
 use serde::{Deserialize, Serialize};
 
 use crate::Dimension;
@@ -101,7 +101,7 @@ pub(crate) struct Pair {
     pub paper: f64,
     pub bound: Bound,
     /// None: it could not be measured.
-    pub ours: Option<Summary>,
+    pub ours: Option<Spread>,
     pub tolerance: Tolerance,
     /// Whether ours is of a scenario that is not the paper's.
     pub is_shortened: bool,
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     fn pair(paper: f64, ours: f64, half_width_95: f64) -> Pair {
-        let ours = Summary {
+        let ours = Spread {
             runs: 3,
             mean: ours,
             min: ours,

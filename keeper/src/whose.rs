@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 
-use ebb_host::is_kernel_thread;
 use ebb_sockets::Root;
 
 pub use ebb_kernel::cgroup::Cgroup;

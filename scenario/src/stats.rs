@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// Mean and spread of one figure over several runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Summary {
+pub struct Spread {
     /// Number of runs.
     pub runs: usize,
     /// Arithmetic mean.
@@ -19,7 +19,7 @@ pub struct Summary {
     pub half_width_95: Option<f64>,
 }
 
-impl Summary {
+impl Spread {
     /// Summarises values; `None` without any.
     pub fn of(values: &[f64]) -> Option<Self> {
         let runs = values.len();
@@ -88,13 +88,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn summarises_with_an_interval_by_students_t() {
-        let summary = Summary::of(&[1.0, 2.0, 3.0]).unwrap();
-        assert_eq!((summary.mean, summary.min, summary.max), (2.0, 1.0, 3.0));
+    fn a_spread_has_an_interval_by_students_t() {
+        let spread = Spread::of(&[1.0, 2.0, 3.0]).unwrap();
+        assert_eq!((spread.mean, spread.min, spread.max), (2.0, 1.0, 3.0));
         // s = 1, 4.303 * 1 / sqrt(3) = 2.4843.
-        assert!((summary.half_width_95.unwrap() - 2.4843).abs() < 1e-4);
-        assert_eq!(Summary::of(&[]), None);
-        assert_eq!(Summary::of(&[7.0]).unwrap().half_width_95, None);
+        assert!((spread.half_width_95.unwrap() - 2.4843).abs() < 1e-4);
+        assert_eq!(Spread::of(&[]), None);
+        assert_eq!(Spread::of(&[7.0]).unwrap().half_width_95, None);
     }
 
     #[test]

@@ -125,15 +125,16 @@ fn functions(path: &Path, lines: &[&str]) -> Vec<Function> {
     let is_rust = path.extension().is_some_and(|it| it == "rs");
     let body = &lines[..end];
     let function = |first: usize| {
+        let is_test = above(body, first).any(|line| line.trim() == "#[test]");
         let (name, last) = match is_rust {
             true => rust_function(body, first)?,
             false => c_function(body, first)?,
         };
-        Some(Function {
+        (!is_test).then(|| Function {
             name,
             line: first + 1,
             lines: last - first + 1,
-            has_reason: comment_above(body, first).any(is_reason),
+            has_reason: above(body, first).any(is_reason),
         })
     };
     (0..end).filter_map(function).collect()
@@ -188,8 +189,8 @@ fn c_function(lines: &[&str], first: usize) -> Option<(String, usize)> {
     Some((name.to_owned(), last))
 }
 
-/// The comment above a line, with attributes between them.
-fn comment_above<'t>(lines: &'t [&str], first: usize) -> impl Iterator<Item = &'t str> {
+/// Comments and attributes directly above a line.
+fn above<'t>(lines: &'t [&str], first: usize) -> impl Iterator<Item = &'t str> {
     let above = lines[..first].iter().rev();
     let is_attribute = |line: &str| {
         ["#[", "SEC("]
@@ -218,7 +219,8 @@ mod tests {
 pub(crate) async unsafe fn one<T>(\n    it: T,\n)\nwhere\n    T: Copy,\n{\n    if it {\n    }\n}
 trait Two {\n    fn two(&self);\n    fn three() {}\n}
 impl Two for u8 {\n    /// Counts.\n    /// Long because it must.\n    #[inline]\n    fn two(&self) {\n    }\n}
-#[cfg(test)]\nmod tests {\n    fn four() {\n    }\n}\n";
+#[test]\nfn four() {\n}
+#[cfg(test)]\nmod tests {\n    fn five() {\n    }\n}\n";
         let expected = [("one".into(), 1, 9, false), ("two".into(), 18, 2, true)];
         assert_eq!(found("a/src/b.rs", text), expected);
         assert_eq!(found("a/tests/b.rs", text), []);

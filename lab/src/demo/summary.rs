@@ -37,7 +37,7 @@ impl Summary {
             pages: loads.len(),
             page_median_s: percentile(&loads, 50.0),
             page_p95_s: percentile(&loads, 95.0),
-            call_mean_ms: stats::Summary::of(&delays).map(|delay| delay.mean),
+            call_mean_ms: stats::Spread::of(&delays).map(|delay| delay.mean),
             call_p95_ms: percentile(&delays, 95.0),
             call_loss: (!part.call.is_empty()).then(|| lost as f64 / part.call.len() as f64),
             download_bits_per_s: part

@@ -10,7 +10,7 @@ mod sweep;
 pub use figure::figure;
 pub use sweep::{SweepPoint, sweep_csv, sweep_table};
 
-use ebb_scenario::stats::Summary;
+use ebb_scenario::stats::Spread;
 use ebb_scenario::{Interval, Results};
 
 use crate::table::wrap;
@@ -65,11 +65,11 @@ fn interval_title(interval: &Interval) -> String {
 
 /// The mean over runs, with the 95 % interval where there are several: `5.97 ±0.02`.
 fn spread(values: &[f64], scale: f64) -> String {
-    let Some(summary) = Summary::of(values) else {
+    let Some(spread) = Spread::of(values) else {
         return NOTHING.into();
     };
-    let mean = units::significant(summary.mean / scale);
-    match summary.half_width_95 {
+    let mean = units::significant(spread.mean / scale);
+    match spread.half_width_95 {
         Some(half) => format!("{mean} ±{}", units::significant(half / scale)),
         None => mean,
     }

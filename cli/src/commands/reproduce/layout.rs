@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where names stand beside values, so that lines fit a terminal and names are told whole.
 use ebb_experiments::Unit;
-use ebb_report::table::{Align, Table};
+use ebb_report::table::{Align, Table, cut};
 
 /// Characters of a line.
 pub(super) const WIDTH: usize = 80;
@@ -77,12 +77,4 @@ pub(super) fn named(title: String, heads: Vec<(String, Align)>, lines: &[Line]) 
 fn longest<'t>(head: &str, texts: impl Iterator<Item = &'t str>) -> usize {
     let lengths = texts.map(|text| text.chars().count());
     lengths.fold(head.chars().count(), usize::max)
-}
-
-/// *Shape:* `width` is at least 1.
-pub(super) fn cut(text: &str, width: usize) -> String {
-    match text.chars().count() > width {
-        true => text.chars().take(width - 1).chain(['…']).collect(),
-        false => text.to_owned(),
-    }
 }

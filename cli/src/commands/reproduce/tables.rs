@@ -7,9 +7,9 @@ use ebb_experiments::{
     Cell, Comparison, Counts, Engine, Experiment, Influence, InfluenceLine, tolerance,
 };
 use ebb_report::command;
-use ebb_report::table::{Align, Table, wrap};
+use ebb_report::table::{Align, Table, cut, wrap};
 
-use super::layout::{LEAST, Line, WIDTH, cut, named};
+use super::layout::{LEAST, Line, WIDTH, named};
 use crate::output;
 
 /// A line for each experiment on each of its engines.
