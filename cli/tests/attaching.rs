@@ -157,7 +157,8 @@ fn kill_everything_of_ebb(ebb: &Ebb, path: &emulator::Path) -> Vec<Expected> {
 #[test]
 fn downloads_yield_from_attaching_to_detaching_and_are_free_when_ebb_is_killed() {
     let name = "downloads_yield_from_attaching_to_detaching_and_are_free_when_ebb_is_killed";
-    if !ebb_kernel::requires_root(name) {
+    // Changes of the kernel backend's laws are looked at, too.
+    if !ebb_kernel::requires_feature(name, "callback-flags") {
         return;
     }
     judging::judge(name, measure);

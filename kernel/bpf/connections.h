@@ -50,6 +50,20 @@ EBB_INLINE struct tcp_sock *ebb_visited(struct sock_common *common)
 	return common ? bpf_skc_to_tcp_sock(common) : 0;
 }
 
+/*
+ * Whether sockops is called for what `callbacks` has: already, or from now on, which only newer
+ * kernels let an iterator ask for.
+ */
+EBB_INLINE int ebb_is_called_for(struct tcp_sock *tp, u8 callbacks)
+{
+	int flags = tp->bpf_sock_ops_cb_flags | callbacks;
+
+	if (tp->bpf_sock_ops_cb_flags == flags)
+		return 1;
+	return !bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags,
+			       sizeof(flags));
+}
+
 #define EBB_MAX_CGROUP_DEPTH 32
 
 /* Whether the socket belongs to the attached cgroup or one below it. */

@@ -11,7 +11,7 @@
 
 enum ebb_constant {
 	/* Changes whenever a struct of this file or the flow's storage changes. */
-	EBB_CONTROL_VERSION = 6,
+	EBB_CONTROL_VERSION = 7,
 	EBB_MAX_PEERS = 1024,
 	EBB_MAX_CHOICES = 1024,
 	/* The key that stands for every connection: no socket has it as its cookie. */
@@ -45,7 +45,7 @@ struct ebb_config {
 	u32 needs_ecn;            /* a sender law whose connections negotiate ECN */
 	char congestion_name[16]; /* of a sender law as TCP_CONGESTION has it */
 	u32 keeps_code_point;     /* connections under a sender law are not marked as LE */
-	u32 reserved;
+	u32 sets_pace;            /* the kernel lets a congestion control do so */
 };
 
 /* Per-CPU counts since the programs were loaded. */
@@ -69,7 +69,8 @@ struct ebb_counters {
 	u64 utp_sockets;
 	u64 udp_received_bytes;
 	u64 udp_sent_bytes;
-	u64 sent_bytes; /* acknowledged by the peers of connections under a receiver law */
+	u64 sent_bytes;          /* acknowledged by the peers of connections under a receiver law */
+	u64 skipped_established; /* existed before, and the kernel calls no program for them */
 };
 
 /* What a connection was switched to by itself, which `is_observing` does not change. */

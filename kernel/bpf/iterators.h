@@ -35,10 +35,14 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 	struct tcp_sock *tp = ebb_visited(common);
 	u64 now_ns = bpf_ktime_get_ns();
 	struct ebb_flow *flow;
-	int flags = 0;
 
 	if (!tp || !ebb_is_leased(now_ns) || !ebb_is_wanted(common, tp))
 		return 0;
+	/* Its window would be set now and never again. */
+	if (!ebb_is_called_for(tp, EBB_CALLBACKS)) {
+		EBB_COUNT(skipped_established, 1);
+		return 0;
+	}
 	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!flow) {
 		EBB_COUNT(skipped_no_memory, 1);
@@ -46,9 +50,6 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 	}
 	flow->wish = ebb_wish_of(tp);
 	ebb_flow_begin(flow, tp, bpf_get_socket_cookie(tp), now_ns);
-	bpf_getsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
-	flags |= EBB_CALLBACKS;
-	bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
 	EBB_COUNT(adopted_established, 1);
 	if (!ebb_is_free(flow->wish)) {
 		flow->is_clamped = 1;

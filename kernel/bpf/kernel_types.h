@@ -82,6 +82,7 @@ struct tcp_sock {
 	u32 rcv_wup;
 	u32 window_clamp;
 	u8 is_mptcp;
+	u8 bpf_sock_ops_cb_flags;
 	u64 tcp_mstamp;
 	u64 bytes_acked;
 	u32 snd_una;
@@ -166,6 +167,7 @@ struct tcp_congestion_ops {
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
 	void (*set_state)(struct sock *sk, u8 new_state);
 	void (*cwnd_event)(struct sock *sk, u32 event);
+	void (*cwnd_event_tx_start)(struct sock *sk);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs);
 	u32 (*undo_cwnd)(struct sock *sk);

@@ -57,9 +57,8 @@ void BPF_PROG(ebb_done, struct sock *sk)
 {
 	struct ebb_upload *upload = bpf_sk_storage_get(&ebb_uploads, sk, 0, 0);
 
-	if (upload && upload->pace_bytes_per_s && upload->has_paced &&
-	    sk->sk_pacing_status == EBB_SK_PACING_NEEDED)
-		sk->sk_pacing_status = EBB_SK_PACING_NONE;
+	if (upload && upload->pace_bytes_per_s)
+		ebb_end_pace(sk, upload);
 	bpf_sk_storage_delete(&ebb_uploads, sk);
 }
 
@@ -106,11 +105,8 @@ void BPF_PROG(ebb_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 }
 
 /* The end of every acknowledgement, for a law that takes full control. */
-SEC("struct_ops")
-void BPF_PROG(ebb_cong_control, struct sock *sk, u32 ack_seq, int flag,
-	      const struct rate_sample *rs)
+EBB_INLINE void ebb_control(struct tcp_sock *tp, const struct rate_sample *rs)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct ebb_upload *upload = ebb_upload_of(tp);
 	struct ebb_sender_ack *ack;
 	int delivered_pkts;
@@ -136,6 +132,20 @@ void BPF_PROG(ebb_cong_control, struct sock *sk, u32 ack_seq, int flag,
 	ebb_apply(tp, upload);
 	ebb_apply_pace(tp, upload);
 	ebb_after_ack(tp, upload);
+}
+
+SEC("struct_ops")
+void BPF_PROG(ebb_cong_control, struct sock *sk, u32 ack_seq, int flag,
+	      const struct rate_sample *rs)
+{
+	ebb_control((struct tcp_sock *)sk, rs);
+}
+
+/* The same for kernels before 6.10: the owner puts it into the table there. */
+SEC("?struct_ops")
+void BPF_PROG(ebb_cong_short, struct sock *sk, const struct rate_sample *rs)
+{
+	ebb_control((struct tcp_sock *)sk, rs);
 }
 
 /*
@@ -210,6 +220,17 @@ EBB_INLINE void ebb_on_start(struct tcp_sock *tp, struct ebb_upload *upload)
 		ebb_apply(tp, upload);
 }
 
+/* Since 7.1 the kernel tells of a start here, and not as an event. */
+SEC("struct_ops")
+void BPF_PROG(ebb_start, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct ebb_upload *upload = ebb_upload_of(tp);
+
+	if (upload)
+		ebb_on_start(tp, upload);
+}
+
 SEC("struct_ops")
 void BPF_PROG(ebb_cwnd_event, struct sock *sk, u32 event)
 {
@@ -252,7 +273,9 @@ u32 BPF_PROG(ebb_sndbuf_expand, struct sock *sk)
 	return 3;
 }
 
-/* Name and flags are the owner's to fill in. */
+/*
+ * Name and flags are the owner's to fill in; it also takes out what the kernel has no place for.
+ */
 SEC(".struct_ops.link")
 struct tcp_congestion_ops ebb_ordinary = {
 	.name = "ebb",
@@ -262,6 +285,7 @@ struct tcp_congestion_ops ebb_ordinary = {
 	.cong_avoid = (void *)ebb_cong_avoid,
 	.set_state = (void *)ebb_set_state,
 	.cwnd_event = (void *)ebb_cwnd_event,
+	.cwnd_event_tx_start = (void *)ebb_start,
 	.pkts_acked = (void *)ebb_pkts_acked,
 	.undo_cwnd = (void *)ebb_undo_cwnd,
 };
@@ -275,6 +299,7 @@ struct tcp_congestion_ops ebb_in_control = {
 	.cong_control = (void *)ebb_cong_control,
 	.set_state = (void *)ebb_set_state,
 	.cwnd_event = (void *)ebb_cwnd_event,
+	.cwnd_event_tx_start = (void *)ebb_start,
 	.undo_cwnd = (void *)ebb_undo_cwnd,
 	.sndbuf_expand = (void *)ebb_sndbuf_expand,
 };

@@ -19,7 +19,7 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 	struct sock_common *common = context->sk_common;
 	struct tcp_sock *tp = ebb_visited(common);
 	struct ebb_origin *origin;
-	int is_free, flags = 0;
+	int is_free;
 
 	if (!tp || !ebb_is_leased(bpf_ktime_get_ns()))
 		return 0;
@@ -35,9 +35,8 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 	if (!origin || (!is_free && !ebb_lend(tp, tp, origin)))
 		return 0;
 	ebb_mark(tp, tp, common->skc_family);
-	bpf_getsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
-	flags |= BPF_SOCK_OPS_RTT_CB_FLAG;
-	bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
+	/* Otherwise the law stays off should the program choose for itself later. */
+	ebb_is_called_for(tp, BPF_SOCK_OPS_RTT_CB_FLAG);
 	EBB_COUNT(adopted_established, 1);
 	return 0;
 }

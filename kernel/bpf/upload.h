@@ -118,6 +118,13 @@ EBB_INLINE void ebb_note_pace(struct sock *sk, struct ebb_upload *upload, u64 by
 	upload->pace_bytes_per_s = bytes_per_s;
 }
 
+/* The socket is paced by itself no more, unless it was before. */
+EBB_INLINE void ebb_end_pace(struct sock *sk, const struct ebb_upload *upload)
+{
+	if (config.sets_pace && upload->has_paced && sk->sk_pacing_status == EBB_SK_PACING_NEEDED)
+		sk->sk_pacing_status = EBB_SK_PACING_NONE;
+}
+
 /*
  * The law's pace. TCP sets one itself after each acknowledgement, if only to size its
  * bursts, so the law's is the socket's upper limit meanwhile (SO_MAX_PACING_RATE).
@@ -135,8 +142,8 @@ EBB_INLINE void ebb_limit_pace(struct tcp_sock *tp, struct ebb_upload *upload)
 	if (pace && pace < limit)
 		limit = pace;
 	bpf_setsockopt(tp, EBB_SOL_SOCKET, EBB_SO_MAX_PACING_RATE, &limit, sizeof(limit));
-	if (!pace && upload->has_paced && sk->sk_pacing_status == EBB_SK_PACING_NEEDED)
-		sk->sk_pacing_status = EBB_SK_PACING_NONE;
+	if (!pace)
+		ebb_end_pace(sk, upload);
 }
 
 /*
@@ -148,6 +155,9 @@ EBB_INLINE void ebb_apply_pace(struct tcp_sock *tp, struct ebb_upload *upload)
 	struct sock *sk = (struct sock *)tp;
 	u64 rate = upload->law.window.pacing_bytes_per_s;
 
+	/* The owner loads no law in full control then. */
+	if (!config.sets_pace)
+		return;
 	ebb_note_pace(sk, upload, rate);
 	if (rate && sk->sk_pacing_status == EBB_SK_PACING_NONE)
 		sk->sk_pacing_status = EBB_SK_PACING_NEEDED;

@@ -280,7 +280,7 @@ fn refuse_impossible(policy: &Policy, is_marked_only: bool) -> Result<()> {
         let law = policy.law().name;
         return Err(Error::NotForKernel { law });
     }
-    crate::features::require()?;
+    crate::features::require(policy.law())?;
     if is_marked_only && !is_first_pid_namespace() {
         return Err(Error::InnerPidNamespace);
     }

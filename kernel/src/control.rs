@@ -64,6 +64,13 @@ impl ControlMapping {
         self.set_params(policy.values());
     }
 
+    /// Says whose it is, and that its owner lives, before anybody can see it.
+    pub(crate) fn claim(&self, lease_until_ns: u64) {
+        self.owner_pid()
+            .store(std::process::id(), Ordering::Relaxed);
+        self.set_lease_until_ns(lease_until_ns);
+    }
+
     /// Changes the parameters for all calls from now on, all at once.
     pub(crate) fn set_params(&self, values: &[u32]) {
         let index = self.params_index().load(Ordering::Relaxed) ^ 1;

@@ -66,4 +66,7 @@ counters! {
     udp_sent_bytes,
     /// Payload that the peers of connections under a receiver law have acknowledged.
     sent_bytes,
+    /// Connections left alone because they existed before, and this kernel calls no program for
+    /// them.
+    skipped_established,
 }

@@ -21,6 +21,50 @@ pub enum Error {
         /// What to do.
         remedy: &'static str,
     },
+    /// The kernel cannot run this law, though it can run others.
+    #[error(
+        "law '{law}' needs {feature} (Linux {since}), which this kernel ({release}) has not: \
+         choose another law, 'ebb policies' has them all"
+    )]
+    LawNeeds {
+        /// The law.
+        law: &'static str,
+        /// What it needs.
+        feature: &'static str,
+        /// The first release that has it.
+        since: &'static str,
+        /// The kernel's release.
+        release: String,
+    },
+    /// Connections that run already cannot be governed, or not all of them.
+    #[error(
+        "{count} download{} that {} already cannot be taken over by this kernel: use Linux 6.12 \
+         or newer, the user backend, or attach before they begin",
+        if *count == 1 { "" } else { "s" },
+        if *count == 1 { "runs" } else { "run" }
+    )]
+    LeavesRunning {
+        /// How many.
+        count: u64,
+    },
+    /// The kernel had no memory for the state of connections that run already.
+    #[error(
+        "the kernel has no memory for the state of {count} connections that run already, so they \
+         could not be governed: see memory.max of this process's cgroup, or use the user backend"
+    )]
+    NoMemory {
+        /// How many.
+        count: u64,
+    },
+    /// Sockets cannot keep the state of a law.
+    #[error(
+        "this kernel keeps nothing in sockets ({source}), so no connection could be governed: \
+         use the user backend (--backend user)"
+    )]
+    NoStorage {
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A privilege is missing.
     #[error("not permitted to {what}; run as root (CAP_BPF, CAP_NET_ADMIN and CAP_SYS_ADMIN)")]
     NotPermitted {

@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What this kernel and this machine offer, with a remedy for each thing missing.
+//! What this kernel and this machine offer, with a remedy for each thing missing, and what the
+//! loader makes of it.
+//!
+//! `ebb doctor` shows what the loader acts on: both ask here.
 
-use crate::cgroup;
+mod facts;
+mod form;
+mod kernel_types;
+mod trials;
+
 use crate::error::{Error, Result};
-use ebb_host::{effective_capabilities, mounts, sysctl};
-use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::{Enum, Func};
-use libbpf_rs::{MapType, ProgramType};
-use std::collections::BTreeSet;
-use std::path::Path;
+use ebb_algorithms::{LawInfo, Side};
+use facts::{CAPABILITIES, Facts, KINDS};
+use kernel_types::KernelTypes;
 
-/// The first release that has everything; older ones are asked feature by feature.
-const SUFFICIENT_RELEASE: (u32, u32) = (6, 13);
-const NEWER_KERNEL: &str =
-    "use Linux 6.13 or newer (Ubuntu has it from 25.04 on, Debian 13 in its backports)";
+pub(crate) use form::SenderForm;
+
+const NEWER_KERNEL: &str = "use Linux 5.15 or newer (Debian 12 and Ubuntu 22.04 have one)";
 const AS_ROOT: &str = "run as root, or with sudo";
 const KERNEL_CONFIG: &str = "use a kernel built with CONFIG_BPF_SYSCALL, CONFIG_CGROUP_BPF and CONFIG_DEBUG_INFO_BTF, \
      as those of Debian, Ubuntu, Fedora and Arch are";
+/// Keys of what only sender laws need.
+const STRUCT_OPS: &str = "struct-ops";
+const PACE: &str = "pace";
 
 /// Whether a feature is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +42,17 @@ pub struct Feature {
     pub key: &'static str,
     /// What it is, for people.
     pub name: &'static str,
+    /// The first release of Linux that has it, if it is of the kernel; the kernel is asked for the
+    /// feature, not for its release.
+    pub since: Option<&'static str>,
     /// Whether it is there.
     pub presence: Presence,
-    /// Whether the backend cannot do without it.
-    pub is_required: bool,
     /// Where it was found, or why it matters.
     pub detail: String,
     /// What to do if it is missing.
     pub remedy: &'static str,
+    /// What Ebb does without it; none: the backend cannot be used without it.
+    pub otherwise: Option<&'static str>,
 }
 
 /// Everything that the kernel backend uses.
@@ -53,6 +62,13 @@ pub struct Features {
     pub kernel_release: String,
     /// In the order in which they should be looked at.
     pub features: Vec<Feature>,
+}
+
+impl Feature {
+    /// Whether the backend cannot be used without it.
+    pub fn is_required(&self) -> bool {
+        self.otherwise.is_none()
+    }
 }
 
 impl Features {
@@ -65,7 +81,7 @@ impl Features {
     pub fn missing(&self) -> impl Iterator<Item = &Feature> {
         self.features
             .iter()
-            .filter(|feature| feature.is_required && feature.presence == Presence::Missing)
+            .filter(|feature| feature.is_required() && feature.presence == Presence::Missing)
     }
 }
 
@@ -74,13 +90,50 @@ pub fn probe() -> Features {
     judge(&Facts::gather())
 }
 
-/// Refuses a kernel that lacks something, by the name of the first thing missing.
-pub(crate) fn require() -> Result<()> {
-    let release = kernel_release();
-    if parse_release(&release).is_some_and(|release| release >= SUFFICIENT_RELEASE) {
-        return Ok(());
+/// Whether downloads that run already can be taken over; otherwise [`crate::Attachment`] tells how
+/// many it had to leave ([`Error::LeavesRunning`]).
+pub fn takes_over_downloads() -> bool {
+    KernelTypes::of_this_kernel().is_some_and(|types| types.has_callback_flags)
+}
+
+/// Refuses a kernel that lacks something that the law needs, by the name of the first thing missing.
+pub(crate) fn require(law: &LawInfo) -> Result<()> {
+    let facts = Facts::gather_quickly();
+    let features = judge(&facts);
+    explain_missing(&features)?;
+    match (law.side(), facts.types) {
+        (Side::Sender, Some(types)) => refuse_law(law, types, trials::sets_pace(types), &features),
+        _ => Ok(()),
     }
-    explain_missing(&judge(&Facts::gather()))
+}
+
+fn refuse_law(
+    law: &LawInfo,
+    types: KernelTypes,
+    sets_pace: bool,
+    features: &Features,
+) -> Result<()> {
+    let lacks = SenderForm::of(types, sets_pace).lacks(law);
+    let missing = features.features.iter().find(|it| Some(it.key) == lacks);
+    missing.map_or(Ok(()), |missing| {
+        Err(Error::LawNeeds {
+            law: law.name,
+            feature: missing.name,
+            since: missing.since.unwrap_or_default(),
+            release: features.kernel_release.clone(),
+        })
+    })
+}
+
+/// How sender laws become congestion controls of this kernel.
+pub(crate) fn sender_form() -> SenderForm {
+    let types = KernelTypes::of_this_kernel().unwrap_or_default();
+    SenderForm::of(types, trials::sets_pace(types))
+}
+
+/// Where in the value of a congestion control's map its name begins.
+pub(crate) fn congestion_name_at() -> Option<usize> {
+    KernelTypes::of_this_kernel()?.congestion_name_at
 }
 
 /// Why programs could not be loaded, if that is because something is missing.
@@ -104,79 +157,40 @@ fn explain_missing(features: &Features) -> Result<()> {
     })
 }
 
-/// What was seen, before it is judged.
-#[derive(Debug, Clone, Default)]
-struct Facts {
-    kernel_release: String,
-    capabilities: u64,
-    has_btf: bool,
-    /// Names of the kernel's enumerators and functions, those of [`WANTED_NAMES`] only.
-    names: BTreeSet<&'static str>,
-    /// None without the right to ask.
-    programs: Option<BTreeSet<&'static str>>,
-    cgroup_mount: Option<String>,
-    is_private_cgroup_possible: bool,
-    has_bpffs: bool,
-}
-
-const HEADER_OPTION_CALLBACK: &str = "BPF_SOCK_OPS_HDR_OPT_LEN_CB";
-const CALLBACK_FLAGS_OPTION: &str = "TCP_BPF_SOCK_OPS_CB_FLAGS";
-const TCP_ITERATOR: &str = "bpf_iter_tcp";
-const WANTED_NAMES: [&str; 3] = [HEADER_OPTION_CALLBACK, CALLBACK_FLAGS_OPTION, TCP_ITERATOR];
-
-const CAPABILITIES: [(u32, &str); 4] = [
-    (12, "CAP_NET_ADMIN"),
-    (21, "CAP_SYS_ADMIN"),
-    (38, "CAP_PERFMON"),
-    (39, "CAP_BPF"),
-];
-
-impl Facts {
-    fn gather() -> Self {
-        let cgroup_mount = cgroup::mount_point().map(|mount| mount.display().to_string());
-        Self {
-            kernel_release: kernel_release(),
-            capabilities: effective_capabilities(),
-            has_btf: Path::new("/sys/kernel/btf/vmlinux").exists(),
-            names: kernel_names().unwrap_or_default(),
-            programs: usable_programs(),
-            is_private_cgroup_possible: cgroup_mount.is_none() && cgroup::Cgroup::root().is_ok(),
-            cgroup_mount,
-            has_bpffs: mounts().iter().any(|mount| mount.kind == "bpf"),
-        }
-    }
-}
-
 fn judge(facts: &Facts) -> Features {
     let mut features = vec![privileges(facts)];
     features.push(Feature {
         key: "btf",
         name: "BTF (type information of the kernel)",
+        since: Some("5.4"),
         presence: presence(facts.has_btf),
-        is_required: true,
-        detail: "/sys/kernel/btf/vmlinux".to_owned(),
+        detail: kernel_types::PATH.to_owned(),
         remedy: KERNEL_CONFIG,
+        otherwise: None,
     });
-    features.extend(PROGRAMS.iter().map(|program| Feature {
-        key: program.key,
-        name: program.name,
-        presence: match &facts.programs {
+    features.extend(KINDS.iter().map(|kind| Feature {
+        key: kind.key,
+        name: kind.name,
+        since: Some(kind.since),
+        presence: match &facts.kinds {
             None => Presence::Unknown,
-            Some(found) => presence(found.contains(program.key)),
+            Some(found) => presence(found.contains(kind.key)),
         },
-        is_required: program.is_required,
-        detail: program.detail.to_owned(),
+        detail: kind.detail.to_owned(),
         remedy: KERNEL_CONFIG,
+        otherwise: None,
     }));
-    features.extend(by_name(facts));
+    features.extend(of_types(facts));
+    features.extend(of_sender_laws(facts));
     features.push(cgroup2(facts));
     features.push(Feature {
         key: "bpffs",
         name: "BPF file system",
+        since: None,
         presence: presence(facts.has_bpffs),
-        is_required: false,
-        detail: "not needed: nothing is pinned".to_owned(),
+        detail: "for what is pinned".to_owned(),
         remedy: "mount -t bpf bpf /sys/fs/bpf",
+        otherwise: Some("nothing is pinned"),
     });
     Features {
         kernel_release: facts.kernel_release.clone(),
@@ -193,49 +207,84 @@ fn privileges(facts: &Facts) -> Feature {
     Feature {
         key: "privileges",
         name: "privileges",
+        since: None,
         presence: presence(missing.is_empty()),
-        is_required: true,
         detail: if missing.is_empty() {
             CAPABILITIES.map(|(_, name)| name).join(", ")
         } else {
             format!("without {}", missing.join(", "))
         },
         remedy: AS_ROOT,
+        otherwise: None,
     }
 }
 
-fn by_name(facts: &Facts) -> [Feature; 3] {
-    let feature = |key, name, wanted: &'static str, detail: &str| Feature {
-        key,
-        name,
-        presence: if facts.has_btf {
-            presence(facts.names.contains(wanted))
-        } else {
-            Presence::Unknown
-        },
-        is_required: true,
-        detail: detail.to_owned(),
-        remedy: NEWER_KERNEL,
-    };
+/// What BTF tells of TCP's hooks.
+fn of_types(facts: &Facts) -> [Feature; 3] {
+    let types = facts.types;
+    let told = |has: fn(&KernelTypes) -> bool| tell(types.as_ref().map(has));
     [
-        feature(
-            "header-option-callback",
-            "TCP header option callbacks (Linux 5.10)",
-            HEADER_OPTION_CALLBACK,
-            "asks for the window before each segment",
-        ),
-        feature(
-            "tcp-iterator",
-            "iterator over TCP sockets (Linux 5.9)",
-            TCP_ITERATOR,
-            "finds connections that exist already",
-        ),
-        feature(
-            "callback-flags",
-            "setting socket callbacks from an iterator (Linux 6.13)",
-            CALLBACK_FLAGS_OPTION,
-            "takes over connections that exist already",
-        ),
+        Feature {
+            key: "header-option-callback",
+            name: "TCP header option callbacks",
+            since: Some("5.10"),
+            presence: told(|types| types.has_header_callback),
+            detail: "ask for the window before each segment".to_owned(),
+            remedy: NEWER_KERNEL,
+            otherwise: None,
+        },
+        Feature {
+            key: "tcp-iterator",
+            name: "iterators over TCP sockets that set options",
+            since: Some("5.15"),
+            presence: told(|types| types.has_iterator_options),
+            detail: "take over uploads that run already, let go, tell".to_owned(),
+            remedy: NEWER_KERNEL,
+            otherwise: None,
+        },
+        Feature {
+            key: "callback-flags",
+            name: "socket callbacks set from an iterator",
+            since: Some("6.12"),
+            presence: told(|types| types.has_callback_flags),
+            detail: "take over downloads that run already (ebb attach)".to_owned(),
+            remedy: "use Linux 6.12 or newer (Debian 13 and Ubuntu 25.04 have one)",
+            otherwise: Some("the user backend takes those over"),
+        },
+    ]
+}
+
+/// What sender laws need, or use.
+fn of_sender_laws(facts: &Facts) -> [Feature; 3] {
+    let types = facts.types.as_ref();
+    [
+        Feature {
+            key: STRUCT_OPS,
+            name: "congestion controls in eBPF",
+            since: Some("5.6"),
+            presence: tell(types.map(|types| types.cong_control_parameters.is_some())),
+            detail: "run sender laws (--upload-policy, ebb laws)".to_owned(),
+            remedy: KERNEL_CONFIG,
+            otherwise: Some("what is sent does not yield"),
+        },
+        Feature {
+            key: PACE,
+            name: "congestion controls in eBPF that set a pace",
+            since: Some("6.0"),
+            presence: tell(facts.sets_pace),
+            detail: "run sender laws in full control (bbr)".to_owned(),
+            remedy: "use Linux 6.0 or newer",
+            otherwise: Some("those laws are refused"),
+        },
+        Feature {
+            key: "struct-ops-links",
+            name: "congestion controls in eBPF that go with their owner",
+            since: Some("6.4"),
+            presence: tell(types.map(|types| types.has_struct_ops_links)),
+            detail: "one whose owner was killed cannot be selected any more".to_owned(),
+            remedy: "use Linux 6.4 or newer",
+            otherwise: Some("the next Ebb takes it off"),
+        },
     ]
 }
 
@@ -248,10 +297,11 @@ fn cgroup2(facts: &Facts) -> Feature {
     Feature {
         key: "cgroup2",
         name: "cgroup v2 hierarchy",
+        since: None,
         presence: presence(facts.cgroup_mount.is_some() || facts.is_private_cgroup_possible),
-        is_required: true,
         detail,
         remedy: "mount -t cgroup2 none /sys/fs/cgroup/unified",
+        otherwise: None,
     }
 }
 
@@ -263,102 +313,8 @@ fn presence(is_present: bool) -> Presence {
     }
 }
 
-/// A kind of program or map that the kernel can be asked for.
-struct Kind {
-    key: &'static str,
-    name: &'static str,
-    detail: &'static str,
-    is_required: bool,
-    is_supported: fn() -> bool,
-}
-
-const PROGRAMS: [Kind; 6] = [
-    Kind {
-        key: "cgroup-skb",
-        name: "eBPF programs on a cgroup's packets",
-        detail: "tells the law of each arriving segment",
-        is_required: true,
-        is_supported: || ProgramType::CgroupSkb.is_supported().unwrap_or(false),
-    },
-    Kind {
-        key: "sock-ops",
-        name: "eBPF programs on TCP events",
-        detail: "sets the window",
-        is_required: true,
-        is_supported: || ProgramType::SockOps.is_supported().unwrap_or(false),
-    },
-    Kind {
-        key: "cgroup-sock",
-        name: "eBPF programs on new sockets",
-        detail: "follows chosen processes (ebb attach PID)",
-        is_required: true,
-        is_supported: || ProgramType::CgroupSock.is_supported().unwrap_or(false),
-    },
-    Kind {
-        key: "struct-ops",
-        name: "congestion controls in eBPF (Linux 6.4)",
-        detail: "run sender laws (--upload-policy, ebb laws)",
-        is_required: false,
-        is_supported: || ProgramType::StructOps.is_supported().unwrap_or(false),
-    },
-    Kind {
-        key: "socket-storage",
-        name: "eBPF storage in sockets",
-        detail: "keeps each connection's state",
-        is_required: true,
-        is_supported: || MapType::SkStorage.is_supported().unwrap_or(false),
-    },
-    Kind {
-        key: "ring-buffer",
-        name: "eBPF ring buffers",
-        detail: "record traces",
-        is_required: true,
-        is_supported: || MapType::RingBuf.is_supported().unwrap_or(false),
-    },
-];
-
-fn usable_programs() -> Option<BTreeSet<&'static str>> {
-    let is_allowed = CAPABILITIES
-        .iter()
-        .all(|(number, _)| effective_capabilities() & (1 << number) != 0);
-    is_allowed.then(|| {
-        // The kernel's refusals are the answer, not messages for anybody.
-        crate::messages::collect();
-        let found = PROGRAMS.iter().filter(|kind| (kind.is_supported)());
-        let keys = found.map(|kind| kind.key).collect();
-        crate::messages::take();
-        keys
-    })
-}
-
-fn kernel_names() -> Option<BTreeSet<&'static str>> {
-    let btf = Btf::from_vmlinux().ok()?;
-    let mut found = BTreeSet::new();
-    for enumeration in btf.type_by_kind::<Enum<'_>>() {
-        for member in enumeration.iter() {
-            found.extend(
-                WANTED_NAMES
-                    .iter()
-                    .filter(|name| member.name.is_some_and(|has| has == **name)),
-            );
-        }
-    }
-    found.extend(
-        WANTED_NAMES
-            .iter()
-            .filter(|name| btf.type_by_name::<Func<'_>>(name).is_some()),
-    );
-    Some(found)
-}
-
-/// The kernel's release, such as `6.18.2`.
-fn kernel_release() -> String {
-    sysctl("kernel.osrelease").unwrap_or_else(|| "unknown".to_owned())
-}
-
-fn parse_release(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+fn tell(is_present: Option<bool>) -> Presence {
+    is_present.map_or(Presence::Unknown, presence)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::layout::Config;
 use crate::programs::{LoadOptions, Programs, Purpose};
-use crate::{congestion, features};
+use crate::{congestion, features, registrations};
 use ebb_algorithms::Policy;
 
 /// Sender laws that are loaded; dropped, they cannot be selected any more. Connections that
@@ -22,7 +22,7 @@ impl LoadedLaws {
     /// [`crate::Error::NotPermitted`], [`crate::Error::MissingFeature`] and
     /// [`crate::Error::Load`] if the kernel cannot do it.
     pub fn load(policies: &[Policy]) -> Result<Self> {
-        features::require()?;
+        registrations::sweep();
         let mut loaded = Self {
             names: Vec::new(),
             _programs: Vec::new(),
@@ -35,6 +35,7 @@ impl LoadedLaws {
                     side: ebb_algorithms::Side::Sender,
                 });
             }
+            features::require(law)?;
             let name = congestion::congestion_name(law);
             let options = LoadOptions {
                 config: Config::default(),

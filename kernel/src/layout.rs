@@ -3,14 +3,38 @@
 //! from the compiled programs' type information.
 
 use crate::skeleton::{layouts, receiver, sender};
+use crate::sys;
 use ebb_algorithms::{Ack, MAX_PARAMS, Segment, SenderAck, SenderEvent, SenderStart, Start};
 use std::mem::offset_of;
+use std::os::fd::BorrowedFd;
 
 pub(crate) use layouts::types::{
     ebb_config as Config, ebb_constant as Constant, ebb_control as Control, ebb_counters,
     ebb_flow_record as FlowRecord, ebb_peer as Peer, ebb_sender_trace_record as SenderTraceRecord,
     ebb_trace_kind as TraceKind, ebb_trace_record as TraceRecord, ebb_wish as Wish,
 };
+
+/// A struct of integers, without padding: any bytes are one.
+///
+/// # Safety
+/// It is what its name says.
+pub(crate) unsafe trait Plain: Copy {}
+
+// SAFETY: both are, see control.h.
+unsafe impl Plain for Control {}
+// SAFETY: as above.
+unsafe impl Plain for Config {}
+
+/// What a map of one element holds; none if that is no such struct, but another version's.
+pub(crate) fn only_element<T: Plain>(map: BorrowedFd<'_>, value_bytes: u32) -> Option<T> {
+    if value_bytes as usize != size_of::<T>() {
+        return None;
+    }
+    let mut value = vec![0u8; size_of::<T>()];
+    sys::lookup(map, &0u32.to_ne_bytes(), &mut value).ok()?;
+    // SAFETY: the size is the struct's, and any bytes are one.
+    Some(unsafe { value.as_ptr().cast::<T>().read_unaligned() })
+}
 
 // Both ends were compiled with these structs, and every law's parameters fit.
 const _: () = assert!(size_of::<Control>() == size_of::<receiver::types::ebb_control>());

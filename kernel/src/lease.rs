@@ -83,7 +83,7 @@ impl Lease {
 }
 
 /// The end of a lease given now.
-fn next_end_ns() -> u64 {
+pub(crate) fn next_end_ns() -> u64 {
     monotonic_ns() + LENGTH.as_nanos() as u64
 }
 

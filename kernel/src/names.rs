@@ -3,7 +3,7 @@
 //! those of the skeletons, so that one which does not exist does not compile.
 
 use crate::skeleton::receiver::{ReceiverProgs, types as receiver};
-use crate::skeleton::sender::{SenderProgs, types as sender};
+use crate::skeleton::sender::{SenderMaps, SenderProgs, types as sender};
 use ebb_algorithms::Side;
 use std::mem::offset_of;
 
@@ -31,6 +31,21 @@ pub(crate) const CONTROL_MAP: &str = {
     const _: usize = offset_of!(receiver::data_control, control);
     whole(".data.control")
 };
+
+/// What is fixed before loading.
+pub(crate) const CONFIG_MAP: &str = {
+    const _: usize = offset_of!(sender::maps, ebb_origins);
+    whole(".rodata.config")
+};
+
+/// The first hook of every sender law.
+pub(crate) const INIT: &str = name!(SenderProgs<'static>, ebb_init);
+
+/// The tables that sender laws are registered by.
+pub(crate) const TABLES: [&str; 2] = [
+    name!(SenderMaps<'static>, ebb_ordinary),
+    name!(SenderMaps<'static>, ebb_in_control),
+];
 
 /// The governed connections, by the end whose programs act on them.
 const FLOWS_MAPS: [(&str, Side); 2] = [

@@ -4,7 +4,9 @@
 use crate::congestion::{self, Registration};
 use crate::control::ControlMapping;
 use crate::error::{Error, Result};
+use crate::features;
 use crate::layout::Config;
+use crate::lease;
 use crate::names;
 use crate::programs::{Hooks, LoadOptions, Maps, Programs, Purpose, Walks};
 use crate::skeleton::receiver::ReceiverSkelBuilder;
@@ -131,6 +133,11 @@ pub(crate) fn load_sender(
     config: &Config,
     registered: Option<Registered<'_>>,
 ) -> Result<Programs> {
+    let form = features::sender_form();
+    let config = &Config {
+        sets_pace: form.sets_pace.into(),
+        ..*config
+    };
     let mut storage = MaybeUninit::uninit();
     let opened = SenderSkelBuilder::default().open(&mut storage);
     let mut open = opened.map_err(|error| load_error(COMPILED, &error))?;
@@ -143,15 +150,17 @@ pub(crate) fn load_sender(
         (Purpose::Release(_, origins_left), _) => origins.reuse_fd(*origins_left),
     }
     .map_err(|error| load_error(COMPILED, &error))?;
-    congestion::prepare(&mut open, registered).map_err(|error| load_error(COMPILED, &error))?;
+    congestion::prepare(&mut open, registered, form)
+        .map_err(|error| load_error(COMPILED, &error))?;
     let mut loaded = load(open, Side::Sender)?;
     let mut programs = programs!(loaded, config, flows: ebb_origins, peers: None, ingress: None, egress: None, left: None);
     if let Some(registered) = registered {
         if let Some(policy) = registered.policy {
             programs.control.initialise(policy, false, false);
         }
-        programs.law_hooks = congestion::hooks_of(registered.law, &loaded.progs)?;
-        programs.registration = Some(Registration::of(&mut loaded.maps, registered)?);
+        programs.control.claim(lease::next_end_ns());
+        programs.law_hooks = congestion::hooks_of(registered.law, &loaded.progs, form)?;
+        programs.registration = Some(Registration::of(&mut loaded.maps, registered, form)?);
     }
     Ok(programs)
 }
@@ -165,11 +174,7 @@ fn prepare(
     options: &LoadOptions<'_>,
     config: &Config,
 ) -> libbpf_rs::Result<()> {
-    // SAFETY: plain integers without padding.
-    let bytes = unsafe {
-        std::slice::from_raw_parts(std::ptr::from_ref(config).cast(), size_of::<Config>())
-    };
-    open.config.set_initial_value(bytes)?;
+    open.config.set_initial_value(bytes_of(config))?;
     if config.is_tracing != 0 {
         open.trace.set_max_entries(TRACE_BUFFER_BYTES)?;
     }
@@ -183,6 +188,12 @@ fn prepare(
         reuse(open.wishes, Some(&old.maps.wishes))?;
     }
     Ok(())
+}
+
+/// What is fixed before loading, as the programs read it.
+pub(crate) fn bytes_of(config: &Config) -> &[u8] {
+    // SAFETY: plain integers without padding, which live as long as what is borrowed.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(config).cast(), size_of::<Config>()) }
 }
 
 /// Has a map of a predecessor take the place of one of the object's.

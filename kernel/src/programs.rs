@@ -15,6 +15,7 @@ use ebb_algorithms::{LawInfo, Policy, Side};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 
 const MAX_PEERS: usize = Constant::EBB_MAX_PEERS.0 as usize;
@@ -136,6 +137,19 @@ impl Programs {
             Side::Receiver => load_receiver(options, &config),
             Side::Sender => load_sender(options, &config, registered),
         }
+    }
+
+    /// Tries whether sockets keep the state of a connection here, with one that is nobody's.
+    ///
+    /// *Errors*: [`Error::NoStorage`].
+    pub(crate) fn try_storage(&self) -> Result<()> {
+        let flows = self.maps.flows.as_fd();
+        let tried = sys::map_info(flows).and_then(|info| {
+            let socket = UnixDatagram::unbound()?;
+            let state = vec![0; info.value_bytes as usize];
+            sys::update(flows, &socket.as_raw_fd().to_ne_bytes(), &state)
+        });
+        tried.map_err(|source| Error::NoStorage { source })
     }
 
     /// Attaches to a cgroup, each program instead of the predecessor's if there is one.

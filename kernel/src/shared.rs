@@ -3,7 +3,8 @@
 
 use crate::attachment::{Ending, Selection};
 use crate::cgroup::Cgroup;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::features;
 use crate::layout::{Config, Wish};
 use crate::lease::Lease;
 use crate::namespaces::Namespaces;
@@ -99,9 +100,11 @@ impl Shared {
                 state.programs.mark_process(*pid)?;
             }
         }
+        state.programs.try_storage()?;
         state.programs.attach(self.cgroup.as_fd(), None)?;
         mark_sockets(state, selection)?;
-        self.adopt(state)
+        self.adopt(state)?;
+        refuse_what_is_left(state)
     }
 
     pub(crate) fn change_law(&self, state: &mut State, policy: &Policy) -> Result<()> {
@@ -111,6 +114,7 @@ impl Shared {
             keeps_code_point: self.keeps_code_point.into(),
             ..Config::default()
         };
+        features::require(policy.law())?;
         let successor = Programs::load(&LoadOptions {
             config,
             purpose: Purpose::Law(policy.law()),
@@ -149,6 +153,16 @@ impl fmt::Debug for Shared {
             .debug_struct("Shared")
             .field("cgroup", &self.cgroup.path())
             .finish_non_exhaustive()
+    }
+}
+
+/// What runs already is to be governed, all of it, or somebody is to hear that it is not.
+fn refuse_what_is_left(state: &State) -> Result<()> {
+    let counters = state.programs.counters()?;
+    match (counters.skipped_established, counters.skipped_no_memory) {
+        (0, 0) => Ok(()),
+        (0, count) => Err(Error::NoMemory { count }),
+        (count, _) => Err(Error::LeavesRunning { count }),
     }
 }
 

@@ -5,10 +5,11 @@ use crate::cgroup::Cgroup;
 use crate::conflict;
 use crate::control::ControlMapping;
 use crate::error::{Error, Result};
-use crate::layout::{Config, Control};
+use crate::layout::{Config, Control, only_element};
 use crate::names::{CONTROL_MAP, PROCESSES_MAP, PROGRAM_PREFIX, side_of_flows};
 use crate::namespaces::Namespaces;
 use crate::programs::{LoadOptions, Programs, Purpose};
+use crate::registrations;
 use crate::sys::{self, Hook};
 use ebb_algorithms::Side;
 use ebb_host::clock::monotonic_ns;
@@ -42,6 +43,7 @@ impl Found {
 ///
 /// *Errors*: [`Error::Program`] if a program cannot be taken off.
 pub fn sweep(cgroup: &Cgroup) -> Result<usize> {
+    registrations::sweep();
     let dead = find(cgroup).into_iter().filter(|found| !found.is_alive());
     take_off(cgroup, dead.collect())
 }
@@ -62,6 +64,7 @@ pub fn detach_all(cgroup: &Cgroup) -> Result<usize> {
         std::thread::sleep(Duration::from_millis(50));
     }
     take_off(cgroup, find(cgroup))?;
+    registrations::sweep();
     Ok(count)
 }
 
@@ -105,7 +108,9 @@ fn describe(hook: Hook, id: u32) -> Option<Found> {
         };
         match info.name.as_str() {
             CONTROL_MAP => {
-                found.control = read_control(&map, info.value_bytes).map(|read| (read, map));
+                // Of another version, with another layout, nothing can be read.
+                let control = only_element(map.as_fd(), info.value_bytes);
+                found.control = control.map(|control| (control, map));
             }
             PROCESSES_MAP => found.processes = Some(map),
             name => {
@@ -116,17 +121,6 @@ fn describe(hook: Hook, id: u32) -> Option<Found> {
         }
     }
     Some(found)
-}
-
-fn read_control(map: &OwnedFd, value_bytes: u32) -> Option<Control> {
-    // Another version of Ebb with another layout: its lease cannot be read.
-    if value_bytes as usize != size_of::<Control>() {
-        return None;
-    }
-    let mut value = [0u8; size_of::<Control>()];
-    sys::lookup(map.as_fd(), &0u32.to_ne_bytes(), &mut value).ok()?;
-    // SAFETY: the size is the struct's; any bytes are valid integers.
-    Some(unsafe { value.as_ptr().cast::<Control>().read_unaligned() })
 }
 
 fn take_off(cgroup: &Cgroup, dead: Vec<Found>) -> Result<usize> {

@@ -151,6 +151,28 @@ pub(crate) fn map_info(map: BorrowedFd<'_>) -> io::Result<MapInfo> {
     })
 }
 
+/// The ids of all loaded programs.
+pub(crate) fn program_ids() -> impl Iterator<Item = u32> {
+    // SAFETY: the call writes one number.
+    ids(|last, next| unsafe { raw::bpf_prog_get_next_id(last, next) })
+}
+
+/// The ids of all maps.
+pub(crate) fn map_ids() -> impl Iterator<Item = u32> {
+    // SAFETY: as above.
+    ids(|last, next| unsafe { raw::bpf_map_get_next_id(last, next) })
+}
+
+fn ids(after: impl Fn(u32, &mut u32) -> libc::c_int) -> impl Iterator<Item = u32> {
+    let mut last = 0;
+    std::iter::from_fn(move || {
+        let mut next = 0;
+        check(after(last, &mut next)).ok()?;
+        last = next;
+        Some(next)
+    })
+}
+
 /// Opens a program by its id.
 pub(crate) fn program_by_id(id: u32) -> io::Result<OwnedFd> {
     // SAFETY: takes a number.

@@ -6,14 +6,21 @@ mod support;
 use ebb_algorithms::ReceiverFlow;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::trace::{Input, Trace};
-use ebb_kernel::{AttachOptions, Attachment, Counters, Error, Flow, Selection, requires_root};
+use ebb_kernel::{
+    AttachOptions, Attachment, Counters, Error, Flow, Selection, owner_of, requires_absence,
+    requires_feature, requires_root,
+};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 use support::process::{Actor, Role, role};
-use support::transfer::{Receiver, Sender};
+use support::transfer::{Receiver, Sender, window_clamp};
 use support::{Cable, Side};
 
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The feature by which downloads that run already are taken over.
+const TAKES_OVER: &str = "callback-flags";
+/// A clamp of TCP's own making.
+const FREE_CLAMP_BYTES: u32 = 60_000;
 
 #[test]
 fn play_a_role() {
@@ -41,7 +48,10 @@ fn downloads_made_after_attaching_are_governed_over_ipv4_and_ipv6() {
 
 #[test]
 fn downloads_made_before_attaching_are_taken_over_over_ipv4_and_ipv6() {
-    if !requires_root("downloads_made_before_attaching_are_taken_over_over_ipv4_and_ipv6") {
+    if !requires_feature(
+        "downloads_made_before_attaching_are_taken_over_over_ipv4_and_ipv6",
+        TAKES_OVER,
+    ) {
         return;
     }
     let cable = cable();
@@ -55,6 +65,27 @@ fn downloads_made_before_attaching_are_taken_over_over_ipv4_and_ipv6() {
         assert_eq!((counters.adopted_new, counters.adopted_established), (0, 1));
         attachment.detach().unwrap();
     }
+}
+
+#[test]
+fn where_a_download_that_runs_cannot_be_taken_over_it_is_left_alone_and_that_is_said() {
+    let name = "where_a_download_that_runs_cannot_be_taken_over_it_is_left_alone_and_that_is_said";
+    if !requires_absence(name, TAKES_OVER) {
+        return;
+    }
+    let cable = cable();
+    let (_sender, receiver) = download(&cable, Some(&cable.cgroup), cable.ipv4(Side::Left));
+    let options = AttachOptions::default();
+    let refused = Attachment::attach(&cable.cgroup, &policy(), options).unwrap_err();
+    assert!(
+        matches!(refused, Error::LeavesRunning { count: 1 }),
+        "{refused}"
+    );
+    assert!(refused.to_string().contains("6.12"), "{refused}");
+    let clamps = receiver.sockets();
+    let clamps = clamps.iter().map(window_clamp);
+    assert!(clamps.max() > Some(FREE_CLAMP_BYTES));
+    assert_eq!(owner_of(&cable.cgroup), None);
 }
 
 #[test]
@@ -81,7 +112,10 @@ fn a_server_that_receives_uploads_is_governed() {
 
 #[test]
 fn processes_in_groups_below_are_governed_and_others_are_not() {
-    if !requires_root("processes_in_groups_below_are_governed_and_others_are_not") {
+    if !requires_feature(
+        "processes_in_groups_below_are_governed_and_others_are_not",
+        TAKES_OVER,
+    ) {
         return;
     }
     let cable = cable();
@@ -97,7 +131,10 @@ fn processes_in_groups_below_are_governed_and_others_are_not() {
 
 #[test]
 fn only_chosen_processes_are_governed_with_all_their_connections() {
-    if !requires_root("only_chosen_processes_are_governed_with_all_their_connections") {
+    if !requires_feature(
+        "only_chosen_processes_are_governed_with_all_their_connections",
+        TAKES_OVER,
+    ) {
         return;
     }
     let cable = cable();

@@ -5,6 +5,7 @@ mod support;
 
 use ebb_algorithms::{LawInfo, Policy, Side as End, laws_of};
 use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::trace::{Input, Trace};
 use ebb_kernel::{AttachOptions, Attachment, LoadedLaws, congestion_name, requires_root, sweep};
 use std::time::{Duration, Instant};
 use support::process::{Actor, Role, role};
@@ -219,6 +220,67 @@ fn an_upload_is_free_of_its_law_when_its_owner_dies_and_then_as_fast_as_without_
 }
 
 #[test]
+fn the_congestion_control_of_a_killed_owner_is_taken_off_by_the_next_ebb() {
+    if !requires_root("the_congestion_control_of_a_killed_owner_is_taken_off_by_the_next_ebb") {
+        return;
+    }
+    let cable = Cable::new();
+    let path = cable.cgroup.path().display().to_string();
+    // No other test has a policy of this law, whose name might be taken for this one's.
+    let mut owner = Actor::start(&cable, None, Role::Owner, &format!("{path} reno+"));
+    owner.told("ATTACHED");
+    let (_receiver, actor) = upload(&cable, true, "cubic");
+    let name = name_of(&actor);
+    assert!(name.ends_with("_renop") && available().contains(&name));
+    // One that lives keeps its own.
+    sweep(&cable.cgroup).unwrap();
+    assert!(available().contains(&name));
+    owner.signal(libc::SIGKILL);
+    drop(owner);
+    if !goes_with_its_owner() {
+        assert!(available().contains(&name), "{name} went by itself");
+    }
+    std::thread::sleep(Duration::from_millis(2500));
+    sweep(&cable.cgroup).unwrap();
+    assert!(!available().contains(&name), "{name} is left");
+    // Its connection has its own again.
+    assert_eq!(name_of(&actor), "cubic");
+}
+
+#[test]
+fn a_law_hears_of_each_start_after_a_pause() {
+    if !requires_root("a_law_hears_of_each_start_after_a_pause") {
+        return;
+    }
+    const PAUSES: usize = 4;
+    const PAUSE: Duration = Duration::from_secs(1);
+    let cable = Cable::new();
+    let path = std::env::temp_dir().join(format!("ebb-pauses-{}", std::process::id()));
+    let options = AttachOptions {
+        trace: Some(path.clone()),
+        ..AttachOptions::default()
+    };
+    let policy = "cubic".parse().unwrap();
+    let attachment = Attachment::attach(&cable.cgroup, &policy, options).unwrap();
+    let (_receiver, actor) = upload(&cable, true, "reno");
+    for _ in 0..PAUSES {
+        std::thread::sleep(Duration::from_millis(200));
+        actor.signal(libc::SIGSTOP);
+        std::thread::sleep(PAUSE);
+        actor.signal(libc::SIGCONT);
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    drop(actor);
+    attachment.detach().unwrap();
+    let trace = Trace::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    // What was in the buffers goes out at first.
+    let is_after_pause = |input: &Input| matches!(input, Input::Idle(event) if Duration::from_micros(event.idle_us.into()) > PAUSE / 4);
+    let heard = trace.records.iter().filter(|it| is_after_pause(&it.input));
+    assert_eq!(heard.count(), PAUSES);
+}
+
+#[test]
 fn two_ends_of_a_cgroup_have_a_policy_each() {
     if !requires_root("two_ends_of_a_cgroup_have_a_policy_each") {
         return;
@@ -257,6 +319,22 @@ fn assert_governed(actor: &Actor, law: &str) {
         name.starts_with("ebb") && name[4..] == format!("_{law}"),
         "{name}"
     );
+}
+
+fn available() -> Vec<String> {
+    let names = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    names
+        .unwrap()
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Whether this kernel takes the congestion controls of a killed owner off by itself.
+fn goes_with_its_owner() -> bool {
+    let features = ebb_kernel::features::probe().features;
+    let links = features.iter().find(|it| it.key == "struct-ops-links");
+    links.unwrap().presence == ebb_kernel::features::Presence::Present
 }
 
 /// A sender on the left, in the cable's cgroup or not.

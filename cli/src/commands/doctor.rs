@@ -52,12 +52,18 @@ struct Diagnosis {
 struct Check {
     key: &'static str,
     name: &'static str,
+    /// The first release of Linux that has it, if it is the kernel's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<&'static str>,
     presence: &'static str,
     is_required: bool,
     detail: String,
     /// Only if it is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
+    /// What Ebb does without it, if it is missing and not required.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    otherwise: Option<&'static str>,
 }
 
 impl Doctor {
@@ -105,14 +111,16 @@ impl From<&Feature> for Check {
         Self {
             key: feature.key,
             name: feature.name,
+            since: feature.since,
             presence: match feature.presence {
                 Presence::Present => "present",
                 Presence::Missing => "missing",
                 Presence::Unknown => "unknown",
             },
-            is_required: feature.is_required,
+            is_required: feature.is_required(),
             detail: feature.detail.clone(),
             remedy: is_missing.then(|| feature.remedy.to_owned()),
+            otherwise: feature.otherwise.filter(|_| is_missing),
         }
     }
 }
@@ -130,10 +138,12 @@ fn place_of_commands() -> Check {
     Check {
         key: "place",
         name: "place for commands",
+        since: None,
         presence: "present",
         is_required: false,
         detail,
         remedy: None,
+        otherwise: None,
     }
 }
 
@@ -144,6 +154,7 @@ fn trial() -> Check {
     Check {
         key: "trial",
         name: "trial",
+        since: None,
         presence: if error.is_none() {
             "present"
         } else {
@@ -155,11 +166,16 @@ fn trial() -> Check {
             Some(error) => error.clone(),
         },
         remedy: error.map(|_| "look up the reason above; with -vv Ebb tells more".to_owned()),
+        otherwise: None,
     }
 }
 
 fn describe(diagnosis: &Diagnosis) -> String {
-    let mut text = format!("Linux {}\n\n", diagnosis.kernel_release);
+    let mut text = format!(
+        "Linux {}; behind each feature of the kernel the release that brought it\n\n",
+        diagnosis.kernel_release
+    );
+    let name_width = widest(diagnosis.checks.iter().map(|check| check.name));
     for check in &diagnosis.checks {
         let mark = match (check.presence, check.is_required) {
             ("present", _) => "ok",
@@ -168,9 +184,18 @@ fn describe(diagnosis: &Diagnosis) -> String {
             _ => "unknown",
         };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {mark:8} {}: {}", check.name, check.detail);
-        if let (Some(remedy), true) = (&check.remedy, check.is_required) {
-            let _ = writeln!(text, "  {:8} -> {remedy}", "");
+        let (name, since) = (check.name, check.since.unwrap_or_default());
+        let _ = writeln!(
+            text,
+            "  {mark:8} {name:name_width$}  {since:>5}  {}",
+            check.detail
+        );
+        if let Some(consequence) = check.otherwise.or(check.remedy.as_deref()) {
+            let _ = writeln!(
+                text,
+                "  {:8} {:name_width$}  {:5}  -> {consequence}",
+                "", "", ""
+            );
         }
     }
     if let Some(problem) = &diagnosis.user_backend_problem {
@@ -184,4 +209,8 @@ fn describe(diagnosis: &Diagnosis) -> String {
         None => "\nEbb cannot be used here, as this user: see what is missing above.\n",
     });
     text
+}
+
+fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
+    texts.map(str::len).max().unwrap_or(0)
 }

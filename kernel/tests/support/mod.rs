@@ -102,6 +102,14 @@ impl Cable {
         enter_namespace(&self.namespace(side));
     }
 
+    /// Whether one side has a value below /proc/sys of its own.
+    pub fn has(&self, side: Side, name: &str) -> bool {
+        let path = format!("/proc/sys/{name}");
+        let mut ip = Command::new("ip");
+        ip.args(["netns", "exec", &self.namespace(side), "test", "-e", &path]);
+        ip.status().is_ok_and(|status| status.success())
+    }
+
     /// Sets a value below /proc/sys on one side.
     pub fn set(&self, side: Side, name: &str, value: &str) {
         let command = format!("echo {value} > /proc/sys/{name}");

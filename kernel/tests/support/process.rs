@@ -5,7 +5,7 @@ use super::transfer::{connect_multipath, connect_with, drain};
 use super::{Cable, Side, enter_namespace};
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -74,6 +74,19 @@ impl Actor {
         Self::hold_on(cable, Side::Right, cgroup, role, arguments)
     }
 
+    /// As [`Self::start_on`], by a command that starts the one whose words come last.
+    pub fn start_by(
+        launcher: Command,
+        cable: &Cable,
+        side: Side,
+        role: Role,
+        arguments: &str,
+    ) -> Self {
+        let mut actor = Self::spawn(launcher, cable, side, role, arguments);
+        actor.go();
+        actor
+    }
+
     fn hold_on(
         cable: &Cable,
         side: Side,
@@ -81,7 +94,22 @@ impl Actor {
         role: Role,
         arguments: impl ToString,
     ) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let actor = Self::spawn(Command::new("env"), cable, side, role, arguments);
+        if let Some(cgroup) = cgroup {
+            cgroup.add_process(actor.id()).unwrap();
+        }
+        actor
+    }
+
+    fn spawn(
+        mut launcher: Command,
+        cable: &Cable,
+        side: Side,
+        role: Role,
+        arguments: impl ToString,
+    ) -> Self {
+        let mut child = launcher
+            .arg(std::env::current_exe().unwrap())
             .args(["play_a_role", "--exact", "--nocapture", "--test-threads=1"])
             .env("EBB_TEST_ROLE", format!("{role:?}"))
             .env("EBB_TEST_ARGUMENTS", arguments.to_string())
@@ -90,9 +118,6 @@ impl Actor {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        if let Some(cgroup) = cgroup {
-            cgroup.add_process(child.id()).unwrap();
-        }
         let output = BufReader::new(child.stdout.take().unwrap());
         Self { child, output }
     }
@@ -154,6 +179,17 @@ impl Actor {
 
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Tells it to end, and answers what it has said on standard error.
+    pub fn end(mut self) -> String {
+        self.signal(libc::SIGTERM);
+        let mut said = String::new();
+        if let Some(mut errors) = self.child.stderr.take() {
+            errors.read_to_string(&mut said).unwrap();
+        }
+        self.child.wait().unwrap();
+        said
     }
 
     pub fn signal(&self, signal: libc::c_int) {
