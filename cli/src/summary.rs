@@ -63,6 +63,13 @@ fn with(peers: &[IpAddr]) -> Option<String> {
     (!text.is_empty()).then(|| format!("peer{ending} {text}"))
 }
 
+/// Says that connections are not governed which should be, if any is.
+pub fn ungoverned(count: u64) -> Option<String> {
+    let ending = plural(count);
+    let text = format!("{count} connection{ending} not governed, for want of kernel memory");
+    (count > 0).then_some(text)
+}
+
 /// What was left alone, and why.
 fn not_controlled(summary: &Summary) -> Vec<String> {
     let mut parts = Vec::new();
@@ -74,6 +81,7 @@ fn not_controlled(summary: &Summary) -> Vec<String> {
             parts.push(format!("{count} {what} left alone"));
         }
     }
+    parts.extend(ungoverned(summary.ungoverned_connections));
     if summary.datagrams.sockets > 0 {
         parts.push(describe(&summary.datagrams));
     }
@@ -132,6 +140,7 @@ mod tests {
             },
             loopback_connections: 1,
             multipath_connections: 1,
+            ungoverned_connections: 1,
             datagrams: Datagrams {
                 sockets: 3,
                 quic: 1,
@@ -146,8 +155,9 @@ mod tests {
             "12.5 MB arrived in 10.0 s (10.00 Mbit/s) over 2 connections, policy ebb; 0.4 MB sent, \
              policy ledbat++; held back 3.2 s; queueing delay 4 ms (at most 13 ms); peers 10.0.0.1, \
              10.0.0.2, 10.0.0.3, 10.0.0.4 and 2 more; 1 within this machine left alone; 1 over \
-             multipath TCP left alone; 3 UDP sockets not controlled (1 QUIC, 1 uTP, 2.0 MB arrived, \
-             0.1 MB sent); out of reach: su; kernel backend"
+             multipath TCP left alone; 1 connection not governed, for want of kernel memory; 3 UDP \
+             sockets not controlled (1 QUIC, 1 uTP, 2.0 MB arrived, 0.1 MB sent); out of reach: su; \
+             kernel backend"
         );
         summary.datagrams = Datagrams {
             sockets: 1,

@@ -43,6 +43,8 @@ pub struct KernelHeld {
     is_observing: bool,
     /// Processes that were switched by themselves.
     switched: Switched,
+    /// Connections for whose state the kernel had no memory, when that was looked at last.
+    ungoverned_connections: u64,
     /// What had come of it when it was released: the counters go with the programs.
     at_release: Option<Summary>,
 }
@@ -95,6 +97,7 @@ impl KernelHeld {
             policies,
             is_observing: false,
             switched: Switched::default(),
+            ungoverned_connections: 0,
             at_release: None,
         })
     }
@@ -147,6 +150,7 @@ impl Held for KernelHeld {
             upload_policy: self.policies.upload.as_ref().map(Policy::to_string),
             keeps_code_point: self.policies.keeps_code_point,
             is_observing: self.is_observing,
+            ungoverned_connections: self.ungoverned_connections,
         }
     }
 
@@ -162,6 +166,7 @@ impl Held for KernelHeld {
     }
 
     fn work(&mut self) -> Result<Instant> {
+        self.ungoverned_connections = self.attachments.ungoverned_connections();
         let switched = self.switched.look(&mut self.attachments);
         let look = Instant::now() + LOOK_EVERY;
         Ok(switched.map_or(look, |switched| switched.min(look)))
@@ -213,6 +218,7 @@ impl Held for KernelHeld {
             connections: is_adopted(&down).max(is_adopted(&up)),
             loopback_connections: down.skipped_loopback.max(up.skipped_loopback),
             multipath_connections: down.skipped_mptcp.max(up.skipped_mptcp),
+            ungoverned_connections: self.attachments.ungoverned_connections(),
             datagrams: Datagrams {
                 sockets: down.udp_sockets,
                 quic: down.quic_sockets,

@@ -90,6 +90,7 @@ impl<H: Held + ?Sized> Post<H> {
             watch.look(|| self.held.flows().unwrap_or_default());
         }
         self.answer();
+        self.note_in_force();
         Ok(())
     }
 
@@ -129,6 +130,15 @@ impl<H: Held + ?Sized> Post<H> {
         let released = self.held.release();
         self.registration = None;
         released
+    }
+
+    /// Some of it changes without being asked for.
+    fn note_in_force(&mut self) {
+        if let Some(registration) = &mut self.registration
+            && let Err(error) = registration.set_in_force(self.held.in_force())
+        {
+            tracing::warn!("while noting what is in force: {}", describe(&error));
+        }
     }
 
     fn answer(&mut self) {

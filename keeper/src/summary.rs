@@ -28,6 +28,9 @@ pub struct Summary {
     pub loopback_connections: u64,
     /// Connections left alone because they are parts of multipath ones.
     pub multipath_connections: u64,
+    /// Connections that are not governed: the kernel had no memory for their state.
+    #[serde(default)]
+    pub ungoverned_connections: u64,
     /// UDP, which no law controls.
     pub datagrams: Datagrams,
     /// Whom connections were with; at most 1,024.

@@ -127,6 +127,7 @@ impl Held for UserHeld {
             upload_policy: self.policies.upload.as_ref().map(Policy::to_string),
             keeps_code_point: self.policies.keeps_code_point,
             is_observing: self.is_observing,
+            ungoverned_connections: 0,
         }
     }
 

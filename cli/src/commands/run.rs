@@ -231,6 +231,8 @@ impl Run {
         }
         if self.summary {
             complain(&summary::line(summary, elapsed));
+        } else if let Some(text) = summary::ungoverned(summary.ungoverned_connections) {
+            complain(&text);
         }
     }
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::commands::top::sample::{Look, Sampler, SeenFlow};
 use crate::output;
+use crate::summary;
 
 /// What rates are measured over.
 const LOOK: Duration = Duration::from_millis(500);
@@ -107,6 +108,9 @@ fn describe(listed: &WithFlows<'_>) -> String {
         },
         record.keeper_pid
     );
+    if let Some(ungoverned) = summary::ungoverned(record.ungoverned_connections) {
+        text += &format!("  {ungoverned}\n");
+    }
     if let Target::Share { programs, .. } = &record.target {
         for sharer in programs {
             text += &format!("  {}: {}; {}\n", sharer.name, sharer.who, sharer.wanted);

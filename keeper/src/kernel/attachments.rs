@@ -148,6 +148,12 @@ impl Attachments {
         (counters(&self.download), counters(&self.upload))
     }
 
+    /// Connections for whose state the kernel had no memory, one way or the other.
+    pub(super) fn ungoverned_connections(&self) -> u64 {
+        let (down, up) = self.counters();
+        down.skipped_no_memory.max(up.skipped_no_memory)
+    }
+
     /// Whom connections were with.
     pub(super) fn peers(&self) -> Vec<IpAddr> {
         let download = self.download.as_ref();

@@ -29,6 +29,9 @@ pub struct Record {
     /// It watches only: nothing yields.
     #[serde(default)]
     pub is_observing: bool,
+    /// Connections that are not governed: the kernel had no memory for their state.
+    #[serde(default)]
+    pub ungoverned_connections: u64,
     /// The process that keeps it attached.
     pub keeper_pid: u32,
     /// Seconds since 1970.
@@ -128,6 +131,7 @@ impl Record {
             upload_policy: in_force.upload_policy,
             keeps_code_point: in_force.keeps_code_point,
             is_observing: in_force.is_observing,
+            ungoverned_connections: in_force.ungoverned_connections,
             keeper_pid: std::process::id(),
             since_unix_s: since.as_secs(),
             user: None,

@@ -36,6 +36,7 @@ impl Registration {
             policy: in_force.policy,
             upload_policy: in_force.upload_policy,
             is_observing: in_force.is_observing,
+            ungoverned_connections: in_force.ungoverned_connections,
             ..self.record.clone()
         };
         self.set_record(record)

@@ -100,7 +100,7 @@ pub fn summary() -> impl Strategy<Value = Summary> {
         option::of(any::<String>()),
         vec(any::<String>(), 0..3),
     );
-    let counts = any::<[u64; 8]>();
+    let counts = any::<[u64; 9]>();
     (texts, counts, vec(any::<IpAddr>(), 0..4), any::<bool>()).prop_map(
         |((policy, other, names), counts, peers, is_user)| Summary {
             backend: if is_user {
@@ -116,6 +116,7 @@ pub fn summary() -> impl Strategy<Value = Summary> {
             connections: counts[2],
             loopback_connections: counts[3],
             multipath_connections: counts[4],
+            ungoverned_connections: counts[8],
             datagrams: Datagrams {
                 sockets: counts[5],
                 quic: counts[6],
