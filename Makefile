@@ -15,7 +15,7 @@ MEASURED := --fresh --parallel 20 --out $(TARGET)/figures
 OF_VULTURE := --policy vulture --set bottleneck.rate=10mbit
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build demo test test-root fuzz lint format bench figures reproduce reproduce-quick man install uninstall
+.PHONY: help setup build demo test test-root test-kernels fuzz lint format bench figures reproduce reproduce-quick man install uninstall
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -36,6 +36,10 @@ test: setup ## lints and every test (those that need root are skipped unless you
 
 test-root: setup ## the tests, without lints and figures, as root through sudo
 	@scripts/test --as-root
+
+test-kernels: setup ## the kernel backend's tests on kernels from 5.10 on, in QEMU (KERNELS=6.1: that one)
+	@EBB_PACKAGES_FILE=scripts/packages-kernels.txt scripts/setup
+	@scripts/test-kernels $(KERNELS)
 
 fuzz: setup ## search every law for calls that break it, a minute each (EBB_FUZZ_LAW=cubic: one law)
 	EBB_FUZZ_SECONDS=$${EBB_FUZZ_SECONDS:-60} $(CARGO) test --locked -p ebb-algorithms --test fuzz \
