@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Checks that the files and headings exist that documents link to.
+//! Checks documents: files and headings that they link to exist, and their lines fit a screen.
 
 use std::collections::HashMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+/// How wide a line of prose may be, in characters.
+const WIDEST_LINE: usize = 100;
 
 /// What a check found.
 #[derive(Debug, Default)]
@@ -43,6 +47,10 @@ pub fn check(root: &Path) -> Result<Report> {
             Some((link.line, problem))
         });
         let mut problems: Vec<_> = of_links.collect();
+        problems.extend(page.wide_lines.iter().map(|(line, width)| {
+            let problem = format!("{width} columns; wrap it at {WIDEST_LINE}");
+            (*line, problem)
+        }));
         problems.sort();
         let told = problems.into_iter();
         let told = told.map(|(line, problem)| format!("{}:{line}: {problem}", path.display()));
@@ -117,6 +125,8 @@ struct Page {
     links: Vec<Link>,
     /// Of the headings, as GitHub makes them.
     anchors: Vec<String>,
+    /// Number and width of the lines of prose that are too wide.
+    wide_lines: Vec<(usize, usize)>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -128,6 +138,7 @@ struct Link {
 impl Page {
     fn read(text: &str) -> Page {
         let mut page = Page::default();
+        let mut unwrapped = Vec::new();
         let mut heading = None;
         for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
             match event {
@@ -139,6 +150,7 @@ impl Page {
                         target: dest_url.into_string(),
                     });
                 }
+                Event::Start(Tag::CodeBlock(_) | Tag::Table(_)) => unwrapped.push(range),
                 Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
                 Event::End(TagEnd::Heading(_)) => {
                     let title = heading.take().unwrap_or_default();
@@ -153,6 +165,7 @@ impl Page {
                 _ => {}
             }
         }
+        page.wide_lines = wide_lines(text, &unwrapped);
         page
     }
 }
@@ -174,6 +187,24 @@ fn anchor_of(title: &str, earlier: &[String]) -> String {
         unique = format!("{anchor}-{count}");
     }
     unique
+}
+
+/// Lines that are too wide, but for those that cannot be wrapped: code and tables.
+fn wide_lines(text: &str, unwrapped: &[Range<usize>]) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (number, line) in text.split('\n').enumerate() {
+        let width = line.chars().count();
+        let end = start + line.len();
+        let is_unwrapped = unwrapped
+            .iter()
+            .any(|block| block.start < end && start < block.end);
+        if width > WIDEST_LINE && !is_unwrapped {
+            found.push((number + 1, width));
+        }
+        start = end + 1;
+    }
+    found
 }
 
 #[cfg(test)]
@@ -240,6 +271,21 @@ mod tests {
         let expected = [
             "docs/b.md:3: #nothing: no heading has that anchor",
             "docs/b.md:3: a.md#law: no heading has that anchor",
+        ];
+        assert_eq!(problems, expected);
+    }
+
+    #[test]
+    fn a_line_that_is_too_wide_is_named_unless_it_is_code_or_a_table() {
+        let (fits, wide) = ("§".repeat(WIDEST_LINE), "§".repeat(WIDEST_LINE + 1));
+        let text = format!(
+            "{fits}\n{wide}\n\n```\n{wide}\n```\n\n- a\n\n  ```\n  {wide}\n  ```\n\n\
+             | a |\n|---|\n| {wide} |\n\nend {wide}\n"
+        );
+        let (_, problems) = problems_of(&[("docs/notebook/n.md", &text)]);
+        let expected = [
+            "docs/notebook/n.md:2: 101 columns; wrap it at 100",
+            "docs/notebook/n.md:18: 105 columns; wrap it at 100",
         ];
         assert_eq!(problems, expected);
     }
