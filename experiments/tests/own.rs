@@ -176,10 +176,7 @@ fn a_policy_takes_the_place_of_both_ends_laws_and_leaves_ordinary_senders() {
         let under = ours(&text).unwrap().under(&policies).unwrap();
         // After the three cases as they are.
         let scenario = under.cases[3 + case].scenario.clone();
-        (
-            scenario.flows[1].clone(),
-            scenario.links[0].spec.queue,
-        )
+        (scenario.flows[1].clone(), scenario.links[0].spec.queue)
     };
     let (plain, queue) = flow("none", 0);
     assert_eq!((plain.sender.as_str(), plain.receiver), ("cubic", None));
