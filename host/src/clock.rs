@@ -15,8 +15,13 @@ pub fn thread_processor_time() -> Duration {
     read(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// The processor time that all threads of this process have used.
+pub fn processor_time() -> Duration {
+    read(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+}
+
 fn read(clock: ClockId) -> Duration {
-    // Every Linux has both, and refuses neither.
+    // Every Linux has all of them, and refuses none.
     clock_gettime(clock).map_or(Duration::ZERO, Duration::from)
 }
 
@@ -30,5 +35,15 @@ mod tests {
         std::thread::sleep(Duration::from_millis(50));
         assert!(monotonic_ns() - time_ns >= 50_000_000);
         assert!(thread_processor_time() - used < Duration::from_millis(25));
+    }
+
+    #[test]
+    fn what_another_thread_uses_is_the_process_s() {
+        let (of_process, of_thread) = (processor_time(), thread_processor_time());
+        let busy = Duration::from_millis(30);
+        let other = std::thread::spawn(move || while thread_processor_time() < busy {});
+        other.join().unwrap();
+        assert!(processor_time() - of_process >= busy);
+        assert!(thread_processor_time() - of_thread < busy);
     }
 }

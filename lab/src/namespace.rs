@@ -90,22 +90,17 @@ impl NamespaceHandle {
 
     /// The processes in the namespace, by their main threads.
     ///
-    /// *Errors:* [`LabError::System`] when `/proc` is not mounted.
+    /// *Errors:* [`LabError::System`] where the kernel refuses to tell of the namespace.
     pub fn processes(&self) -> Result<Vec<Pid>, LabError> {
-        let failed = |error| LabError::system("list /proc", error, "is /proc mounted?");
-        let own = fstat(self.fd.as_fd())
-            .map_err(|errno| failed(errno.into()))?
-            .st_ino;
+        let held = fstat(self.fd.as_fd());
+        let failed = |errno| LabError::system("look at a network namespace", errno, NEEDS_ADMIN);
+        let own = held.map_err(failed)?.st_ino;
         let mut processes = Vec::new();
-        for entry in fs::read_dir("/proc").map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let Ok(number) = entry.file_name().to_string_lossy().parse() else {
-                continue;
-            };
+        for pid in ebb_host::all_processes() {
             // Processes come and go, and those that have ended are in no namespace.
-            let namespace = fs::metadata(entry.path().join("ns/net"));
+            let namespace = fs::metadata(format!("/proc/{pid}/ns/net"));
             if namespace.is_ok_and(|namespace| namespace.ino() == own) {
-                processes.push(Pid::from_raw(number));
+                processes.push(Pid::from_raw(pid.cast_signed()));
             }
         }
         Ok(processes)

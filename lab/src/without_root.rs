@@ -32,20 +32,20 @@ pub fn enter_namespaces() -> Result<(), LabError> {
 /// Settings that forbid it, the value that does, and what would help.
 const SETTINGS: [(&str, &str, &str); 3] = [
     (
-        "/proc/sys/user/max_user_namespaces",
+        "user.max_user_namespaces",
         "0",
         "this system lets no ordinary user make namespaces, by user.max_user_namespaces = 0: \
          do it as root, or sudo sysctl user.max_user_namespaces=1000",
     ),
     (
-        "/proc/sys/kernel/unprivileged_userns_clone",
+        "kernel.unprivileged_userns_clone",
         "0",
         "this system lets no ordinary user make namespaces, by \
          kernel.unprivileged_userns_clone = 0: do it as root, or sudo sysctl \
          kernel.unprivileged_userns_clone=1",
     ),
     (
-        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "kernel.apparmor_restrict_unprivileged_userns",
         "1",
         "AppArmor lets no ordinary user have networks of their own here, by \
          kernel.apparmor_restrict_unprivileged_userns = 1: do it as root, or sudo sysctl \
@@ -54,8 +54,8 @@ const SETTINGS: [(&str, &str, &str); 3] = [
 ];
 
 fn refused(action: &str, errno: Errno) -> LabError {
-    let forbids = |(file, value, _): &&(&str, &str, &str)| {
-        fs::read_to_string(file).is_ok_and(|text| text.trim() == *value)
+    let forbids = |(name, value, _): &&(&str, &str, &str)| {
+        ebb_host::sysctl(name).is_some_and(|set| set == *value)
     };
     let setting = SETTINGS.iter().find(forbids).map(|(_, _, hint)| *hint);
     let hint = setting.unwrap_or(

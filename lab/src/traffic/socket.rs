@@ -5,8 +5,9 @@ use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use ebb_kernel::cgroup::Cgroup;
 use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::{
     self, AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, setsockopt, sockopt,
@@ -15,7 +16,7 @@ use nix::sys::socket::{
 /// Creates sockets elsewhere and comes back.
 pub(super) struct SocketMaker {
     home_namespace: File,
-    home_cgroup: Option<PathBuf>,
+    home_cgroup: Option<Cgroup>,
 }
 
 impl SocketMaker {
@@ -23,7 +24,7 @@ impl SocketMaker {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
             home_namespace: File::open("/proc/thread-self/ns/net")?,
-            home_cgroup: own_cgroup(),
+            home_cgroup: Cgroup::of_process(std::process::id()).ok(),
         })
     }
 
@@ -41,7 +42,7 @@ impl SocketMaker {
         }
         let made = make();
         if let (Some(_), Some(home)) = (cgroup, &self.home_cgroup) {
-            join_cgroup(home)?;
+            join_cgroup(&home.directory_path())?;
         }
         setns(&self.home_namespace, CloneFlags::CLONE_NEWNET)?;
         made
@@ -50,22 +51,6 @@ impl SocketMaker {
 
 fn join_cgroup(cgroup: &Path) -> io::Result<()> {
     fs::write(cgroup.join("cgroup.procs"), std::process::id().to_string())
-}
-
-/// The v2 cgroup of this process as a directory, on pure and hybrid hierarchies.
-fn own_cgroup() -> Option<PathBuf> {
-    let memberships = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = memberships
-        .lines()
-        .find_map(|line| line.strip_prefix("0::"))?
-        .trim_start_matches('/')
-        .to_owned();
-    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let mount_point = mounts
-        .lines()
-        .filter(|line| line.contains(" - cgroup2 "))
-        .find_map(|line| line.split(' ').nth(4))?;
-    Some(Path::new(mount_point).join(path))
 }
 
 /// Turns the caching of path metrics off in this namespace, so that a run does not
@@ -123,12 +108,11 @@ pub(super) fn accept(listener: BorrowedFd) -> io::Result<Option<OwnedFd>> {
 pub(super) fn name_congestion_control(fd: BorrowedFd, name: &str) -> io::Result<()> {
     let option = std::ffi::OsString::from(name);
     setsockopt(&fd, sockopt::TcpCongestion, &option).map_err(|errno| {
-        const KNOWN: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-        let known = fs::read_to_string(KNOWN).unwrap_or_default();
+        let known = ebb_host::sysctl("net.ipv4.tcp_available_congestion_control");
         let problem = format!(
             "congestion control `{name}`: {}; this kernel has: {}",
             errno.desc(),
-            known.trim()
+            known.unwrap_or_default()
         );
         io::Error::other(problem)
     })

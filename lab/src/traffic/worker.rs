@@ -256,10 +256,7 @@ impl Worker {
         WorkerResult {
             flows: flows.collect(),
             latest_timer_us: self.latest_timer_ns / 1_000,
-            cpu_s: nix::time::clock_gettime(nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID)
-                .map_or(0.0, |time| {
-                    time.tv_sec() as f64 + time.tv_nsec() as f64 / 1e9
-                }),
+            cpu_s: ebb_host::clock::processor_time().as_secs_f64(),
         }
     }
 }
