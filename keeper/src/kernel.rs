@@ -25,6 +25,7 @@ mod attachments;
 mod switched;
 mod trial;
 
+pub use ebb_kernel::features;
 pub use trial::{detach_left_over, sweep_all, try_out};
 
 /// Whether the programs still act is looked at so often.

@@ -111,7 +111,7 @@ impl Demo {
     /// The backend that there is, before anything is set up for it.
     fn backend(&self) -> Result<Backend> {
         let is_root = nix::unistd::geteuid().is_root();
-        let has_kernel_backend = || is_root && ebb_kernel::features::probe().is_usable();
+        let has_kernel_backend = || is_root && ebb_keeper::kernel::features::probe().is_usable();
         match self.backend {
             Backend::Kernel => {
                 require_root("demo")?;

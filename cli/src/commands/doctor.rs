@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use clap::Args;
+use ebb_keeper::kernel::features::{self, Feature, Presence};
 use ebb_keeper::{Cgroup, kernel, user};
-use ebb_kernel::features::{self, Feature, Presence};
 use serde::Serialize;
 
 use crate::output;
