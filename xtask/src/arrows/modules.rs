@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::Report;
+use super::{Report, rust_files};
 
 /// The folder whose modules stand above all others, each by itself.
 const TOP: &str = "commands";
@@ -44,20 +44,6 @@ pub fn check(source: &Path, report: &mut Report) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        let path = entry?.path();
-        if path.is_dir() {
-            files.extend(rust_files(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// `commands/run.rs` is `commands::run`; `main.rs` and `lib.rs` are the root.
