@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb`: gives a command only the bandwidth that nobody else wants.
+//!
+//! Here arguments are read, answers printed and statuses chosen, and nothing else is done: each
+//! command is a module of `commands` and calls one of the crates below, which print nothing.
+//! `ebb-keeper` holds policies on connections, `ebb-experiments` runs and judges experiments,
+//! `ebb-report` writes what people read.
+//!
+//! ```sh
+//! ebb run -- curl -O https://example.org/large
+//! ```
 
 mod commands;
 mod output;

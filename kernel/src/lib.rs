@@ -4,8 +4,9 @@
 //! [`Attachment::attach`] puts the TCP connections of a [`cgroup::Cgroup`] under a
 //! policy. Of a receiver law, eBPF programs tell it of every arriving data segment and ask
 //! it for the window before every outgoing one; a sender law becomes the connections'
-//! congestion control ([`LoadedLaws`] lets programs select one themselves). Nothing else on the machine changes, no packet is
-//! dropped or rewritten. [`features::probe`] tells what this machine can do.
+//! congestion control ([`LoadedLaws`] lets programs select one themselves). Nothing else on the
+//! machine changes, no packet is dropped or rewritten. [`features::probe`] tells what this machine
+//! can do.
 //!
 //! ```no_run
 //! use ebb_kernel::{Attachment, AttachOptions, cgroup::Cgroup};

@@ -4,6 +4,38 @@
 //! - [`run`]: a scenario in, an outcome out;
 //! - [`Application`]: what sends and receives, told by the [`Host`] what happened;
 //! - [`Observer`]: sees every packet, for traces.
+//!
+//! Time is the event queue's, and random numbers come from the scenario's seed: the same scenario
+//! gives the same bytes, on every machine.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use ebb_scenario::Scenario;
+//! use ebb_simulator::{Options, run};
+//!
+//! let text = r#"
+//!     duration = "20s"
+//!     [bottleneck]
+//!     rate = "10mbit"
+//!     rtt = "50ms"
+//!     queue = 60
+//!     [measure]
+//!     both = ["10s", "end"]
+//!     [[flow]]
+//!     name = "mine"
+//!     class = "lbe"
+//!     receiver = "ebb"
+//!     [[flow]]
+//!     name = "theirs"
+//!     start = "5s"
+//! "#;
+//! let scenario = Scenario::parse("yields.toml", text, Path::new("."))?;
+//! let outcome = run(&scenario, Options::default())?;
+//! let [mine, theirs] = [0, 1].map(|flow| outcome.flows[flow].measures[0].goodput_bits_per_s);
+//! assert!(theirs > 8e6 && mine < 1e6, "{mine}, {theirs}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod application;

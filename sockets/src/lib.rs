@@ -8,22 +8,28 @@
 //! (`SO_MAX_PACING_RATE`). No copy is kept: a connection ends when its own program closes it.
 //! `docs/user-backend.md` has the whole.
 //!
-//! ```no_run
+//! ```
 //! use ebb_sockets::{Governor, Options, Root};
-//! use std::time::Instant;
+//! use std::io::Write;
+//! use std::net::{TcpListener, TcpStream};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut child = std::process::Command::new("curl").args(["-O", "URL"]).spawn()?;
+//! let listener = TcpListener::bind("127.0.0.1:0")?;
+//! let mut sender = TcpStream::connect(listener.local_addr()?)?;
+//! let _receiver = listener.accept()?;
 //! let options = Options {
 //!     download: Some("sampled".parse()?),
+//!     // Without this, connections within the machine are left alone.
+//!     includes_loopback: true,
 //!     ..Options::default()
 //! };
-//! let mut governor = Governor::new(Root::Process(child.id()), options)?;
-//! while child.try_wait()?.is_none() {
-//!     let next = governor.tick();
-//!     std::thread::sleep(next.saturating_duration_since(Instant::now()));
+//! let mut governor = Governor::new(Root::Process(std::process::id()), options)?;
+//! for _look in 0..3 {
+//!     sender.write_all(&[0; 1000])?;
+//!     std::thread::sleep(governor.tick().saturating_duration_since(std::time::Instant::now()));
 //! }
-//! println!("{:?}", governor.counters());
+//! // Both ends are this process's.
+//! assert_eq!(governor.counters().connections, 2);
 //! # Ok(())
 //! # }
 //! ```

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Checks of the repository itself: `cargo xtask arrows`, `cite`, `links`, `sizes`.
+//! Checks of the repository itself, each of them quick: who uses whom, whether every number has a
+//! source, where documents link to, what has become long. Each prints what is wrong with its file
+//! and line, and fails then.
+//!
+//! ```sh
+//! cargo xtask cite
+//! ```
 
 mod arrows;
 mod cite;
