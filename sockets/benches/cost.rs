@@ -24,6 +24,7 @@ const MEASURED: Duration = Duration::from_secs(10);
 /// The share of a core and the memory that are allowed.
 const MOST_CPU: f64 = 0.01;
 const MOST_MEMORY_KB: u64 = 20_000;
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
 
 fn main() {
     if std::env::args().any(|argument| argument == "load") {
@@ -143,7 +144,6 @@ fn mean(mut what: impl FnMut()) -> f64 {
 
 /// Asks sock_diag for all TCP sockets over IPv4 with TCP_INFO; answers how many there are.
 fn dump() -> usize {
-    const SOCK_DIAG_BY_FAMILY: u16 = 20;
     // SAFETY: makes a descriptor, which is ours alone.
     let socket = unsafe {
         let number = libc::socket(
@@ -153,7 +153,21 @@ fn dump() -> usize {
         );
         OwnedFd::from_raw_fd(number)
     };
-    // struct nlmsghdr, then struct inet_diag_req_v2.
+    let request = request();
+    // SAFETY: the buffer is as long as is said.
+    unsafe {
+        libc::send(
+            socket.as_raw_fd(),
+            request.as_ptr().cast(),
+            request.len(),
+            0,
+        );
+    }
+    count_answers(&socket)
+}
+
+/// struct nlmsghdr, then struct inet_diag_req_v2.
+fn request() -> [u8; 72] {
     let mut request = [0_u8; 72];
     request[..4].copy_from_slice(&72_u32.to_ne_bytes());
     request[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
@@ -163,19 +177,15 @@ fn dump() -> usize {
     request[17] = libc::IPPROTO_TCP as u8;
     request[18] = 1 << 1; // INET_DIAG_INFO
     request[20..24].copy_from_slice(&0xffff_ffff_u32.to_ne_bytes());
+    request
+}
+
+/// Reads up to the message that ends a dump; each before it is a socket.
+fn count_answers(socket: &OwnedFd) -> usize {
     let mut answer = vec![0_u8; 1 << 16];
     let mut count = 0;
-    // SAFETY: both buffers are as long as is said.
-    unsafe {
-        libc::send(
-            socket.as_raw_fd(),
-            request.as_ptr().cast(),
-            request.len(),
-            0,
-        );
-    }
     loop {
-        // SAFETY: as above.
+        // SAFETY: the buffer is as long as is said.
         let length = unsafe {
             libc::recv(
                 socket.as_raw_fd(),

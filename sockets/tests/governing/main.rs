@@ -3,17 +3,16 @@
 //!
 //! The test program is its own helper: `EBB_TEST_ROLE` says what it is to do.
 
+mod peer;
 mod privileges;
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::io::Read;
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use ebb_algorithms::Policy;
 use ebb_sockets::{Change, Direction, Governor, Kind, Note, Options, Root, Whose, sockets_of};
+use peer::Peer;
 
 const NO_CLAMP_BYTES: u32 = 1 << 30;
 /// Below it is Ebb's first window only: by itself a connection begins with nearly 64 KiB.
@@ -24,73 +23,7 @@ const NOBODY: u32 = 65_534;
 /// Not a test: what the helper processes do.
 #[test]
 fn play_a_role() {
-    let Ok(role) = std::env::var("EBB_TEST_ROLE") else {
-        return;
-    };
-    let address = std::env::var("EBB_TEST_ADDRESS").unwrap();
-    match role.as_str() {
-        // In a thread that is not the first, which connects late.
-        "thread" => {
-            let reading = std::thread::spawn(move || read_from(&address));
-            reading.join().unwrap();
-        }
-        "read" => read_from(&address),
-        "close" => {
-            let stream = TcpStream::connect(address).unwrap();
-            std::thread::sleep(Duration::from_millis(300));
-            drop(stream);
-            std::thread::sleep(PATIENCE);
-        }
-        // A shell's child that leaves its parent.
-        "daemon" => {
-            Command::new("sh")
-                .args(["-c", "\"$0\" play_a_role --exact & exit 0"])
-                .arg(std::env::current_exe().unwrap())
-                .env("EBB_TEST_ROLE", "read")
-                .status()
-                .unwrap();
-        }
-        other => panic!("{other} is no role"),
-    }
-    std::process::exit(0);
-}
-
-fn read_from(address: &str) {
-    let mut stream = TcpStream::connect(address).unwrap();
-    let mut piece = [0; 4096];
-    while stream.read(&mut piece).is_ok_and(|length| length > 0) {}
-}
-
-struct Peer {
-    listener: TcpListener,
-}
-
-impl Peer {
-    fn new() -> Self {
-        Self {
-            listener: TcpListener::bind("127.0.0.1:0").unwrap(),
-        }
-    }
-
-    fn helper(&self, role: &str) -> Command {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command
-            .args(["play_a_role", "--exact"])
-            .env("EBB_TEST_ROLE", role)
-            .env(
-                "EBB_TEST_ADDRESS",
-                self.listener.local_addr().unwrap().to_string(),
-            )
-            .stdout(Stdio::null());
-        command
-    }
-
-    /// The connection of a helper, which is sent something.
-    fn accept(&self) -> TcpStream {
-        let (mut stream, _) = self.listener.accept().unwrap();
-        stream.write_all(&[1; 1_000]).unwrap();
-        stream
-    }
+    peer::role();
 }
 
 /// Tests run side by side: each governs the connections to its own peer.
@@ -422,52 +355,4 @@ fn loopback_is_left_alone_unless_asked_for() {
     assert_eq!(governor.counters().connections, 0);
     assert!(clamps(child.id()).iter().all(|clamp| *clamp > 1 << 15));
     end(child);
-}
-
-/// The processes of root, looked at by an ordinary user: by a child of this test if it is root.
-#[test]
-fn other_users_processes_are_out_of_reach() {
-    if !nix::unistd::geteuid().is_root() {
-        let mut governor = governor(Root::Process(1), &Peer::new());
-        for _ in 0..10 {
-            governor.tick();
-            std::thread::sleep(Duration::from_millis(30));
-        }
-        assert_eq!(governor.connections(), 0);
-        return;
-    }
-    let peer = Peer::new();
-    let child = peer.helper("read").spawn().unwrap();
-    let _stream = peer.accept();
-    let before = clamps(child.id());
-    // SAFETY: the child runs a governor on its own and ends without clearing up.
-    let watcher = match unsafe { nix::unistd::fork() }.unwrap() {
-        nix::unistd::ForkResult::Parent { child } => child,
-        nix::unistd::ForkResult::Child => {
-            let is_right = try_as_nobody(child.id());
-            // SAFETY: ends the process.
-            unsafe { libc::_exit(i32::from(!is_right)) }
-        }
-    };
-    let status = nix::sys::wait::waitpid(watcher, None).unwrap();
-    assert_eq!(status, nix::sys::wait::WaitStatus::Exited(watcher, 0));
-    assert_eq!(clamps(child.id()), before);
-    assert_eq!(before.len(), 1);
-    end(child);
-}
-
-fn try_as_nobody(pid: u32) -> bool {
-    let id = (NOBODY.into(), NOBODY.into());
-    if nix::unistd::setgid(id.0).is_err() || nix::unistd::setuid(id.1).is_err() {
-        return false;
-    }
-    let mut governor = governor(Root::Process(pid), &Peer::new());
-    let deadline = Instant::now() + PATIENCE;
-    while governor.counters().out_of_reach.is_empty() && Instant::now() < deadline {
-        governor.tick();
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    !governor.counters().out_of_reach.is_empty()
-        && governor.counters().connections == 0
-        && governor.take_notices().len() == 1
 }

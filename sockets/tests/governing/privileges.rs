@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a governor may without privileges, and what it is refused.
 
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
 use super::*;
 
 /// As in a container without any capability: an ordinary user that cannot become another.
@@ -139,4 +143,52 @@ fn a_setuid_program_is_reported_once_and_left_alone() {
     let status = nix::sys::wait::waitpid(watcher, None).unwrap();
     assert_eq!(status, nix::sys::wait::WaitStatus::Exited(watcher, 0));
     end(child);
+}
+
+/// The processes of root, looked at by an ordinary user: by a child of this test if it is root.
+#[test]
+fn other_users_processes_are_out_of_reach() {
+    if !nix::unistd::geteuid().is_root() {
+        let mut governor = governor(Root::Process(1), &Peer::new());
+        for _ in 0..10 {
+            governor.tick();
+            std::thread::sleep(Duration::from_millis(30));
+        }
+        assert_eq!(governor.connections(), 0);
+        return;
+    }
+    let peer = Peer::new();
+    let child = peer.helper("read").spawn().unwrap();
+    let _stream = peer.accept();
+    let before = clamps(child.id());
+    // SAFETY: the child runs a governor on its own and ends without clearing up.
+    let watcher = match unsafe { nix::unistd::fork() }.unwrap() {
+        nix::unistd::ForkResult::Parent { child } => child,
+        nix::unistd::ForkResult::Child => {
+            let is_right = try_as_nobody(child.id());
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(i32::from(!is_right)) }
+        }
+    };
+    let status = nix::sys::wait::waitpid(watcher, None).unwrap();
+    assert_eq!(status, nix::sys::wait::WaitStatus::Exited(watcher, 0));
+    assert_eq!(clamps(child.id()), before);
+    assert_eq!(before.len(), 1);
+    end(child);
+}
+
+fn try_as_nobody(pid: u32) -> bool {
+    let id = (NOBODY.into(), NOBODY.into());
+    if nix::unistd::setgid(id.0).is_err() || nix::unistd::setuid(id.1).is_err() {
+        return false;
+    }
+    let mut governor = governor(Root::Process(pid), &Peer::new());
+    let deadline = Instant::now() + PATIENCE;
+    while governor.counters().out_of_reach.is_empty() && Instant::now() < deadline {
+        governor.tick();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    !governor.counters().out_of_reach.is_empty()
+        && governor.counters().connections == 0
+        && governor.take_notices().len() == 1
 }
