@@ -13,6 +13,7 @@ mod config;
 mod handshake;
 mod info;
 mod law;
+mod loss;
 mod rack;
 mod rate;
 mod reassembly;
@@ -273,23 +274,6 @@ impl Connection {
         ) {
             self.fail(Failure::Reset);
         }
-    }
-
-    fn on_accepting(&mut self, now: Nanos, segment: &Segment, is_ce: bool, out: Out<'_>) {
-        if segment.flags.has(Flags::SYN) {
-            // Our answer was lost.
-            self.sender.timeouts_in_row = self.sender.timeouts_in_row.max(1);
-            return self.emit_syn(now, out);
-        }
-        if segment.flags.has(Flags::ACK) && segment.ack == self.sender.wire(1) {
-            self.establish_by(now, segment);
-            self.on_open(now, segment, is_ce, out);
-        }
-    }
-
-    fn establish_by(&mut self, now: Nanos, segment: &Segment) {
-        self.take_ack(now, segment);
-        self.establish(now);
     }
 
     /// A segment on an open connection.

@@ -31,6 +31,8 @@ impl Case {
 }
 
 /// All of them.
+///
+/// Long because it is a table: each scenario stands whole in one place.
 pub fn cases() -> [Case; 7] {
     [
         Case {

@@ -8,7 +8,7 @@ use ebb_scenario::TcpProfile;
 
 use super::clock::is_before32;
 use super::rate::RateSample;
-use super::scoreboard::mark;
+use super::scoreboard::{Sent, mark};
 use super::sender::{Sender, micros_between};
 use crate::segment::{Flags, Segment};
 
@@ -102,6 +102,15 @@ pub(super) struct AckTime {
     pub(super) echo: Option<u32>,
 }
 
+impl AckTime {
+    /// The round-trip time by the echo of our clock, unless that is from the future.
+    #[inline]
+    fn echoed_rtt_us(self) -> Option<u32> {
+        let ticks = self.local_ts.wrapping_sub(self.echo?);
+        (ticks.cast_signed() >= 0).then(|| ticks.max(1).saturating_mul(self.tick_us))
+    }
+}
+
 impl Sender {
     /// Takes a segment that acknowledges. *Returns:* what it brought; none: it is of no
     /// use.
@@ -121,14 +130,7 @@ impl Sender {
         }
         let lost_before_pkts = self.counters.lost_pkts;
         let delivered_before_pkts = self.rate.delivered_pkts;
-        if self.uses_sack() && !segment.sack.is_empty() {
-            self.take_sack(time.now, segment, ack, &mut progress);
-        }
-        // On a SYN it belongs to the negotiation.
-        let is_echo = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
-        if self.has_ecn && is_echo {
-            progress.flags.set(flag::MARKED);
-        }
+        self.take_signals(time.now, segment, ack, &mut progress);
         if self.board.is_empty() {
             return Some(progress);
         }
@@ -172,6 +174,19 @@ impl Sender {
             prior_inflight_pkts: self.board.inflight_pkts(),
             look_again_at: None,
             resend: Resend::Nothing,
+        }
+    }
+
+    /// What a segment says beside its number: SACKs, an echo of a mark.
+    #[inline]
+    fn take_signals(&mut self, now: Nanos, segment: &Segment, ack: u64, progress: &mut Progress) {
+        if self.uses_sack() && !segment.sack.is_empty() {
+            self.take_sack(now, segment, ack, progress);
+        }
+        // On a SYN it belongs to the negotiation.
+        let is_echo = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
+        if self.has_ecn && is_echo {
+            progress.flags.set(flag::MARKED);
         }
     }
 
@@ -225,19 +240,7 @@ impl Sender {
                     progress.flags.set(flag::ORIGINAL_ARRIVED);
                 }
             }
-            if !sent.is(mark::SACKED) {
-                self.rate_on_delivered(&sent, &mut progress.rate);
-                self.rate.delivered_pkts += 1;
-                if self.uses_rack() {
-                    self.rack_advance(time.now, &sent);
-                }
-            }
-            let kind = if sent.is(mark::SYN) {
-                flag::SYN_ACKED
-            } else {
-                flag::ACKED
-            };
-            progress.flags.set(kind | flag::SET_TIMER);
+            self.note_acknowledged(time.now, &sent, progress);
             acked_pkts += 1;
             self.board.pop();
         }
@@ -249,6 +252,24 @@ impl Sender {
             self.note_reordering(progress.overtaken_from, highest_sacked_end);
         }
         self.measure(time, first_sent_at, last_sent_at, progress);
+    }
+
+    /// A segment is acknowledged in order; if it was SACKed it has been counted.
+    #[inline]
+    fn note_acknowledged(&mut self, now: Nanos, sent: &Sent, progress: &mut Progress) {
+        if !sent.is(mark::SACKED) {
+            self.rate_on_delivered(sent, &mut progress.rate);
+            self.rate.delivered_pkts += 1;
+            if self.uses_rack() {
+                self.rack_advance(now, sent);
+            }
+        }
+        let kind = if sent.is(mark::SYN) {
+            flag::SYN_ACKED
+        } else {
+            flag::ACKED
+        };
+        progress.flags.set(kind | flag::SET_TIMER);
     }
 
     /// Without SACK: duplicate acknowledgements stood for segments that are acknowledged
@@ -281,12 +302,8 @@ impl Sender {
             }
             rtt_us = rtt_us.or(Some(sack_rtt_us));
         }
-        if rtt_us.is_none()
-            && progress.flags.has(flag::ACKED)
-            && let Some(echo) = time.echo
-        {
-            let ticks = time.local_ts.wrapping_sub(echo);
-            rtt_us = (ticks.cast_signed() >= 0).then(|| ticks.max(1).saturating_mul(time.tick_us));
+        if rtt_us.is_none() && progress.flags.has(flag::ACKED) {
+            rtt_us = time.echoed_rtt_us();
             law_rtt_us = law_rtt_us.or(rtt_us);
         }
         let Some(rtt_us) = rtt_us else {

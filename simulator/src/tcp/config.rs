@@ -142,57 +142,10 @@ fn wheel_shift(jiffies: u64) -> u32 {
 }
 
 fn validate(options: &TcpOptions) -> Result<(), TcpConfigError> {
-    let in_range = |key, value: u64, min: u64, max: u64| {
-        if (min..=max).contains(&value) {
-            return Ok(());
-        }
-        Err(TcpConfigError::OutOfRange {
-            key,
-            value,
-            min,
-            max,
-        })
-    };
-    let mss_bytes = u64::from(options.mss_bytes);
-    let (least, most) = (u64::from(MIN_MSS_BYTES), u64::from(MAX_MSS_BYTES));
-    in_range("mss", mss_bytes, least, most)?;
-    let window_pkts = u64::from(options.initial_window_pkts);
-    in_range("initial-window", window_pkts, 1, 1 << 20)?;
-    let ack_segments = u64::from(options.delayed_acks.segments);
-    in_range("delayed-acks.segments", ack_segments, 1, 1 << 16)?;
-    in_range("tso", u64::from(options.tso_pkts), 1, 44)?;
-    in_range("max-rto (ns)", options.max_rto.0, 1_000_000, u64::MAX / 4)?;
-    in_range(
-        "initial-rto (ns)",
-        options.initial_rto.0,
-        1_000_000,
-        options.max_rto.0,
-    )?;
-    let most_buffer = 1 << 40;
-    let granularity = options.timer_granularity.0;
-    in_range("timer-granularity (ns)", granularity, 0, 10_000_000_000)?;
-    in_range(
-        "receive-buffer",
-        options.receive_buffer.max_bytes(),
-        1,
-        1 << 30,
-    )?;
-    in_range(
-        "send-buffer",
-        options.send_buffer.max_bytes(),
-        mss_bytes,
-        most_buffer,
-    )?;
-    if let Some(timestamps) = options.timestamps {
-        in_range(
-            "timestamps.tick (ns)",
-            timestamps.tick.0,
-            1_000,
-            10_000_000_000,
-        )?;
-        let drift_ppm = u64::from(timestamps.drift_ppm.unsigned_abs());
-        in_range("timestamps.drift (ppm)", drift_ppm, 0, 100_000)?;
-    }
+    validate_segments(options)?;
+    validate_timers(options)?;
+    validate_buffers(options)?;
+    validate_timestamps(options)?;
     if options.min_rto > options.max_rto {
         return Err(TcpConfigError::Rto {
             min_rto: options.min_rto,
@@ -200,6 +153,57 @@ fn validate(options: &TcpOptions) -> Result<(), TcpConfigError> {
         });
     }
     Ok(())
+}
+
+fn validate_segments(options: &TcpOptions) -> Result<(), TcpConfigError> {
+    let mss_bytes = u64::from(options.mss_bytes);
+    let (least, most) = (u64::from(MIN_MSS_BYTES), u64::from(MAX_MSS_BYTES));
+    in_range("mss", mss_bytes, least, most)?;
+    let window_pkts = u64::from(options.initial_window_pkts);
+    in_range("initial-window", window_pkts, 1, 1 << 20)?;
+    let ack_segments = u64::from(options.delayed_acks.segments);
+    in_range("delayed-acks.segments", ack_segments, 1, 1 << 16)?;
+    in_range("tso", u64::from(options.tso_pkts), 1, 44)
+}
+
+fn validate_timers(options: &TcpOptions) -> Result<(), TcpConfigError> {
+    let max_rto = options.max_rto.0;
+    in_range("max-rto (ns)", max_rto, 1_000_000, u64::MAX / 4)?;
+    let initial_rto = options.initial_rto.0;
+    in_range("initial-rto (ns)", initial_rto, 1_000_000, max_rto)?;
+    let granularity = options.timer_granularity.0;
+    in_range("timer-granularity (ns)", granularity, 0, 10_000_000_000)
+}
+
+/// A buffer for sending holds at least one segment.
+fn validate_buffers(options: &TcpOptions) -> Result<(), TcpConfigError> {
+    let receive_bytes = options.receive_buffer.max_bytes();
+    in_range("receive-buffer", receive_bytes, 1, 1 << 30)?;
+    let send_bytes = options.send_buffer.max_bytes();
+    let mss_bytes = u64::from(options.mss_bytes);
+    in_range("send-buffer", send_bytes, mss_bytes, 1 << 40)
+}
+
+fn validate_timestamps(options: &TcpOptions) -> Result<(), TcpConfigError> {
+    let Some(timestamps) = options.timestamps else {
+        return Ok(());
+    };
+    let tick = timestamps.tick.0;
+    in_range("timestamps.tick (ns)", tick, 1_000, 10_000_000_000)?;
+    let drift_ppm = u64::from(timestamps.drift_ppm.unsigned_abs());
+    in_range("timestamps.drift (ppm)", drift_ppm, 0, 100_000)
+}
+
+fn in_range(key: &'static str, value: u64, min: u64, max: u64) -> Result<(), TcpConfigError> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(TcpConfigError::OutOfRange {
+        key,
+        value,
+        min,
+        max,
+    })
 }
 
 /// What two connections of one configuration do not share.

@@ -93,6 +93,7 @@ impl Sender {
         if is_forward { delivered_pkts } else { 0 }
     }
 
+    /// Long because each field of what a law is told has a line in it.
     fn describe(
         &mut self,
         time: AckTime,

@@ -164,6 +164,9 @@ pub(super) struct SenderCounters {
 }
 
 impl Sender {
+    /// A sender before its SYN.
+    ///
+    /// Long because each field of the state has a line in it.
     pub(super) fn new(config: Arc<TcpConfig>, initial_seq: u32, seed: u64) -> Self {
         let options = &config.options;
         Self {
