@@ -52,6 +52,19 @@ kind = "fixed"
 size = 1448
 "#;
 
+/// A round trip until the connection is there, and half of one for the segment.
+const SENT: &str = r#"
+duration = "3s"
+[bottleneck]
+rate = "10mbit"
+rtt = "200ms"
+queue = 10
+[[flow]]
+name = "segment"
+kind = "fixed"
+size = 1448
+"#;
+
 fn scenario(text: &str) -> Scenario {
     Scenario::parse("stated.toml", text, Path::new("")).unwrap()
 }
@@ -97,6 +110,20 @@ fn a_greedy_flow_ends_with_its_stop() {
         }
         wrong
     });
+}
+
+#[test]
+fn the_end_that_is_said_connects() {
+    // Half a round trip more: who is asked answers when the third segment of the handshake is there.
+    for (end, expected_s) in [("sender", 0.3), ("receiver", 0.4)] {
+        let text = format!("{SENT}connects = \"{end}\"");
+        holds("the_end_that_is_said_connects", &text, |outcome| {
+            let completion_s = outcome.flows[0].completion_s.unwrap_or(f64::INFINITY);
+            let is_there = (completion_s - expected_s).abs() < 0.04;
+            let problem = format!("the {end} connects: {completion_s} s, not {expected_s} s");
+            Vec::from_iter((!is_there).then_some(problem))
+        });
+    }
 }
 
 #[test]

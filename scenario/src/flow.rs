@@ -42,6 +42,10 @@ pub struct Flow {
     pub receiver: Option<String>,
     /// Both ends of its TCP connections.
     pub tcp: TcpOptions,
+    /// The end that gets the data opens its TCP connections, as for a download; else the end that
+    /// has the data does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub receiver_connects: bool,
     /// In the lab a real server and client move its data.
     #[serde(default)]
     pub is_by_programs: bool,

@@ -143,6 +143,20 @@ try.toml:10:1: [[flow]] be: `receiver`: a flow of kind `call` has no TCP connect
 }
 
 #[test]
+fn what_is_always_fetched_needs_nobody_who_connects() {
+    assert_eq!(
+        told(
+            "name = \"be\"",
+            "name = \"be\"\nprograms = true\nconnects = \"sender\""
+        ),
+        "\
+try.toml:10:12: [[flow]] be: `connects`: pages and real programs are always fetched: by the receiver
+ 10 | connects = \"sender\"
+                 ^^^^^^^^"
+    );
+}
+
+#[test]
 fn an_unknown_node_is_answered_with_the_nearest() {
     let network = r#"duration = "60s"
 sender = "reno"

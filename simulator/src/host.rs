@@ -60,6 +60,15 @@ impl<'a> Host<'a> {
         self.network.connect(self.flow, opener, options)
     }
 
+    /// As [`connect`](Self::connect), from the end that the flow says.
+    pub fn connect_as_said(&mut self, options: ConnectOptions) -> ConnectionId {
+        let opener = match self.flow().receiver_connects {
+            true => End::Sink,
+            false => End::Source,
+        };
+        self.connect(opener, options)
+    }
+
     /// Writes so many bytes more at one end; any number of them is held until they can be
     /// sent. Like all that follows, does nothing to a connection that is over.
     pub fn write(&mut self, connection: ConnectionId, end: End, bytes: u64) {

@@ -5,11 +5,15 @@ mod common;
 
 use common::Builder;
 use ebb_link::{LinkSpec, Nanos, QueueLimit, Rate};
-use ebb_scenario::{FlowOutcome, NodeKind, Traffic};
+use ebb_scenario::{Flow, FlowOutcome, NodeKind, Traffic};
 use ebb_simulator::{Options, run};
 
 /// A flow alone on 100 Mbit/s with an RTT of 20 ms, for 10 s.
 fn alone(traffic: Traffic, stop: Option<Nanos>) -> FlowOutcome {
+    alone_with(traffic, |flow| flow.stop = stop)
+}
+
+fn alone_with(traffic: Traffic, set: impl FnOnce(&mut Flow)) -> FlowOutcome {
     let mut builder = Builder::new(Nanos::from_secs(10));
     let hosts = [NodeKind::Host; 2].map(|kind| builder.node(kind));
     let spec = LinkSpec::drop_tail(
@@ -19,7 +23,7 @@ fn alone(traffic: Traffic, stop: Option<Nanos>) -> FlowOutcome {
     );
     let there = builder.link(hosts[0], hosts[1], spec.clone());
     let back = builder.link(hosts[1], hosts[0], spec);
-    builder.flow(traffic, &[there], &[back]).stop = stop;
+    set(builder.flow(traffic, &[there], &[back]));
     let mut outcome = run(&builder.scenario, Options::default()).unwrap();
     outcome.flows.remove(0)
 }
@@ -70,6 +74,20 @@ fn what_a_constant_source_could_not_send_it_leaves_out_if_told_so() {
     let (all, some) = (delivered(None), delivered(Some(10_000)));
     assert!(some < 26_000_000, "{some}");
     assert!(all > 40_000_000, "{all}");
+}
+
+#[test]
+fn what_is_fetched_comes_half_a_round_trip_later() {
+    let seconds = |receiver_connects| {
+        let set = |flow: &mut Flow| flow.receiver_connects = receiver_connects;
+        alone_with(Traffic::Fixed { bytes: 100 }, set).completion_s
+    };
+    let (sent, fetched) = (seconds(false).unwrap(), seconds(true).unwrap());
+    // A way of 10 ms for the third segment of the handshake, which has 52 bytes: 4.16 µs.
+    assert!(
+        (fetched - sent - 0.010_004_16).abs() < 1e-8,
+        "{sent} {fetched}"
+    );
 }
 
 #[test]

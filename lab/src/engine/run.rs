@@ -268,11 +268,14 @@ impl Flows {
             Direction::Download => (end_at(path.server()), end_at(path.client())),
             Direction::Upload => (end_at(path.client()), end_at(path.server())),
         };
-        // Who has the data connects, as in the simulator: the first flight leaves a
-        // round trip after the start. Only programs fetch.
-        if spec.direction == Direction::Download && !flow.is_by_programs {
+        // Of the two ends of the path, which have names of their own, the client is who connects.
+        let by_client = match flow.receiver_connects || flow.is_by_programs {
+            true => Direction::Download,
+            false => Direction::Upload,
+        };
+        if spec.direction != by_client {
             ends.reverse();
-            spec.direction = Direction::Upload;
+            spec.direction = by_client;
         }
         let [(client, client_address), (server, server_address)] = ends;
         Ok(PlannedFlow {

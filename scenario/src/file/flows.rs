@@ -158,6 +158,7 @@ fn read_flow(
         sender: String::new(),
         receiver: None,
         tcp: defaults.tcp,
+        receiver_connects: false,
         is_by_programs: section.get_or("programs", false),
     };
     if is_tcp {
@@ -165,6 +166,7 @@ fn read_flow(
         flow.sender = sender.unwrap_or_else(|| defaults.sender.clone());
         flow.receiver = read_policy(section, "receiver", Policy::receiver);
         flow.tcp = tcp::read(section, defaults.tcp);
+        flow.receiver_connects = read_connects(section, &flow);
     }
     check_flow(section, &flow);
     (flow, kind)
@@ -180,6 +182,17 @@ fn check_flow(section: &Section<'_, '_>, flow: &Flow) {
             "says when `class` or `receiver` hold, and neither is given",
         );
     }
+}
+
+fn read_connects(section: &Section<'_, '_>, flow: &Flow) -> bool {
+    let chosen = section.choice("connects", &[("sender", false), ("receiver", true)]);
+    if chosen.is_some() && (flow.is_by_programs || matches!(flow.traffic, Traffic::Web { .. })) {
+        section.wrong(
+            "connects",
+            "pages and real programs are always fetched: by the receiver",
+        );
+    }
+    chosen.unwrap_or(false)
 }
 
 fn read_class(section: &Section<'_, '_>) -> Class {

@@ -32,7 +32,7 @@ impl Constant {
 impl Application for Constant {
     fn on_start(&mut self, host: &mut Host<'_>) {
         self.started_at = host.now();
-        self.connection = Some(host.connect(End::Source, ConnectOptions::default()));
+        self.connection = Some(host.connect_as_said(ConnectOptions::default()));
         self.on_timer(host);
     }
 

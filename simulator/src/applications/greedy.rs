@@ -12,7 +12,7 @@ const WITHOUT_END_BYTES: u64 = 1 << 50;
 
 impl Application for Greedy {
     fn on_start(&mut self, host: &mut Host<'_>) {
-        let connection = host.connect(End::Source, ConnectOptions::default());
+        let connection = host.connect_as_said(ConnectOptions::default());
         host.write(connection, End::Source, WITHOUT_END_BYTES);
         self.connection = Some(connection);
     }
@@ -60,7 +60,7 @@ impl Application for Fixed {
             tells_received: [false, true],
             ..ConnectOptions::default()
         };
-        let connection = host.connect(End::Source, options);
+        let connection = host.connect_as_said(options);
         host.write(connection, End::Source, self.bytes);
         host.close(connection, End::Source);
         self.connection = Some(connection);

@@ -43,7 +43,7 @@ impl OnOff {
                     low_water_bytes: [Some(WRITE_BYTES), None],
                     ..ConnectOptions::default()
                 };
-                host.connect(End::Source, options)
+                host.connect_as_said(options)
             }
         };
         self.connection = Some(connection);

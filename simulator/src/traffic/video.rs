@@ -83,7 +83,7 @@ impl Application for Video {
             tells_received: [false, true],
             ..ConnectOptions::default()
         };
-        self.connection = Some(host.connect(End::Source, options));
+        self.connection = Some(host.connect_as_said(options));
         self.on_timer(host);
     }
 
