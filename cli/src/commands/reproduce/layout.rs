@@ -50,12 +50,8 @@ pub(super) fn named(title: String, heads: Vec<(String, Align)>, lines: &[Line]) 
     } else {
         &["case"]
     };
-    let names = names.iter().map(|head| (*head, Align::Left));
     let values_heads = columns.iter().map(|column| &heads[*column]);
-    let all = names.chain(values_heads.map(|(head, align)| (head.as_str(), *align)));
-    let mut table = all.fold(Table::new(title), |table, (head, align)| {
-        table.column(head, align)
-    });
+    let mut table = headed(Table::new(title), names, values_heads);
     let mut row = "";
     for line in lines {
         let is_new = line.row != row;
@@ -72,6 +68,18 @@ pub(super) fn named(title: String, heads: Vec<(String, Align)>, lines: &[Line]) 
         table.row(names.into_iter().chain(values));
     }
     table
+}
+
+/// The columns of a table: names, then values.
+fn headed<'t>(
+    table: Table,
+    names: &[&str],
+    values: impl Iterator<Item = &'t (String, Align)>,
+) -> Table {
+    let names = names.iter().map(|head| (*head, Align::Left));
+    let values = values.map(|(head, align)| (head.as_str(), *align));
+    let all = names.chain(values);
+    all.fold(table, |table, (head, align)| table.column(head, align))
 }
 
 fn longest<'t>(head: &str, texts: impl Iterator<Item = &'t str>) -> usize {
