@@ -42,36 +42,34 @@ static u32 of_target(u32 queue_us, u32 target_us)
 	return queue_us > target_us * OTHERS_TARGETS ? EBB_DOING_YIELD : EBB_DOING_HOLD;
 }
 
+/* Ebb's own laws move alike. */
+static void of_moves(const struct ebb_moves_state *moves, struct ebb_insight *insight)
+{
+	insight->queue_us = moves->queue_us;
+	if (moves->is_yielding)
+		insight->doing = EBB_DOING_YIELD;
+	else if (moves->is_draining)
+		insight->doing = EBB_DOING_LOOK;
+	else if (moves->is_starting || moves->is_reclaiming)
+		insight->doing = EBB_DOING_START;
+	else
+		insight->doing = moves->growth_bytes ? EBB_DOING_GROW : EBB_DOING_HOLD;
+}
+
 static void of_ebb(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p,
 		   struct ebb_insight *insight)
 {
 	(void)p;
-	insight->queue_us = s->queue_us;
+	of_moves(&s->moves, insight);
 	if (s->is_awaiting)
 		insight->doing = EBB_DOING_WAIT;
-	else if (s->is_yielding)
-		insight->doing = EBB_DOING_YIELD;
-	else if (s->is_draining)
-		insight->doing = EBB_DOING_LOOK;
-	else if (s->is_starting || s->is_reclaiming)
-		insight->doing = EBB_DOING_START;
-	else
-		insight->doing = s->growth_bytes ? EBB_DOING_GROW : EBB_DOING_HOLD;
 }
 
 static void of_sampled(const struct ebb_sampled_state *s, const struct ebb_sampled_params *p,
 		       struct ebb_insight *insight)
 {
 	(void)p;
-	insight->queue_us = s->queue_us;
-	if (s->is_yielding)
-		insight->doing = EBB_DOING_YIELD;
-	else if (s->is_draining)
-		insight->doing = EBB_DOING_LOOK;
-	else if (s->is_starting || s->is_reclaiming)
-		insight->doing = EBB_DOING_START;
-	else
-		insight->doing = s->growth_bytes ? EBB_DOING_GROW : EBB_DOING_HOLD;
+	of_moves(&s->moves, insight);
 }
 
 static void of_paced(const struct ebb_paced_state *s, const struct ebb_paced_params *p,

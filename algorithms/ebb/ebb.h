@@ -25,14 +25,15 @@ EBB_INLINE void ebb_ebb_end_yielding_round(struct ebb_ebb_state *s,
 		s->clear_rounds = 0;
 		/* Nobody queues: growing begins a step further. On trial that is not sure. */
 		if (s->trial_base_us == EBB_MOVES_NO_DELAY)
-			ebb_ebb_set_window(s, ebb_ebb_segments(s, p->probe_segments));
+			ebb_moves_set_window(&s->moves,
+					     ebb_moves_segments(&s->moves, p->probe_segments));
 		s->growth_bytes = (u32)ebb_ebb_growth_bytes(s, p);
 		return;
 	}
 	/* The next round trip finds no queue and ends yielding. */
 	if (ebb_ebb_is_calm(s, segment, p))
 		ebb_ebb_try_route(s, segment->now_us);
-	ebb_ebb_set_window(s, ebb_ebb_probe_bytes(s, p, segment->now_us));
+	ebb_moves_set_window(&s->moves, ebb_ebb_probe_bytes(s, p, segment->now_us));
 }
 
 EBB_INLINE void ebb_ebb_end_round(struct ebb_ebb_state *s, const struct ebb_segment *segment,
@@ -46,8 +47,9 @@ EBB_INLINE void ebb_ebb_end_round(struct ebb_ebb_state *s, const struct ebb_segm
 	} else if (ebb_ebb_judge(s, segment, p, s->round_queue_us)) {
 		return;
 	} else {
-		ebb_ebb_set_window(s, ebb_min(s->rwnd_bytes,
-					      ebb_moves_grant_bytes(s->round_bytes, s->mss_bytes)));
+		ebb_moves_set_window(&s->moves,
+				     ebb_min(s->rwnd_bytes,
+					     ebb_moves_grant_bytes(s->round_bytes, s->mss_bytes)));
 		if (ebb_ebb_drain(s, segment, p))
 			return;
 		if (s->round_queue_us < ebb_ebb_low_us(s, p)) {
@@ -55,9 +57,10 @@ EBB_INLINE void ebb_ebb_end_round(struct ebb_ebb_state *s, const struct ebb_segm
 			s->growth_bytes = (u32)ebb_ebb_growth_bytes(s, p);
 		} else if (s->round_queue_us < ebb_ebb_target_us(s, p)) {
 			s->is_starting = 0;
-			ebb_ebb_set_window(
-				s, ebb_min(s->rwnd_bytes,
-					   ebb_moves_near_bytes(s->round_bytes, s->mss_bytes)));
+			ebb_moves_set_window(
+				&s->moves,
+				ebb_min(s->rwnd_bytes,
+					ebb_moves_near_bytes(s->round_bytes, s->mss_bytes)));
 			s->growth_bytes = s->mss_bytes;
 		} else if (s->round_queue_us != EBB_MOVES_NO_DELAY) {
 			ebb_ebb_shrink(s, segment, p);
@@ -115,19 +118,8 @@ EBB_INLINE void ebb_ebb_take_loss(struct ebb_ebb_state *s, const struct ebb_segm
 		return;
 	s->loss_until_us = segment->now_us + s->rtt_us + s->queue_us;
 	s->saturation_bytes = s->rwnd_bytes;
-	ebb_ebb_set_window(s, ebb_moves_loss_bytes(s->rwnd_bytes, s->mss_bytes));
-	ebb_ebb_stop_growing(s, segment);
-}
-
-EBB_INLINE void ebb_ebb_grow(struct ebb_ebb_state *s, u32 payload_bytes)
-{
-	u32 share_bytes = ebb_moves_share_bytes(s->growth_bytes, s->growth_left_bytes,
-						payload_bytes, s->round_rwnd_bytes);
-
-	if (!s->growth_left_bytes)
-		return;
-	s->growth_left_bytes -= share_bytes;
-	ebb_ebb_set_window(s, (u64)s->rwnd_bytes + share_bytes);
+	ebb_moves_set_window(&s->moves, ebb_moves_loss_bytes(s->rwnd_bytes, s->mss_bytes));
+	ebb_moves_stop_growing(&s->moves, segment, EBB_EBB_BLIND_RTTS);
 }
 
 /* Without timestamps, the time until a new window is used is the round trip. */
@@ -147,17 +139,10 @@ EBB_INLINE void ebb_ebb_take_feedback_time(struct ebb_ebb_state *s,
 		s->last_empty_us = segment->now_us;
 }
 
-/* While observing, the window only follows what arrives. */
 EBB_INLINE void ebb_ebb_observe_round(struct ebb_ebb_state *s, const struct ebb_segment *segment,
 				      const struct ebb_ebb_params *p)
 {
-	u32 least_bytes = ebb_ebb_segments(s, p->start_segments);
-
-	s->last_round_bytes = s->round_bytes;
-	ebb_ebb_set_window(s, ebb_max(s->round_bytes, least_bytes));
-	s->last_rwnd_bytes = s->rwnd_bytes;
-	s->growth_bytes = 0;
-	s->growth_left_bytes = 0;
+	ebb_moves_observe_round(&s->moves, p->start_segments);
 	ebb_ebb_begin_round(s, segment);
 }
 
@@ -185,9 +170,9 @@ EBB_INLINE void ebb_ebb_await_older_window(struct ebb_ebb_state *s,
 	u8 is_older = granted_bytes > ebb_max(EBB_EBB_UNSCALED_WINDOW_BYTES, own_bytes);
 
 	if (!s->is_begun && is_older && !segment->is_observing) {
-		ebb_ebb_go_blind(s, segment);
+		ebb_moves_go_blind(&s->moves, segment, EBB_EBB_BLIND_RTTS);
 		s->is_awaiting = 1;
-		s->blind_until_us = ~0ull;
+		s->blind_until_us = EBB_EBB_NEVER_US;
 	} else if (s->is_awaiting && is_older) {
 		s->blind_edge_seq = segment->right_edge_seq;
 	}
@@ -204,7 +189,7 @@ EBB_INLINE u8 ebb_ebb_see_again(struct ebb_ebb_state *s, const struct ebb_segmen
 	s->is_blind = 0;
 	s->is_awaiting = 0;
 	if (s->is_draining) {
-		ebb_ebb_set_window(s, s->restore_bytes);
+		ebb_moves_set_window(&s->moves, s->restore_bytes);
 		/* It was as large before: what comes back is no growth. */
 		s->last_rwnd_bytes = s->rwnd_bytes;
 	}
@@ -220,7 +205,7 @@ EBB_INLINE void ebb_ebb_act(struct ebb_ebb_state *s, const struct ebb_segment *s
 	if (s->is_blind)
 		return;
 	ebb_end_step();
-	ebb_ebb_grow(s, segment->payload_bytes);
+	ebb_moves_grow(&s->moves, segment->payload_bytes);
 	ebb_end_step();
 	ebb_ebb_look(s, segment, p);
 	ebb_end_step();
@@ -237,13 +222,9 @@ EBB_INLINE void ebb_ebb_act(struct ebb_ebb_state *s, const struct ebb_segment *s
 EBB_INLINE void ebb_ebb_init(struct ebb_ebb_state *s, const struct ebb_start *start,
 			     const struct ebb_ebb_params *p)
 {
-	s->mss_bytes = ebb_bound_mss_bytes(start->mss_bytes);
+	ebb_moves_begin(&s->moves, start, p->start_segments);
 	ebb_ebb_forget_delays(s, start->now_us);
-	s->round_queue_us = EBB_MOVES_NO_DELAY;
 	s->look_excess_us = EBB_MOVES_NO_DELAY;
-	s->is_starting = 1;
-	ebb_ebb_set_window(s, ebb_ebb_segments(s, p->start_segments));
-	s->last_rwnd_bytes = s->rwnd_bytes;
 	if (start->has_timestamps && start->tsval)
 		ebb_tick_start(&s->clock.tick, start->now_us, start->tsval);
 }
@@ -282,8 +263,8 @@ EBB_INLINE void ebb_ebb_on_ack(struct ebb_ebb_state *s, const struct ebb_ack *ac
 			       const struct ebb_ebb_params *p)
 {
 	if (s->is_yielding && !ack->is_observing)
-		ebb_ebb_set_window(s,
-				   ebb_min(s->rwnd_bytes, ebb_ebb_probe_bytes(s, p, ack->now_us)));
+		ebb_moves_set_window(
+			&s->moves, ebb_min(s->rwnd_bytes, ebb_ebb_probe_bytes(s, p, ack->now_us)));
 }
 
 #endif /* EBB_EBB_H */

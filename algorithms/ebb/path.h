@@ -10,45 +10,17 @@
 
 /* ---- helpers: window and path ---- */
 
-EBB_INLINE u32 ebb_ebb_segments(const struct ebb_ebb_state *s, u64 segments)
-{
-	return (u32)(s->mss_bytes * segments);
-}
-
-EBB_INLINE void ebb_ebb_set_window(struct ebb_ebb_state *s, u64 bytes)
-{
-	s->rwnd_bytes = ebb_moves_window_bytes(bytes, s->mss_bytes);
-}
-
-EBB_INLINE u64 ebb_ebb_bytes_in(const struct ebb_ebb_state *s, u64 time_us)
-{
-	return ebb_moves_bytes_in(s->capacity_bytes_per_s, time_us);
-}
-
-EBB_INLINE u64 ebb_ebb_time_us(const struct ebb_ebb_state *s, u64 bytes)
-{
-	return ebb_moves_time_us(s->capacity_bytes_per_s, bytes);
-}
-
 EBB_INLINE u64 ebb_ebb_bdp_bytes(const struct ebb_ebb_state *s)
 {
-	return ebb_ebb_bytes_in(s, s->rtt_us);
-}
-
-EBB_INLINE u32 ebb_ebb_base_us(const struct ebb_ebb_state *s)
-{
-	return (u32)ebb_min(s->base_us[0], s->base_us[1]);
+	return ebb_moves_bytes_in(s->capacity_bytes_per_s, s->rtt_us);
 }
 
 EBB_INLINE void ebb_ebb_forget_delays(struct ebb_ebb_state *s, u64 now_us)
 {
-	s->base_us[0] = EBB_MOVES_NO_DELAY;
-	s->base_us[1] = EBB_MOVES_NO_DELAY;
+	ebb_moves_forget_base(&s->moves, now_us);
 	s->least_rtt_us[0] = EBB_MOVES_NO_DELAY;
 	s->least_rtt_us[1] = EBB_MOVES_NO_DELAY;
-	s->base_since_us = now_us;
 	s->trial_base_us = EBB_MOVES_NO_DELAY;
-	s->last_empty_us = now_us;
 	s->virtual_queue_bytes = 0;
 	s->virtual_queue_at_us = s->clock.sender_us;
 }
@@ -57,14 +29,9 @@ EBB_INLINE void ebb_ebb_forget_delays(struct ebb_ebb_state *s, u64 now_us)
 EBB_INLINE void ebb_ebb_update_base(struct ebb_ebb_state *s, const struct ebb_ebb_params *p,
 				    u64 now_us, u32 delay_us, u32 rtt_us)
 {
-	u64 window_us = ebb_moves_base_window_us(p->base_window_us, s->is_yielding);
-
-	if (now_us - s->base_since_us > window_us) {
-		s->base_us[1] = s->base_us[0];
-		s->base_us[0] = EBB_MOVES_NO_DELAY;
+	if (ebb_moves_age_base(&s->moves, now_us, p->base_window_us)) {
 		s->least_rtt_us[1] = s->least_rtt_us[0];
 		s->least_rtt_us[0] = EBB_MOVES_NO_DELAY;
-		s->base_since_us = now_us;
 		s->trial_base_us = EBB_MOVES_NO_DELAY;
 	}
 	s->base_us[0] = (u32)ebb_min(s->base_us[0], delay_us);
@@ -92,18 +59,14 @@ EBB_INLINE u32 ebb_ebb_target_us(const struct ebb_ebb_state *s, const struct ebb
 			    ebb_ebb_grain_us(s) * EBB_EBB_TARGET_GRAINS_X2 / EBB_ONE_X2);
 }
 
-EBB_INLINE u32 ebb_ebb_high_us(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
-{
-	return (u32)ebb_max(p->high_us, ebb_ebb_grain_us(s) * EBB_EBB_HIGH_GRAINS);
-}
-
 /* The window that fills the link with a queue of the target; no limit before C is known. */
 EBB_INLINE u64 ebb_ebb_cap_bytes(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
 {
-	u64 cap_bytes = ebb_ebb_bytes_in(s, (u64)s->rtt_us + ebb_ebb_target_us(s, p));
+	u64 cap_bytes = ebb_moves_bytes_in(s->capacity_bytes_per_s,
+					   (u64)s->rtt_us + ebb_ebb_target_us(s, p));
 
 	return s->capacity_bytes_per_s
-		       ? ebb_max(cap_bytes, ebb_ebb_segments(s, EBB_MOVES_CAP_SEGMENTS))
+		       ? ebb_max(cap_bytes, ebb_moves_segments(&s->moves, EBB_MOVES_CAP_SEGMENTS))
 		       : EBB_MOVES_MAX_WINDOW_BYTES;
 }
 
@@ -137,7 +100,8 @@ EBB_INLINE void ebb_ebb_take_capacity(struct ebb_ebb_state *s)
 	rate_bytes_per_s = ebb_min(rate_bytes_per_s, before_bytes_per_s);
 	s->capacity_bytes_per_s = ebb_min(ebb_max(s->capacity_bytes_per_s, rate_bytes_per_s),
 					  EBB_MOVES_MAX_CAPACITY_BYTES_PER_S);
-	s->segment_us = (u32)ebb_min(ebb_ebb_time_us(s, s->mss_bytes), EBB_MOVES_MAX_SEGMENT_US);
+	s->segment_us = (u32)ebb_min(ebb_moves_time_us(s->capacity_bytes_per_s, s->mss_bytes),
+				     EBB_MOVES_MAX_SEGMENT_US);
 }
 
 /* A run of arrivals at about the same pace goes on, or another begins. */
@@ -191,11 +155,11 @@ EBB_INLINE u64 ebb_ebb_own_wait_us(struct ebb_ebb_state *s, u64 sender_us, u32 b
 		step_us = sender_us - s->virtual_queue_at_us;
 		s->virtual_queue_at_us = sender_us;
 	}
-	drained_bytes = ebb_ebb_bytes_in(s, step_us);
+	drained_bytes = ebb_moves_bytes_in(s->capacity_bytes_per_s, step_us);
 	s->virtual_queue_bytes = ebb_sub_floor(s->virtual_queue_bytes, drained_bytes);
 	s->virtual_queue_bytes =
 		ebb_min(s->virtual_queue_bytes + bytes, EBB_EBB_MAX_VIRTUAL_QUEUE_BYTES);
-	return ebb_ebb_time_us(s, s->virtual_queue_bytes);
+	return ebb_moves_time_us(s->capacity_bytes_per_s, s->virtual_queue_bytes);
 }
 
 /* Queueing delay from timestamps, and the part that is not ours. */
@@ -217,7 +181,7 @@ EBB_INLINE void ebb_ebb_take_delay(struct ebb_ebb_state *s, const struct ebb_seg
 	if (!delay_us)
 		return;
 	ebb_ebb_update_base(s, p, segment->now_us, delay_us, (u32)rtt_us);
-	base_us = ebb_ebb_base_us(s);
+	base_us = ebb_moves_base_us(&s->moves);
 	s->queue_us = delay_us - base_us;
 	s->excess_us = (u32)ebb_sub_floor(
 		s->queue_us, ebb_ebb_own_wait_us(s, s->clock.sender_us, segment->payload_bytes));

@@ -55,7 +55,7 @@ EBB_INLINE u8 ebb_ebb_is_calm(struct ebb_ebb_state *s, const struct ebb_segment 
 /* What the delay is now becomes the base, on trial: the one before is kept for a while. */
 EBB_INLINE void ebb_ebb_try_route(struct ebb_ebb_state *s, u64 now_us)
 {
-	u64 base_us = ebb_ebb_base_us(s);
+	u64 base_us = ebb_moves_base_us(&s->moves);
 	u32 rtt_us = s->rtt_us;
 
 	base_us += ebb_clock_settle(&s->clock, now_us);
@@ -75,9 +75,9 @@ EBB_INLINE void ebb_ebb_leave_route(struct ebb_ebb_state *s, const struct ebb_se
 	s->base_us[0] = base_us;
 	s->least_rtt_us[0] = rtt_us;
 	s->rtt_us = rtt_us;
-	ebb_ebb_set_window(s, ebb_ebb_segments(s, p->probe_segments));
+	ebb_moves_set_window(&s->moves, ebb_moves_segments(&s->moves, p->probe_segments));
 	ebb_ebb_enter_yield(s, p, segment->now_us);
-	ebb_ebb_stop_growing(s, segment);
+	ebb_moves_stop_growing(&s->moves, segment, EBB_EBB_BLIND_RTTS);
 }
 
 #endif /* EBB_EBB_ROUTE_H */

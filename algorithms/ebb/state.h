@@ -5,8 +5,7 @@
 #ifndef EBB_EBB_STATE_H
 #define EBB_EBB_STATE_H
 
-#include "receiver_contract.h"
-#include "moves.h"
+#include "moves_state.h"
 #include "timestamps.h"
 
 #define EBB_EBB_PARAMS(P)                                                                \
@@ -65,7 +64,6 @@ struct ebb_ebb_params {
 #define EBB_EBB_ARRIVAL_GAP_US 250u
 /* [EBB §thresholds] Thresholds in times of a segment, or ticks; the low one is one of them. */
 #define EBB_EBB_TARGET_GRAINS_X2 3u
-#define EBB_EBB_HIGH_GRAINS 4u
 /* [EBB §yield] The link was ours if a round trip carried this part of the BDP. */
 #define EBB_EBB_HAD_LINK_X10 7u
 /* [EBB §In numbers] A yield within so many RTT of the last is the same. */
@@ -109,6 +107,8 @@ struct ebb_ebb_params {
 #define EBB_EBB_UNSCALED_WINDOW_BYTES 65535u
 /* [EBB §Taking over] A grant of more than so many windows of ours is older than the law. */
 #define EBB_EBB_OLDER_WINDOWS 2u
+/* [EBB §Taking over] Waiting for that grant to be used up does not end by time. */
+#define EBB_EBB_NEVER_US 0xffffffffffffffffull
 
 struct ebb_ebb_arrival {
 	u32 at_us;          /* arrival time, low 32 bits */
@@ -116,25 +116,18 @@ struct ebb_ebb_arrival {
 };
 
 struct ebb_ebb_state {
-	u32 rwnd_bytes; /* the answer: W */
-	u32 mss_bytes;
+	EBB_MOVES_MEMBERS
+
 	struct ebb_clock clock;
 
 	/* What the path looks like. */
-	u64 capacity_bytes_per_s; /* C: fastest train */
-	u64 base_since_us;        /* start of the current base window */
-	u32 base_us[2];           /* least delay in the current and the last base window */
-	u32 least_rtt_us[2];      /* least round-trip time, likewise */
-	u32 rtt_us;               /* the lesser of these; 0: none yet */
-	u32 segment_us;           /* time that a segment takes at C */
-	u32 queue_us;             /* q: the last segment's queueing delay */
-	u32 excess_us;            /* e: the part of it that our bursts do not explain */
-	u32 longest_queue_us;     /* ever seen: about the bottleneck's buffer */
-	u64 virtual_queue_bytes;  /* own segments queued if we were alone */
-	u64 virtual_queue_at_us;  /* sender's clock when that was brought up to date */
-	u64 last_empty_us;        /* when the queue was last seen empty */
+	u32 least_rtt_us[2];     /* least round-trip time in this base window and the last */
+	u32 segment_us;          /* time that a segment takes at C */
+	u32 excess_us;           /* e: the part of q that our bursts do not explain */
+	u64 virtual_queue_bytes; /* own segments queued if we were alone */
+	u64 virtual_queue_at_us; /* sender's clock when that was brought up to date */
 
-	/* The last arrivals, for trains. */
+	/* The last arrivals, for trains: C is the rate of the fastest. */
 	struct ebb_ebb_arrival arrivals[EBB_EBB_ARRIVALS];
 	u32 arrival_count;
 	u32 arrival_since_us; /* when the last one began, low 32 bits */
@@ -142,40 +135,21 @@ struct ebb_ebb_state {
 	u32 run_gap_us;       /* mean time from one of these to the next */
 	u32 received_bytes;
 
-	/* The round trip under way. */
-	u64 round_since_us;
-	u32 round_local_ts; /* ends with a segment that echoes a later one */
-	u32 round_edge_seq; /* without timestamps: with one beyond this */
-	u32 round_bytes;
-	u32 round_queue_us;         /* least q */
+	/* The round trip under way ends with a segment that echoes a later timestamp than this;
+	 * without timestamps, with one beyond its right edge. */
+	u32 round_local_ts;
 	u32 round_excess_us;        /* greatest e */
 	u32 round_rtt_us;           /* least round-trip time */
 	u64 round_rate_bytes_per_s; /* fastest long train */
-	u32 round_rwnd_bytes;       /* W at its start */
-	u32 last_round_bytes;
-	u32 last_rwnd_bytes; /* W1: W one round trip earlier */
-	u32 growth_bytes;    /* g: what W shall grow by in this round trip */
-	u32 growth_left_bytes;
 
 	/* The look at the queue under way. */
 	u64 look_since_us;
 	u32 look_segments;
 	u32 look_excess_us; /* least e */
 
-	/* After a cut, until its effect is seen. */
-	u64 blind_until_us;
-	u32 blind_edge_seq;
-
-	u64 yield_since_us;
-	u64 hold_until_us;
-	u32 hold_us;
-	u32 saturation_bytes; /* W at which the link was full last; 0: not known */
-	u32 clear_rounds;     /* round trips without a queue in a row */
-	u64 loss_until_us;    /* losses up to then belong to the last one */
-	u64 hole_since_us;    /* when the hole at hole_seq was seen first; 0: none */
+	u64 hole_since_us; /* when the hole at hole_seq was seen first; 0: none */
 	u32 hole_seq;
 	u32 hole_queue_us; /* queue then */
-	u32 restore_bytes; /* W before draining */
 
 	/* Whether the delay in YIELD has been the same, and what it was taken for before. */
 	u64 calm_since_us;
@@ -185,16 +159,9 @@ struct ebb_ebb_state {
 	u32 trial_base_us; /* base before a longer route was tried; EBB_MOVES_NO_DELAY: none is */
 	u32 trial_rtt_us;
 
-	u8 is_round_open;
-	u8 is_blind;
-	u8 is_draining;
-	u8 is_yielding;
-	u8 has_yielded;   /* ever: yield_since_us is valid */
-	u8 is_starting;   /* doubling from the first window */
-	u8 is_reclaiming; /* just out of YIELD: the link may be ours */
-	u8 is_begun;      /* a segment has arrived */
-	u8 is_steady;     /* a steady run of arrivals was seen */
-	u8 is_awaiting;   /* blind until a window older than the law is used up */
+	u8 is_begun;    /* a segment has arrived */
+	u8 is_steady;   /* a steady run of arrivals was seen */
+	u8 is_awaiting; /* blind until a window older than the law is used up */
 };
 
 #endif /* EBB_EBB_STATE_H */

@@ -18,39 +18,12 @@ EBB_INLINE void ebb_ebb_begin_look(struct ebb_ebb_state *s, u64 now_us)
 
 EBB_INLINE void ebb_ebb_begin_round(struct ebb_ebb_state *s, const struct ebb_segment *segment)
 {
-	s->round_since_us = segment->now_us;
+	ebb_moves_begin_round(&s->moves, segment);
 	s->round_local_ts = segment->local_ts;
-	s->round_edge_seq = segment->right_edge_seq;
-	s->round_bytes = 0;
-	s->round_queue_us = EBB_MOVES_NO_DELAY;
 	s->round_excess_us = 0;
 	s->round_rtt_us = EBB_MOVES_NO_DELAY;
 	s->round_rate_bytes_per_s = 0;
-	s->round_rwnd_bytes = s->rwnd_bytes;
-	s->is_round_open = 1;
 	ebb_ebb_begin_look(s, segment->now_us);
-}
-
-/* Nothing is judged until a segment arrives that the new window allowed. */
-EBB_INLINE void ebb_ebb_go_blind(struct ebb_ebb_state *s, const struct ebb_segment *segment)
-{
-	s->is_blind = 1;
-	s->blind_edge_seq = segment->right_edge_seq;
-	s->blind_until_us =
-		segment->now_us + (u64)s->rtt_us * EBB_EBB_BLIND_RTTS + EBB_MOVES_BLIND_US;
-	s->last_rwnd_bytes = s->rwnd_bytes;
-	s->growth_bytes = 0;
-	s->growth_left_bytes = 0;
-	s->is_round_open = 0;
-}
-
-/* After a cut: whatever was growing has found its end, and the cut has to act first. */
-EBB_INLINE void ebb_ebb_stop_growing(struct ebb_ebb_state *s, const struct ebb_segment *segment)
-{
-	s->is_starting = 0;
-	s->is_reclaiming = 0;
-	s->clear_rounds = 0;
-	ebb_ebb_go_blind(s, segment);
 }
 
 EBB_INLINE u8 ebb_ebb_is_round_over(const struct ebb_ebb_state *s,
@@ -71,27 +44,19 @@ EBB_INLINE u32 ebb_ebb_probe_bytes(const struct ebb_ebb_state *s, const struct e
 	u64 since_us = s->is_yielding ? now_us - s->yield_since_us : 0;
 
 	if (since_us >= EBB_EBB_PROBE_ONE_AFTER_US)
-		return ebb_ebb_segments(s, 1);
+		return ebb_moves_segments(&s->moves, 1);
 	if (since_us >= EBB_EBB_PROBE_HALF_AFTER_US)
-		return ebb_ebb_segments(s, ebb_max(p->probe_segments / EBB_MOVES_PROBE_DIVISOR, 1));
-	return ebb_ebb_segments(s, p->probe_segments);
+		return ebb_moves_segments(&s->moves,
+					  ebb_max(p->probe_segments / EBB_MOVES_PROBE_DIVISOR, 1));
+	return ebb_moves_segments(&s->moves, p->probe_segments);
 }
 
 EBB_INLINE void ebb_ebb_enter_yield(struct ebb_ebb_state *s, const struct ebb_ebb_params *p,
 				    u64 now_us)
 {
-	u64 since_last_us = now_us - s->yield_since_us;
-	u32 short_us = s->rtt_us * EBB_EBB_HOLD_RTTS;
-
-	if (s->has_yielded && ebb_moves_is_soon(since_last_us, s->rtt_us, s->hold_us))
-		s->hold_us = ebb_moves_longer_hold_us(s->hold_us, p->hold_max_us);
-	else
-		s->hold_us = short_us;
-	s->is_yielding = 1;
+	ebb_moves_enter_yield(&s->moves, now_us, s->rtt_us, s->rtt_us * EBB_EBB_HOLD_RTTS,
+			      p->hold_max_us);
 	s->calm_rounds = 0;
-	s->has_yielded = 1;
-	s->yield_since_us = now_us;
-	s->hold_until_us = now_us + s->hold_us;
 }
 
 /* Others want the link: give it all if we had it, else a share of the excess. */
@@ -99,7 +64,7 @@ EBB_INLINE void ebb_ebb_yield(struct ebb_ebb_state *s, const struct ebb_segment 
 			      const struct ebb_ebb_params *p, u32 excess_us, u32 own_us)
 {
 	u64 window_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
-	u64 least_bytes = ebb_ebb_segments(s, p->probe_segments);
+	u64 least_bytes = ebb_moves_segments(&s->moves, p->probe_segments);
 	u64 over_us = ebb_sub_floor(ebb_sub_floor(excess_us, own_us), ebb_ebb_target_us(s, p));
 	u8 had_link = (u64)s->last_round_bytes * EBB_ONE_X10 >
 		      ebb_ebb_bdp_bytes(s) * EBB_EBB_HAD_LINK_X10;
@@ -112,10 +77,10 @@ EBB_INLINE void ebb_ebb_yield(struct ebb_ebb_state *s, const struct ebb_segment 
 		s->saturation_bytes = ebb_moves_saturation_bytes(window_bytes, s->saturation_bytes);
 	window_bytes =
 		ebb_moves_yield_bytes(window_bytes, over_us, p->span_us, least_bytes, had_link);
-	ebb_ebb_set_window(s, window_bytes);
+	ebb_moves_set_window(&s->moves, window_bytes);
 	if (window_bytes == least_bytes)
 		ebb_ebb_enter_yield(s, p, segment->now_us);
-	ebb_ebb_stop_growing(s, segment);
+	ebb_moves_stop_growing(&s->moves, segment, EBB_EBB_BLIND_RTTS);
 }
 
 /* We overshot ourselves: back to what the link and the target hold. */
@@ -125,21 +90,23 @@ EBB_INLINE void ebb_ebb_retreat(struct ebb_ebb_state *s, const struct ebb_segmen
 	u64 over_us = ebb_sub_floor(excess_us, ebb_ebb_target_us(s, p));
 	u64 window_bytes = ebb_moves_retreat_bytes(s->rwnd_bytes, s->rtt_us, over_us);
 
-	ebb_ebb_set_window(s, ebb_min(s->last_rwnd_bytes, window_bytes));
+	ebb_moves_set_window(&s->moves, ebb_min(s->last_rwnd_bytes, window_bytes));
 	s->saturation_bytes = s->rwnd_bytes;
-	ebb_ebb_stop_growing(s, segment);
+	ebb_moves_stop_growing(&s->moves, segment, EBB_EBB_BLIND_RTTS);
 }
 
 /* Judges a look at the queue; returns 1 if it led to a cut. */
 EBB_INLINE u8 ebb_ebb_judge(struct ebb_ebb_state *s, const struct ebb_segment *segment,
 			    const struct ebb_ebb_params *p, u32 excess_us)
 {
+	u32 high_us = ebb_moves_high_us(p->high_us, ebb_ebb_grain_us(s));
 	u64 grown_bytes = ebb_sub_floor(s->rwnd_bytes, s->last_rwnd_bytes);
-	u32 own_us = (u32)ebb_min(ebb_ebb_time_us(s, grown_bytes), EBB_MOVES_MAX_RTT_US);
+	u32 own_us = (u32)ebb_min(ebb_moves_time_us(s->capacity_bytes_per_s, grown_bytes),
+				  EBB_MOVES_MAX_RTT_US);
 
-	if (excess_us == EBB_MOVES_NO_DELAY || excess_us <= ebb_ebb_high_us(s, p) || s->is_yielding)
+	if (excess_us == EBB_MOVES_NO_DELAY || excess_us <= high_us || s->is_yielding)
 		return 0;
-	if (excess_us > ebb_ebb_high_us(s, p) + own_us)
+	if (excess_us > high_us + own_us)
 		ebb_ebb_yield(s, segment, p, excess_us, own_us);
 	else
 		ebb_ebb_retreat(s, segment, p, excess_us);
@@ -218,9 +185,9 @@ EBB_INLINE void ebb_ebb_shrink(struct ebb_ebb_state *s, const struct ebb_segment
 	u64 over_us = s->round_queue_us - ebb_ebb_target_us(s, p);
 
 	s->saturation_bytes = ebb_moves_saturation_bytes(s->rwnd_bytes, s->saturation_bytes);
-	ebb_ebb_set_window(
-		s, ebb_moves_shrink_bytes(window_bytes, over_us, s->rtt_us, p->shrink_divisor));
-	ebb_ebb_stop_growing(s, segment);
+	ebb_moves_set_window(&s->moves, ebb_moves_shrink_bytes(window_bytes, over_us, s->rtt_us,
+							       p->shrink_divisor));
+	ebb_moves_stop_growing(&s->moves, segment, EBB_EBB_BLIND_RTTS);
 }
 
 /*
@@ -237,9 +204,10 @@ EBB_INLINE u8 ebb_ebb_drain(struct ebb_ebb_state *s, const struct ebb_segment *s
 		return 0;
 	s->restore_bytes = s->rwnd_bytes;
 	s->last_empty_us = segment->now_us;
-	ebb_ebb_set_window(s, is_small ? s->mss_bytes : ebb_moves_drain_bytes(s->rwnd_bytes));
+	ebb_moves_set_window(&s->moves,
+			     is_small ? s->mss_bytes : ebb_moves_drain_bytes(s->rwnd_bytes));
 	s->is_draining = 1;
-	ebb_ebb_go_blind(s, segment);
+	ebb_moves_go_blind(&s->moves, segment, EBB_EBB_BLIND_RTTS);
 	return 1;
 }
 

@@ -10,43 +10,20 @@
 
 /* ---- helpers: window and path ---- */
 
-EBB_INLINE u32 ebb_sampled_segments(const struct ebb_sampled_state *s, u64 segments)
-{
-	return (u32)(s->mss_bytes * segments);
-}
-
-EBB_INLINE void ebb_sampled_set_window(struct ebb_sampled_state *s, u64 bytes)
-{
-	s->rwnd_bytes = ebb_moves_window_bytes(bytes, s->mss_bytes);
-}
-
-EBB_INLINE u32 ebb_sampled_base_us(const struct ebb_sampled_state *s)
-{
-	return (u32)ebb_min(s->base_us[0], s->base_us[1]);
-}
-
-EBB_INLINE u64 ebb_sampled_bytes_in(const struct ebb_sampled_state *s, u64 time_us)
-{
-	return ebb_moves_bytes_in(s->capacity_bytes_per_s, time_us);
-}
-
-EBB_INLINE u64 ebb_sampled_time_us(const struct ebb_sampled_state *s, u64 bytes)
-{
-	return ebb_moves_time_us(s->capacity_bytes_per_s, bytes);
-}
-
 /* 0 while the path is not known. */
 EBB_INLINE u64 ebb_sampled_bdp_bytes(const struct ebb_sampled_state *s)
 {
-	u32 base_us = ebb_sampled_base_us(s);
+	u32 base_us = ebb_moves_base_us(&s->moves);
 
-	return base_us == EBB_MOVES_NO_DELAY ? 0 : ebb_sampled_bytes_in(s, base_us);
+	return base_us == EBB_MOVES_NO_DELAY ? 0
+					     : ebb_moves_bytes_in(s->capacity_bytes_per_s, base_us);
 }
 
 /* The time that the link needs for a segment; too long where its capacity is not known. */
 EBB_INLINE u32 ebb_sampled_segment_us(const struct ebb_sampled_state *s)
 {
-	return (u32)ebb_min(ebb_sampled_time_us(s, s->mss_bytes), EBB_MOVES_MAX_SEGMENT_US);
+	return (u32)ebb_min(ebb_moves_time_us(s->capacity_bytes_per_s, s->mss_bytes),
+			    EBB_MOVES_MAX_SEGMENT_US);
 }
 
 /*
@@ -69,12 +46,6 @@ EBB_INLINE u32 ebb_sampled_target_us(const struct ebb_sampled_state *s,
 				     const struct ebb_sampled_params *p)
 {
 	return (u32)ebb_max(p->target_us, ebb_sampled_grain_us(s) * EBB_SAMPLED_TARGET_GRAINS);
-}
-
-EBB_INLINE u32 ebb_sampled_high_us(const struct ebb_sampled_state *s,
-				   const struct ebb_sampled_params *p)
-{
-	return (u32)ebb_max(p->high_us, ebb_sampled_grain_us(s) * EBB_SAMPLED_HIGH_GRAINS);
 }
 
 /* ---- helpers: what a look tells ---- */
@@ -137,7 +108,6 @@ EBB_INLINE void ebb_sampled_take_least(struct ebb_sampled_state *s, u32 rtt_us)
 EBB_INLINE void ebb_sampled_take_rtt(struct ebb_sampled_state *s, u64 now_us, u32 estimate_us,
 				     const struct ebb_sampled_params *p)
 {
-	u64 window_us = ebb_moves_base_window_us(p->base_window_us, s->is_yielding);
 	u32 least_us;
 	u64 empty_us;
 
@@ -145,13 +115,9 @@ EBB_INLINE void ebb_sampled_take_rtt(struct ebb_sampled_state *s, u64 now_us, u3
 	s->last_queue_us = s->queue_us;
 	s->rtt_us = ebb_sampled_undo_us(s, estimate_us);
 	s->estimate_us = estimate_us;
-	if (now_us - s->base_since_us > window_us) {
-		s->base_us[1] = s->base_us[0];
-		s->base_us[0] = EBB_MOVES_NO_DELAY;
-		s->base_since_us = now_us;
-	}
+	ebb_moves_age_base(&s->moves, now_us, p->base_window_us);
 	s->base_us[0] = (u32)ebb_min(s->base_us[0], estimate_us);
-	empty_us = ebb_sampled_base_us(s) + ebb_sampled_late_us(s);
+	empty_us = ebb_moves_base_us(&s->moves) + ebb_sampled_late_us(s);
 	least_us = (u32)ebb_sub_floor(s->is_mean ? s->rtt_us : estimate_us, empty_us);
 	s->queue_us = (u32)ebb_sub_floor(s->rtt_us, empty_us);
 	s->longest_queue_us = (u32)ebb_max(s->longest_queue_us, s->queue_us);

@@ -42,7 +42,7 @@ EBB_INLINE void ebb_sampled_end_yielding_round(struct ebb_sampled_state *s,
 		s->growth_bytes = s->rwnd_bytes;
 		return;
 	}
-	ebb_sampled_set_window(s, ebb_sampled_probe_bytes(s, p, segment->now_us));
+	ebb_moves_set_window(&s->moves, ebb_sampled_probe_bytes(s, p, segment->now_us));
 }
 
 EBB_INLINE void ebb_sampled_end_round(struct ebb_sampled_state *s,
@@ -57,7 +57,7 @@ EBB_INLINE void ebb_sampled_end_round(struct ebb_sampled_state *s,
 	if (s->is_yielding) {
 		ebb_sampled_end_yielding_round(s, segment, p);
 	} else {
-		ebb_sampled_set_window(s, ebb_min(s->rwnd_bytes, used_bytes));
+		ebb_moves_set_window(&s->moves, ebb_min(s->rwnd_bytes, used_bytes));
 		if (ebb_sampled_drain(s, segment, p))
 			return;
 		if (s->round_queue_us < ebb_sampled_low_us(s, p)) {
@@ -67,7 +67,7 @@ EBB_INLINE void ebb_sampled_end_round(struct ebb_sampled_state *s,
 			s->is_starting = 0;
 			s->is_reclaiming = 0;
 			used_bytes = ebb_moves_near_bytes(s->round_bytes, s->mss_bytes);
-			ebb_sampled_set_window(s, ebb_min(s->rwnd_bytes, used_bytes));
+			ebb_moves_set_window(&s->moves, ebb_min(s->rwnd_bytes, used_bytes));
 			s->growth_bytes = s->is_mean ? 0 : s->mss_bytes;
 		} else if (s->round_queue_us != EBB_MOVES_NO_DELAY) {
 			ebb_sampled_shrink(s, segment, p);
@@ -75,18 +75,7 @@ EBB_INLINE void ebb_sampled_end_round(struct ebb_sampled_state *s,
 		}
 	}
 	s->growth_left_bytes = s->growth_bytes;
-	ebb_sampled_begin_round(s, segment);
-}
-
-EBB_INLINE void ebb_sampled_grow(struct ebb_sampled_state *s, u32 payload_bytes)
-{
-	u32 share_bytes = ebb_moves_share_bytes(s->growth_bytes, s->growth_left_bytes,
-						payload_bytes, s->round_rwnd_bytes);
-
-	if (!s->growth_left_bytes)
-		return;
-	s->growth_left_bytes -= share_bytes;
-	ebb_sampled_set_window(s, (u64)s->rwnd_bytes + share_bytes);
+	ebb_moves_begin_round(&s->moves, segment);
 }
 
 /* A hole means congestion if segments were queueing, or if delays tell nothing. */
@@ -101,22 +90,9 @@ EBB_INLINE u8 ebb_sampled_take_loss(struct ebb_sampled_state *s, const struct eb
 		return 0;
 	s->loss_until_us = segment->now_us + s->rtt_us;
 	s->saturation_bytes = s->rwnd_bytes;
-	ebb_sampled_set_window(s, ebb_moves_loss_bytes(s->rwnd_bytes, s->mss_bytes));
+	ebb_moves_set_window(&s->moves, ebb_moves_loss_bytes(s->rwnd_bytes, s->mss_bytes));
 	ebb_sampled_go_blind(s, segment);
 	return 1;
-}
-
-/* While observing, the window only follows what arrives. */
-EBB_INLINE void ebb_sampled_observe(struct ebb_sampled_state *s, const struct ebb_segment *segment,
-				    const struct ebb_sampled_params *p)
-{
-	u32 least_bytes = ebb_sampled_segments(s, p->start_segments);
-
-	s->last_round_bytes = s->round_bytes;
-	ebb_sampled_set_window(s, ebb_max(s->round_bytes, least_bytes));
-	s->last_rwnd_bytes = s->rwnd_bytes;
-	s->growth_left_bytes = 0;
-	ebb_sampled_begin_round(s, segment);
 }
 
 /* The time until a new window is used, where timestamps do not tell. */
@@ -136,10 +112,10 @@ EBB_INLINE void ebb_sampled_resume(struct ebb_sampled_state *s, const struct ebb
 {
 	if (s->is_draining && s->is_mean) {
 		/* Not growth: a queue that stands after it is others'. */
-		ebb_sampled_set_window(s, s->restore_bytes);
+		ebb_moves_set_window(&s->moves, s->restore_bytes);
 		s->last_rwnd_bytes = s->rwnd_bytes;
 	}
-	ebb_sampled_begin_round(s, segment);
+	ebb_moves_begin_round(&s->moves, segment);
 	if (s->is_draining)
 		s->growth_bytes = (u32)ebb_sub_floor(s->restore_bytes, s->rwnd_bytes);
 	s->growth_left_bytes = s->growth_bytes;
@@ -170,13 +146,15 @@ EBB_INLINE void ebb_sampled_look(struct ebb_sampled_state *s, const struct ebb_s
 	}
 	is_over = ebb_sampled_is_round_over(s, segment, end_seq);
 	if (segment->is_observing) {
-		if (is_over)
-			ebb_sampled_observe(s, segment, p);
+		if (!is_over)
+			return;
+		ebb_moves_observe_round(&s->moves, p->start_segments);
+		ebb_moves_begin_round(&s->moves, segment);
 		return;
 	}
 	if (ebb_sampled_take_loss(s, segment, p) || ebb_sampled_judge(s, segment, p, is_over))
 		return;
-	ebb_sampled_grow(s, look_bytes);
+	ebb_moves_grow(&s->moves, look_bytes);
 	if (!is_over)
 		return;
 	if (!segment->has_timestamps)
@@ -189,16 +167,8 @@ EBB_INLINE void ebb_sampled_look(struct ebb_sampled_state *s, const struct ebb_s
 EBB_INLINE void ebb_sampled_init(struct ebb_sampled_state *s, const struct ebb_start *start,
 				 const struct ebb_sampled_params *p)
 {
-	s->mss_bytes = ebb_bound_mss_bytes(start->mss_bytes);
-	s->base_us[0] = EBB_MOVES_NO_DELAY;
-	s->base_us[1] = EBB_MOVES_NO_DELAY;
-	s->base_since_us = start->now_us;
-	s->last_empty_us = start->now_us;
+	ebb_moves_begin(&s->moves, start, p->start_segments);
 	s->look_at_us = start->now_us;
-	s->round_queue_us = EBB_MOVES_NO_DELAY;
-	s->is_starting = 1;
-	ebb_sampled_set_window(s, ebb_sampled_segments(s, p->start_segments));
-	s->last_rwnd_bytes = s->rwnd_bytes;
 }
 
 EBB_INLINE void ebb_sampled_on_segment(struct ebb_sampled_state *s,

@@ -5,8 +5,7 @@
 #ifndef EBB_SAMPLED_STATE_H
 #define EBB_SAMPLED_STATE_H
 
-#include "receiver_contract.h"
-#include "moves.h"
+#include "moves_state.h"
 
 /* The list of sampled and of paced, which tells delays less exactly. */
 #define EBB_SAMPLED_PARAMS(P) EBB_SAMPLED_LIST(P, 3000, 6000, 2)
@@ -49,7 +48,6 @@ struct ebb_sampled_params {
 /* [SAMPLED §thresholds] Thresholds in times of a segment. */
 #define EBB_SAMPLED_LOW_GRAINS_X2 3u
 #define EBB_SAMPLED_TARGET_GRAINS 2u
-#define EBB_SAMPLED_HIGH_GRAINS 4u
 /* [SAMPLED §rounds] A round trip in which nobody gets to its right edge ends by time: its own, and
  * this part of it more. Shorter ones than 1 ms cannot be told. */
 #define EBB_SAMPLED_LATE_DIVISOR 2u
@@ -94,8 +92,7 @@ struct ebb_sampled_look {
 };
 
 struct ebb_sampled_state {
-	u32 rwnd_bytes; /* the answer: W */
-	u32 mss_bytes;
+	EBB_MOVES_MEMBERS
 
 	/* What has come since the last look. */
 	u64 look_at_us;
@@ -106,52 +103,16 @@ struct ebb_sampled_state {
 	struct ebb_sampled_look looks[EBB_SAMPLED_LOOKS];
 
 	/* What the path looks like. */
-	u64 capacity_bytes_per_s; /* C */
-	u64 fastest_bytes_per_s;  /* never less, but for standstills C */
-	u64 base_since_us;
-	u64 last_empty_us;
-	u32 base_us[2];       /* least RTT in this base window and the last */
-	u32 estimate_us;      /* the host's estimate at the last look; 0: none yet */
-	u32 rtt_us;           /* the same without the host's smoothing */
-	u32 queue_us;         /* q: rtt less the least */
-	u32 last_queue_us;    /* q at the look before */
-	u32 longest_queue_us; /* ever seen */
+	u64 fastest_bytes_per_s; /* never less than C, and C but for standstills */
+	u32 estimate_us;         /* the host's estimate at the last look; 0: none yet */
+	u32 last_queue_us;       /* q at the look before */
 
-	/* The round trip under way. */
-	u64 round_since_us;
-	u32 round_edge_seq;
-	u32 round_bytes;
-	u32 round_queue_us;   /* least q */
-	u32 round_rwnd_bytes; /* W at its start */
-	u32 last_rwnd_bytes;  /* W1: W one round trip earlier */
-	u32 last_round_bytes;
-	u32 growth_bytes; /* what W shall grow by in this round trip */
-	u32 growth_left_bytes;
+	u64 own_until_us; /* paced: the queue up to then is that of our own overshoot */
 
-	/* After a cut, until its effect is seen. */
-	u64 blind_until_us;
-	u32 blind_edge_seq;
-
-	u32 saturation_bytes; /* W at which the link was full last; 0: not known */
-	u64 yield_since_us;
-	u64 hold_until_us;
-	u64 own_until_us;  /* paced: the queue up to then is that of our own overshoot */
-	u64 loss_until_us; /* losses up to then belong to the last one */
-	u32 hold_us;
-	u32 clear_rounds;  /* round trips without a queue in a row */
-	u32 restore_bytes; /* W before draining */
-
-	u8 is_round_open;
-	u8 is_blind;
-	u8 is_draining;
-	u8 is_yielding;
-	u8 has_yielded;
-	u8 is_starting;   /* doubling from the first window */
-	u8 is_reclaiming; /* just out of YIELD */
-	u8 has_hole;      /* a segment came out of order since the last look */
+	u8 has_hole; /* a segment came out of order since the last look */
 	u8 has_looked;
 	u8 is_mean; /* the host's estimate is a mean: it falls as slowly as it rises */
-	u8 reserved[6];
+	u8 reserved[5];
 };
 
 #endif /* EBB_SAMPLED_STATE_H */

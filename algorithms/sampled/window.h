@@ -9,32 +9,11 @@
 
 /* ---- helpers: rounds ---- */
 
-EBB_INLINE void ebb_sampled_begin_round(struct ebb_sampled_state *s,
-					const struct ebb_segment *segment)
-{
-	s->round_since_us = segment->now_us;
-	s->round_edge_seq = segment->right_edge_seq;
-	s->round_bytes = 0;
-	s->round_queue_us = EBB_MOVES_NO_DELAY;
-	s->round_rwnd_bytes = s->rwnd_bytes;
-	s->is_round_open = 1;
-}
-
 /* Nothing is judged until a segment arrives that the new window allowed. */
 EBB_INLINE void ebb_sampled_go_blind(struct ebb_sampled_state *s, const struct ebb_segment *segment)
 {
-	s->is_blind = 1;
-	s->blind_edge_seq = segment->right_edge_seq;
-	s->blind_until_us =
-		segment->now_us + (u64)s->rtt_us * EBB_SAMPLED_BLIND_RTTS + EBB_MOVES_BLIND_US;
-	s->last_rwnd_bytes = s->rwnd_bytes;
-	s->growth_bytes = 0;
-	s->growth_left_bytes = 0;
-	s->is_round_open = 0;
+	ebb_moves_stop_growing(&s->moves, segment, EBB_SAMPLED_BLIND_RTTS);
 	s->is_draining = 0;
-	s->is_starting = 0;
-	s->is_reclaiming = 0;
-	s->clear_rounds = 0;
 }
 
 /* By a segment beyond the right edge of its start, or by time where nobody gets there. */
@@ -57,33 +36,19 @@ EBB_INLINE u32 ebb_sampled_probe_bytes(const struct ebb_sampled_state *s,
 	u8 is_long =
 		s->is_yielding && now_us - s->yield_since_us >= EBB_SAMPLED_PROBE_HALF_AFTER_US;
 
-	return ebb_sampled_segments(
-		s, is_long ? ebb_max(p->probe_segments / EBB_MOVES_PROBE_DIVISOR, 1)
-			   : p->probe_segments);
-}
-
-EBB_INLINE void ebb_sampled_enter_yield(struct ebb_sampled_state *s,
-					const struct ebb_sampled_params *p, u64 now_us)
-{
-	u64 since_last_us = now_us - s->yield_since_us;
-	u32 base_us = (u32)ebb_min(ebb_sampled_base_us(s), EBB_MOVES_MAX_RTT_US);
-
-	if (s->has_yielded && ebb_moves_is_soon(since_last_us, base_us, s->hold_us))
-		s->hold_us = ebb_moves_longer_hold_us(s->hold_us, p->hold_max_us);
-	else
-		s->hold_us = (u32)ebb_min((u64)base_us * EBB_SAMPLED_HOLD_RTTS, p->hold_max_us);
-	s->is_yielding = 1;
-	s->has_yielded = 1;
-	s->yield_since_us = now_us;
-	s->hold_until_us = now_us + s->hold_us;
+	return ebb_moves_segments(&s->moves,
+				  is_long ? ebb_max(p->probe_segments / EBB_MOVES_PROBE_DIVISOR, 1)
+					  : p->probe_segments);
 }
 
 /* Others want the link: give it all if we had it, else a share of the excess. */
 EBB_INLINE void ebb_sampled_yield(struct ebb_sampled_state *s, const struct ebb_segment *segment,
 				  const struct ebb_sampled_params *p, u64 foreign_us)
 {
+	u32 base_us = (u32)ebb_min(ebb_moves_base_us(&s->moves), EBB_MOVES_MAX_RTT_US);
+	u64 hold_us = ebb_min((u64)base_us * EBB_SAMPLED_HOLD_RTTS, p->hold_max_us);
 	u64 window_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
-	u64 least_bytes = ebb_sampled_segments(s, p->probe_segments);
+	u64 least_bytes = ebb_moves_segments(&s->moves, p->probe_segments);
 	u64 over_us = ebb_sub_floor(foreign_us, ebb_sampled_target_us(s, p));
 	u8 had_link = (u64)s->last_round_bytes * EBB_ONE_X10 >
 		      ebb_sampled_bdp_bytes(s) * EBB_SAMPLED_HAD_LINK_X10;
@@ -91,9 +56,10 @@ EBB_INLINE void ebb_sampled_yield(struct ebb_sampled_state *s, const struct ebb_
 	s->saturation_bytes = ebb_moves_saturation_bytes(window_bytes, s->saturation_bytes);
 	window_bytes =
 		ebb_moves_yield_bytes(window_bytes, over_us, p->span_us, least_bytes, had_link);
-	ebb_sampled_set_window(s, window_bytes);
+	ebb_moves_set_window(&s->moves, window_bytes);
 	if (window_bytes == least_bytes)
-		ebb_sampled_enter_yield(s, p, segment->now_us);
+		ebb_moves_enter_yield(&s->moves, segment->now_us, base_us, (u32)hold_us,
+				      p->hold_max_us);
 	ebb_sampled_go_blind(s, segment);
 }
 
@@ -104,16 +70,17 @@ EBB_INLINE void ebb_sampled_yield(struct ebb_sampled_state *s, const struct ebb_
 EBB_INLINE void ebb_sampled_retreat(struct ebb_sampled_state *s, const struct ebb_segment *segment,
 				    const struct ebb_sampled_params *p, u32 queue_us)
 {
-	u32 base_us = ebb_sampled_base_us(s);
+	u32 base_us = ebb_moves_base_us(&s->moves);
 	u64 over_us = ebb_sub_floor(queue_us, ebb_sampled_target_us(s, p));
 	u64 window_bytes = ebb_moves_retreat_bytes(s->rwnd_bytes, base_us, over_us);
 	u64 full_bytes = ebb_min(s->rwnd_bytes, ebb_sampled_bdp_bytes(s) / EBB_ONE_X32 *
 							EBB_SAMPLED_PACED_FULL_X32);
 
 	if (s->is_mean)
-		window_bytes = ebb_sub_floor(full_bytes, ebb_sampled_bytes_in(s, queue_us));
-	ebb_sampled_set_window(s, ebb_max(ebb_min(s->rwnd_bytes, window_bytes),
-					  ebb_sampled_segments(s, p->probe_segments)));
+		window_bytes = ebb_sub_floor(full_bytes,
+					     ebb_moves_bytes_in(s->capacity_bytes_per_s, queue_us));
+	ebb_moves_set_window(&s->moves, ebb_max(ebb_min(s->rwnd_bytes, window_bytes),
+						ebb_moves_segments(&s->moves, p->probe_segments)));
 	s->saturation_bytes = s->is_mean ? (u32)full_bytes : s->rwnd_bytes;
 	s->restore_bytes = (u32)full_bytes;
 	if (s->is_mean && segment->now_us >= s->own_until_us)
@@ -152,15 +119,16 @@ EBB_INLINE u8 ebb_sampled_has_link(const struct ebb_sampled_state *s)
 EBB_INLINE u8 ebb_sampled_judge(struct ebb_sampled_state *s, const struct ebb_segment *segment,
 				const struct ebb_sampled_params *p, u8 is_over)
 {
+	u32 high_us = ebb_moves_high_us(p->high_us, ebb_sampled_grain_us(s));
 	u64 grown_bytes = ebb_sub_floor(s->rwnd_bytes, s->last_rwnd_bytes);
 	u64 own_bytes = grown_bytes * (s->is_mean ? EBB_SAMPLED_PACED_GROWN : 1);
-	u64 grown_us = ebb_sampled_time_us(s, own_bytes);
+	u64 grown_us = ebb_moves_time_us(s->capacity_bytes_per_s, own_bytes);
 	u32 own_us = (u32)ebb_min(grown_us, EBB_MOVES_MAX_RTT_US);
 	u32 queue_us = ebb_sampled_foreign_us(s, is_over);
 
-	if (s->is_yielding || queue_us <= ebb_sampled_high_us(s, p) || ebb_sampled_has_link(s))
+	if (s->is_yielding || queue_us <= high_us || ebb_sampled_has_link(s))
 		return 0;
-	if (queue_us > ebb_sampled_high_us(s, p) + own_us && segment->now_us >= s->own_until_us)
+	if (queue_us > high_us + own_us && segment->now_us >= s->own_until_us)
 		ebb_sampled_yield(s, segment, p, ebb_sub_floor(queue_us, own_us));
 	else
 		ebb_sampled_retreat(s, segment, p, queue_us);
@@ -193,14 +161,15 @@ EBB_INLINE u64 ebb_sampled_growth_bytes(struct ebb_sampled_state *s,
 					const struct ebb_sampled_params *p)
 {
 	u64 window_bytes = s->rwnd_bytes, bdp_bytes = ebb_sampled_bdp_bytes(s);
-	u64 cap_us = (u64)ebb_sampled_base_us(s) + ebb_sampled_target_us(s, p);
+	u64 cap_us = (u64)ebb_moves_base_us(&s->moves) + ebb_sampled_target_us(s, p);
 	u64 cap_bytes = ebb_moves_bytes_in(s->fastest_bytes_per_s, cap_us);
 	u64 room_bytes;
 
 	/* Who is paced never hears of more than its pace: only a queue tells the capacity. */
 	if (s->is_mean)
 		bdp_bytes = 0;
-	cap_bytes = bdp_bytes ? ebb_max(cap_bytes, ebb_sampled_segments(s, EBB_MOVES_CAP_SEGMENTS))
+	cap_bytes = bdp_bytes ? ebb_max(cap_bytes,
+					ebb_moves_segments(&s->moves, EBB_MOVES_CAP_SEGMENTS))
 			      : EBB_MOVES_MAX_WINDOW_BYTES;
 	room_bytes = ebb_sub_floor(cap_bytes, window_bytes);
 	if (!ebb_moves_is_used(s->round_bytes, s->mss_bytes, s->round_rwnd_bytes))
@@ -223,10 +192,10 @@ EBB_INLINE void ebb_sampled_shrink(struct ebb_sampled_state *s, const struct ebb
 	u64 window_bytes = ebb_min(s->rwnd_bytes, near_bytes);
 	u64 over_us = s->round_queue_us - ebb_sampled_target_us(s, p);
 
-	window_bytes = ebb_moves_shrink_bytes(window_bytes, over_us, ebb_sampled_base_us(s),
+	window_bytes = ebb_moves_shrink_bytes(window_bytes, over_us, ebb_moves_base_us(&s->moves),
 					      EBB_SAMPLED_SHRINK_DIVISOR);
 	s->saturation_bytes = ebb_moves_saturation_bytes(s->rwnd_bytes, s->saturation_bytes);
-	ebb_sampled_set_window(s, window_bytes);
+	ebb_moves_set_window(&s->moves, window_bytes);
 	ebb_sampled_go_blind(s, segment);
 }
 
@@ -238,7 +207,7 @@ EBB_INLINE u8 ebb_sampled_drain(struct ebb_sampled_state *s, const struct ebb_se
 		return 0;
 	s->restore_bytes = s->rwnd_bytes;
 	s->last_empty_us = segment->now_us;
-	ebb_sampled_set_window(s, ebb_moves_drain_bytes(s->rwnd_bytes));
+	ebb_moves_set_window(&s->moves, ebb_moves_drain_bytes(s->rwnd_bytes));
 	ebb_sampled_go_blind(s, segment);
 	s->is_draining = 1;
 	return 1;
