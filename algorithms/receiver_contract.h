@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a receiver law is told and what it answers: the contract between the laws
- * and their hosts (the eBPF adapter, the native library, later the simulator).
+ * and their hosts, whoever these are.
  *
  * A host calls, in the order of the wire:
  *   ebb_<law>_init(state, start, params)        once, before anything else
@@ -12,8 +12,8 @@
  * each on_ack (and after init). A law answers the window that it wants; the host
  * (TCP itself) never moves the window's right edge back. Laws of EBB_ACK_DELAY_LAWS
  * (receiver_laws.h) also answer state->ack_delay_us: a host that can holds each acknowledgement
- * back for so long and stamps it when it leaves, and says so in can_delay_acks. The
- * simulator can; the kernel backend cannot, and such a law does with the window alone.
+ * back for so long and stamps it when it leaves, and says so in can_delay_acks. With a host
+ * that cannot, such a law does with the window alone.
  *
  * A law keeps everything in its state, which starts as zero bytes; it reads no
  * clock, allocates nothing, cannot fail: it clamps. Parameters may change between

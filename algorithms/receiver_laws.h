@@ -27,7 +27,7 @@
 /* Those for hosts that see no packets, only counters; the kernel's programs lack them. */
 #define EBB_COUNTER_RECEIVER_LAWS(X)      \
 	X(5, sampled, EBB_SAMPLED_PARAMS, \
-	  "Ebb's own for the user backend: sees the kernel's counters in place of packets")
+	  "Ebb's own for hosts that see no packets, only the counters that the kernel keeps")
 
 /*
  * What a law may have beyond the hooks, X(name), each list for hosts that ask for it:

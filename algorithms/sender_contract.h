@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a sender law is told and what it answers: the contract between the laws that set
- * a congestion window and their hosts (struct_ops in the kernel, the simulator).
+ * a congestion window and their hosts, whoever these are.
  *
  * A host calls
  *   ebb_<law>_init(state, start, params)         once, before anything else

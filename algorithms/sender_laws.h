@@ -48,6 +48,6 @@
 /* Those for hosts that see no acknowledgements, only counters, and set a pace alone. */
 #define EBB_COUNTER_SENDER_LAWS(X)                  \
 	X(111, paced, "paced", EBB_PACED_PARAMS, 0, \
-	  "Ebb's own for the user backend: sees the kernel's counters, sets the pace")
+	  "Ebb's own for hosts that see only the kernel's counters and set only a pace")
 
 #endif /* EBB_SENDER_LAWS_H */

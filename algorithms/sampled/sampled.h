@@ -2,7 +2,7 @@
 /*
  * sampled: Ebb's law for a host that sees no packets, only now and then the numbers that
  * the kernel keeps of a connection (TCP_INFO): its estimate of the round-trip time at the
- * receiver, bytes, segments, holes, the right edge. For the user backend.
+ * receiver, bytes, segments, holes, the right edge.
  *
  * Sources: [SAMPLED] docs/laws/counter-laws.md; the moves are those of [EBB] docs/ebb-law.md.
  *
@@ -19,7 +19,7 @@
  *    used serves, as precise as looks are frequent.
  * 6. A queue while all that the link carries is ours is not others': the link stood still
  *    for a moment, and our segments come in a bunch until a round trip judges them.
- * 7. Called for each segment (kernel backend, simulator), it looks every look_us only.
+ * 7. Called for each segment, by a host that sees them, it looks every look_us only.
  *
  * Domain: as ebb; looks at least four times in a round trip, or it yields later.
  */

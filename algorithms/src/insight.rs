@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_laws_of_the_user_backend_tell_their_queue() {
+    fn the_laws_that_see_counters_tell_their_queue() {
         let policy = Policy::receiver("sampled").unwrap();
         let flow = ReceiverFlow::new(policy.clone(), &Start::default());
         let insight = policy.insight(flow.state_bytes()).unwrap();
