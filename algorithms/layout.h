@@ -138,8 +138,8 @@
 	X(ebb_native_receiver_law, NativeReceiverLaw, params, 32)         \
 	X(ebb_native_receiver_law, NativeReceiverLaw, init, 40)           \
 	X(ebb_native_receiver_law, NativeReceiverLaw, on_segment, 48)     \
-	X(ebb_native_receiver_law, NativeReceiverLaw, on_ack, 56)         \
-	X(ebb_native_receiver_law, NativeReceiverLaw, rwnd_bytes, 64)     \
+	X(ebb_native_receiver_law, NativeReceiverLaw, rwnd_bytes, 56)     \
+	X(ebb_native_receiver_law, NativeReceiverLaw, on_ack, 64)         \
 	X(ebb_native_receiver_law, NativeReceiverLaw, ack_delay_us, 72)   \
 	X(ebb_native_receiver_law, NativeReceiverLaw, estimate_bytes, 80) \
 	X(ebb_native_receiver_law, NativeReceiverLaw, pairs, 88)          \

@@ -23,10 +23,6 @@
 	{                                                                                       \
 		ebb_##name##_on_segment(state, segment, params);                                \
 	}                                                                                       \
-	static void name##_on_ack(void *state, const struct ebb_ack *ack, const void *params)   \
-	{                                                                                       \
-		ebb_##name##_on_ack(state, ack, params);                                        \
-	}                                                                                       \
 	static u32 name##_rwnd_bytes(const void *state)                                         \
 	{                                                                                       \
 		return ((const struct ebb_##name##_state *)state)->rwnd_bytes;                  \
@@ -35,6 +31,13 @@ EBB_RECEIVER_LAWS(EBB_NATIVE_RECEIVER_LAW)
 EBB_COUNTER_RECEIVER_LAWS(EBB_NATIVE_RECEIVER_LAW)
 
 /* ---- what some receiver laws have ---- */
+
+#define EBB_NATIVE_ON_ACK(name)                                                               \
+	static void name##_on_ack(void *state, const struct ebb_ack *ack, const void *params) \
+	{                                                                                     \
+		ebb_##name##_on_ack(state, ack, params);                                      \
+	}
+EBB_ON_ACK_LAWS(EBB_NATIVE_ON_ACK)
 
 #define EBB_NATIVE_ACK_DELAY(name)                                               \
 	static u32 name##_ack_delay_us(const void *state)                        \
@@ -83,20 +86,20 @@ enum { EBB_RECEIVER_LAWS(EBB_NATIVE_AT) EBB_COUNTER_RECEIVER_LAWS(EBB_NATIVE_AT)
 		.params = of_name##_param_list,                                                \
 		.init = of_name##_init,                                                        \
 		.on_segment = of_name##_on_segment,                                            \
-		.on_ack = of_name##_on_ack,                                                    \
 		.rwnd_bytes = of_name##_rwnd_bytes,                                            \
 	},
 #define EBB_NATIVE_OF_PACKETS(number, name, PARAMS, summary) \
 	EBB_NATIVE_RECEIVER_ENTRY(number, name, summary, 0)
 #define EBB_NATIVE_OF_COUNTERS(number, name, PARAMS, summary) \
 	EBB_NATIVE_RECEIVER_ENTRY(number, name, summary, 1)
+#define EBB_NATIVE_HAS_ON_ACK(name) [AT_##name].on_ack = name##_on_ack,
 #define EBB_NATIVE_HAS_ACK_DELAY(name) [AT_##name].ack_delay_us = name##_ack_delay_us,
 #define EBB_NATIVE_HAS_ESTIMATE(name) [AT_##name].estimate_bytes = name##_estimate_bytes,
 #define EBB_NATIVE_HAS_PAIRS(name) [AT_##name].pairs = &name##_pairs,
 
 const struct ebb_native_receiver_law ebb_native_receiver_laws[] = {
 	EBB_RECEIVER_LAWS(EBB_NATIVE_OF_PACKETS) EBB_COUNTER_RECEIVER_LAWS(EBB_NATIVE_OF_COUNTERS)
-		EBB_ACK_DELAY_LAWS(EBB_NATIVE_HAS_ACK_DELAY)
+		EBB_ON_ACK_LAWS(EBB_NATIVE_HAS_ON_ACK) EBB_ACK_DELAY_LAWS(EBB_NATIVE_HAS_ACK_DELAY)
 			EBB_ESTIMATE_LAWS(EBB_NATIVE_HAS_ESTIMATE)
 				EBB_PAIRS_LAWS(EBB_NATIVE_HAS_PAIRS)};
 const u32 ebb_native_receiver_law_count =

@@ -37,9 +37,9 @@ struct ebb_native_receiver_law {
 	const struct ebb_native_param *params;
 	void (*init)(void *state, const struct ebb_start *start, const void *params);
 	void (*on_segment)(void *state, const struct ebb_segment *segment, const void *params);
-	void (*on_ack)(void *state, const struct ebb_ack *ack, const void *params);
 	u32 (*rwnd_bytes)(const void *state);
 	/* Optional, 0 where the law has none (receiver_laws.h). */
+	void (*on_ack)(void *state, const struct ebb_ack *ack, const void *params);
 	u32 (*ack_delay_us)(const void *state);
 	u32 (*estimate_bytes)(const void *state);
 	const struct ebb_native_pairs *pairs;

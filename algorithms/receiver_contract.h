@@ -7,9 +7,10 @@
  *   ebb_<law>_init(state, start, params)        once, before anything else
  *   ebb_<law>_on_segment(state, segment, params) for each arriving data segment
  *   ebb_<law>_on_ack(state, ack, params)         before each outgoing segment, or every
- *                                                50 us where these come faster
- * and applies state->rwnd_bytes as the upper bound of the advertised window after
- * each on_ack (and after init). A law answers the window that it wants; the host
+ *                                                50 us where these come faster;
+ *                                                for laws of EBB_ON_ACK_LAWS
+ * and applies state->rwnd_bytes as the upper bound of the advertised window before
+ * each outgoing segment (and after init). A law answers the window that it wants; the host
  * (TCP itself) never moves the window's right edge back. Laws of EBB_ACK_DELAY_LAWS
  * (receiver_laws.h) also answer state->ack_delay_us: a host that can holds each acknowledgement
  * back for so long and stamps it when it leaves, and says so in can_delay_acks. With a host

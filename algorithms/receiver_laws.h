@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The receiver laws, listed once: hosts make their dispatch from this list.
- * X(number, name, PARAMS, summary) needs ebb_<name>_{init,on_segment,on_ack}, struct
- * ebb_<name>_state (with rwnd_bytes), struct ebb_<name>_params and its list PARAMS.
+ * X(number, name, PARAMS, summary) needs ebb_<name>_{init,on_segment}, struct ebb_<name>_state
+ * (with rwnd_bytes), struct ebb_<name>_params and its list PARAMS.
  * Numbers are part of the kernel programs' interface: never reuse one.
  */
 #ifndef EBB_RECEIVER_LAWS_H
@@ -30,11 +30,14 @@
 	  "Ebb's own for hosts that see no packets, only the counters that the kernel keeps")
 
 /*
- * What a law may have beyond the hooks, X(name), each list for hosts that ask for it:
- * ack_delay_us in its state; ebb_<name>_estimate_bytes(state), what it takes the sender's
+ * What a law may have beyond these hooks, X(name), each list for hosts that ask for it:
+ * ebb_<name>_on_ack, where outgoing segments change the answer, too; ack_delay_us in its state; ebb_<name>_estimate_bytes(state), what it takes the sender's
  * congestion window for; struct ebb_<name>_pairs with ebb_<name>_pairs_{on_segment,end_round},
  * the packet interval variations that it goes by.
  */
+#define EBB_ON_ACK_LAWS(X) \
+	X(ebb)             \
+	X(vulture)
 #define EBB_ACK_DELAY_LAWS(X) X(rate)
 #define EBB_ESTIMATE_LAWS(X) X(vulture)
 #define EBB_PAIRS_LAWS(X) X(vulture)

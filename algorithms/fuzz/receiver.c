@@ -127,7 +127,8 @@ static void give_ack(const struct ebb_native_receiver_law *law, struct subject *
 
 	subject->is_spoilt |= spoil(in, &ack, sizeof(ack));
 	subject_before(subject);
-	law->on_ack(subject->state, &ack, subject->params);
+	if (law->on_ack)
+		law->on_ack(subject->state, &ack, subject->params);
 	edge_seq = host->rcv_nxt + law->rwnd_bytes(subject->state);
 	if ((s32)(edge_seq - host->right_edge_seq) > 0)
 		host->right_edge_seq = edge_seq;

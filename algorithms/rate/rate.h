@@ -251,12 +251,4 @@ EBB_INLINE void ebb_rate_on_segment(struct ebb_rate_state *s, const struct ebb_s
 		ebb_rate_regulate(s, segment->now_us, period_us, params);
 }
 
-EBB_INLINE void ebb_rate_on_ack(struct ebb_rate_state *s, const struct ebb_ack *ack,
-				const struct ebb_rate_params *params)
-{
-	(void)s;
-	(void)ack;
-	(void)params;
-}
-
 #endif /* EBB_RATE_H */

@@ -245,12 +245,4 @@ EBB_INLINE void ebb_rledbat_on_segment(struct ebb_rledbat_state *s,
 	ebb_rledbat_answer(s);
 }
 
-EBB_INLINE void ebb_rledbat_on_ack(struct ebb_rledbat_state *s, const struct ebb_ack *ack,
-				   const struct ebb_rledbat_params *params)
-{
-	(void)s;
-	(void)ack;
-	(void)params;
-}
-
 #endif /* EBB_RLEDBAT_H */

@@ -194,13 +194,4 @@ EBB_INLINE void ebb_sampled_on_segment(struct ebb_sampled_state *s,
 	s->has_hole = 0;
 }
 
-/* The window is decided at looks; an outgoing segment only carries it. */
-EBB_INLINE void ebb_sampled_on_ack(struct ebb_sampled_state *s, const struct ebb_ack *ack,
-				   const struct ebb_sampled_params *p)
-{
-	(void)s;
-	(void)ack;
-	(void)p;
-}
-
 #endif /* EBB_SAMPLED_H */

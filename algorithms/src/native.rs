@@ -27,9 +27,9 @@ pub(crate) struct NativeReceiverLaw {
     pub params: *const NativeParam,
     pub init: unsafe extern "C" fn(*mut c_void, *const Start, *const c_void),
     pub on_segment: unsafe extern "C" fn(*mut c_void, *const Segment, *const c_void),
-    pub on_ack: unsafe extern "C" fn(*mut c_void, *const Ack, *const c_void),
     pub rwnd_bytes: unsafe extern "C" fn(*const c_void) -> u32,
     // Not every law has these.
+    pub on_ack: Option<unsafe extern "C" fn(*mut c_void, *const Ack, *const c_void)>,
     pub ack_delay_us: Option<unsafe extern "C" fn(*const c_void) -> u32>,
     pub estimate_bytes: Option<unsafe extern "C" fn(*const c_void) -> u32>,
     pub pairs: Option<&'static NativePairs>,

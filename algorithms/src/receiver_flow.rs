@@ -60,9 +60,12 @@ impl ReceiverFlow {
 
     /// Takes an outgoing segment, about to carry a window.
     pub fn on_ack(&mut self, ack: &Ack) {
-        // SAFETY: as in `new`.
+        let Some(on_ack) = self.native.on_ack else {
+            return;
+        };
+        // SAFETY: as in `new`; the hook is of this flow's law.
         unsafe {
-            (self.native.on_ack)(
+            on_ack(
                 self.state.as_mut_ptr().cast(),
                 ack,
                 self.policy.values().as_ptr().cast(),

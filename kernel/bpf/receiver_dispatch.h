@@ -22,6 +22,13 @@ union ebb_law_state {
 EBB_RECEIVER_LAWS(EBB_RWND_IS_FIRST)
 #undef EBB_RWND_IS_FIRST
 
+/* The numbers of the laws by their names, for the lists of what some of them have. */
+enum {
+#define EBB_NUMBER(number, name, ...) EBB_LAW_##name = number,
+	EBB_RECEIVER_LAWS(EBB_NUMBER)
+#undef EBB_NUMBER
+};
+
 EBB_INLINE void ebb_law_init(u32 law_number, union ebb_law_state *state,
 			     const struct ebb_start *start, const u32 *params)
 {
@@ -54,12 +61,12 @@ EBB_INLINE void ebb_law_on_ack(u32 law_number, union ebb_law_state *state,
 			       const struct ebb_ack *ack, const u32 *params)
 {
 	switch (law_number) {
-#define EBB_CASE(number, name, ...)                                              \
-	case number:                                                             \
+#define EBB_CASE(name)                                                           \
+	case EBB_LAW_##name:                                                     \
 		ebb_##name##_on_ack(&state->name, ack,                           \
 				    (const struct ebb_##name##_params *)params); \
 		break;
-		EBB_RECEIVER_LAWS(EBB_CASE)
+		EBB_ON_ACK_LAWS(EBB_CASE)
 #undef EBB_CASE
 	}
 }
