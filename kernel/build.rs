@@ -12,7 +12,13 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     rerun_on_change_of_headers(&kernel.join("bpf"));
     rerun_on_change_of_headers(&algorithms);
-    for name in ["receiver", "sender", "layouts", "replay", "replay_sender"] {
+    for name in [
+        "receiver",
+        "sender",
+        "layouts",
+        "replay_receiver",
+        "replay_sender",
+    ] {
         compile(&kernel, &algorithms, &out, name);
     }
 }

@@ -247,5 +247,5 @@ int ebb_sockops(struct bpf_sock_ops *ops)
 	return 1;
 }
 
-#include "iterators.h"
+#include "receiver_iterators.h"
 #include "marking.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* As replay.bpf.c, for sender laws. */
+/* As replay_receiver.bpf.c, for sender laws. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* As iterators.h, for the connections that are put under a sender law; by the same names. */
+/* As receiver_iterators.h, for the connections that are put under a sender law; by the same names. */
 #ifndef EBB_SENDER_ITERATORS_H
 #define EBB_SENDER_ITERATORS_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Worked examples of the delayed window update (`reno+`, `cubic+`), from its paper.
+//! Worked examples of the delayed window update, from its paper. It is one mechanism, in
+//! `delayed_update.h`, and makes both `reno+` and `cubic+`: their tests stand together.
 
 mod closed_loop;
 #[path = "../support/models/cubic.rs"]

@@ -3,8 +3,8 @@
 
 mod closed_loop;
 mod oracle;
-#[path = "../support/path/mod.rs"]
-mod path;
 mod properties;
 #[path = "../support/receiver_oracle.rs"]
 mod receiver_oracle;
+#[path = "../support/receiver_path/mod.rs"]
+mod receiver_path;

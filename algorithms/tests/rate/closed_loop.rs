@@ -2,7 +2,7 @@
 //! `rate` in closed loop: the rate that comes out, by the window alone (this path delays
 //! no acknowledgements, nor does the kernel).
 
-use crate::path::{Outcome, Path, run};
+use crate::receiver_path::{Outcome, Path, run};
 
 fn home_link(rtt_ms: u64) -> Path {
     Path {

@@ -4,5 +4,5 @@
 mod arithmetic;
 mod closed_loop;
 mod examples;
-#[path = "../support/path/mod.rs"]
-mod path;
+#[path = "../support/receiver_path/mod.rs"]
+mod receiver_path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `rledbat` in closed loop: what the sender-side law does, by the advertised window.
 
-use crate::path::{Path, run};
+use crate::receiver_path::{Path, run};
 
 /// 86 packets at 10 Mbit/s.
 const QUEUE_US: u64 = 103_200;

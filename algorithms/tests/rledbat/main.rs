@@ -6,7 +6,7 @@ mod examples;
 #[path = "../support/models/ledbat_pp.rs"]
 mod ledbat_pp_model;
 mod oracle;
-#[path = "../support/path/mod.rs"]
-mod path;
 #[path = "../support/receiver_oracle.rs"]
 mod receiver_oracle;
+#[path = "../support/receiver_path/mod.rs"]
+mod receiver_path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The `vulture` law in closed loop: the default reading yields, the printed one does not.
 
-use crate::path::{Outcome, Path, run};
+use crate::receiver_path::{Outcome, Path, run};
 use ebb_algorithms::Policy;
 
 const SECOND_US: u64 = 1_000_000;

@@ -7,9 +7,9 @@ mod differences;
 mod estimate;
 mod intervals;
 mod oracle;
-#[path = "../support/path/mod.rs"]
-mod path;
 mod policies;
 mod properties;
 #[path = "../support/receiver_oracle.rs"]
 mod receiver_oracle;
+#[path = "../support/receiver_path/mod.rs"]
+mod receiver_path;

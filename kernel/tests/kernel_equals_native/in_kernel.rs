@@ -15,7 +15,7 @@ macro_rules! skeleton {
         }
     };
 }
-skeleton!(replay);
+skeleton!(replay_receiver);
 skeleton!(replay_sender);
 
 /// A law's programs, loaded.
@@ -25,7 +25,7 @@ pub struct Kernel {
 }
 
 enum Object {
-    Receiver(replay::ReplaySkel<'static>),
+    Receiver(replay_receiver::ReplayReceiverSkel<'static>),
     Sender(replay_sender::ReplaySenderSkel<'static>),
 }
 
@@ -81,7 +81,10 @@ macro_rules! call {
 impl Kernel {
     pub fn load(law: &'static LawInfo) -> Self {
         let object = match law.side() {
-            Side::Receiver => Object::Receiver(loaded!(replay::ReplaySkelBuilder::default(), law)),
+            Side::Receiver => Object::Receiver(loaded!(
+                replay_receiver::ReplayReceiverSkelBuilder::default(),
+                law
+            )),
             Side::Sender => Object::Sender(loaded!(
                 replay_sender::ReplaySenderSkelBuilder::default(),
                 law
@@ -93,7 +96,7 @@ impl Kernel {
     /// Makes one call and gives the law's state.
     pub fn call(&mut self, policy: &Policy, input: &Input) -> Vec<u8> {
         let mut state = match &mut self.object {
-            Object::Receiver(loaded) => call!(loaded, replay::types, policy, input),
+            Object::Receiver(loaded) => call!(loaded, replay_receiver::types, policy, input),
             Object::Sender(loaded) => call!(loaded, replay_sender::types, policy, input),
         };
         state.truncate(self.law.state_bytes);

@@ -3,8 +3,8 @@
  * Walks over the TCP sockets of the network namespace of the thread that opens
  * them: to adopt connections that exist, to switch some, to let go, to tell about them.
  */
-#ifndef EBB_ITERATORS_H
-#define EBB_ITERATORS_H
+#ifndef EBB_RECEIVER_ITERATORS_H
+#define EBB_RECEIVER_ITERATORS_H
 
 #include "flow.h"
 
@@ -158,4 +158,4 @@ int ebb_show(struct bpf_iter__tcp *context)
 	return 0;
 }
 
-#endif /* EBB_ITERATORS_H */
+#endif /* EBB_RECEIVER_ITERATORS_H */
