@@ -4,7 +4,9 @@
 
 mod crates;
 mod modules;
+mod paths;
 mod table;
+mod without;
 mod words;
 
 use std::fs;
@@ -32,6 +34,7 @@ pub fn check(root: &Path) -> Result<Report> {
     let layers = table::read(&text).with_context(|| design.display().to_string())?;
     let mut report = Report::default();
     crates::check(root, &layers, &mut report)?;
+    without::check(root, &mut report)?;
     modules::check(&root.join("cli/src"), &mut report)?;
     words::check(root, &mut report)?;
     Ok(report)

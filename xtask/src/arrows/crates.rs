@@ -12,16 +12,11 @@ use super::table::{Kind, Layer};
 
 /// The command line's package is called as its program is.
 const PACKAGES: [(&str, &str); 1] = [("ebb", "cli")];
-/// What a folder must be built without, however far below.
-const WITHOUT: [(&str, &str); 1] = [("experiments", "libbpf-rs")];
-
 /// A crate of the workspace.
 struct Manifest {
     folder: String,
     /// Crates of the workspace that it uses.
     uses: Vec<(String, Kind)>,
-    /// All that it depends on whenever it is built.
-    always: Vec<String>,
 }
 
 /// Complains of edges that the table lacks, of those that nobody needs, and of crates without
@@ -39,14 +34,6 @@ pub fn check(root: &Path, layers: &[Layer], report: &mut Report) -> Result<()> {
             continue;
         };
         compare(&file, manifest, layer, report);
-    }
-    for (folder, unwanted) in WITHOUT {
-        if let Some(way) = way_to(&manifests, folder, unwanted) {
-            report.problems.push(format!(
-                "{folder}/Cargo.toml: `{folder}/` must be built without {unwanted}: {}",
-                way.join(" → ")
-            ));
-        }
     }
     Ok(())
 }
@@ -101,20 +88,15 @@ fn read(path: &Path) -> Result<Table> {
 
 impl Manifest {
     fn of(folder: &str, manifest: &Table) -> Self {
-        let mut uses = Vec::new();
-        let mut always = Vec::new();
-        for section in ["dependencies", "build-dependencies", "dev-dependencies"] {
-            let dependencies = manifest.get(section).and_then(Value::as_table);
-            for (name, value) in dependencies.into_iter().flatten() {
-                let kind = kind(section, value);
-                if kind == Kind::Always {
-                    always.push(folder_of(name).unwrap_or(name).to_owned());
-                }
-                let known =
-                    |used: &str| uses.iter().any(|(folder, _): &(String, _)| folder == used);
+        let mut uses: Vec<(String, Kind)> = Vec::new();
+        for (section, dependencies) in sections(manifest) {
+            for (name, value) in dependencies {
+                let is_known = |used: &str| uses.iter().any(|(folder, _)| folder == used);
                 match folder_of(name) {
                     // What the crate itself uses its tests may, too.
-                    Some(used) if !known(used) => uses.push((used.to_owned(), kind)),
+                    Some(used) if !is_known(used) => {
+                        uses.push((used.to_owned(), kind(section, value)));
+                    }
                     _ => {}
                 }
             }
@@ -122,9 +104,25 @@ impl Manifest {
         Self {
             folder: folder.to_owned(),
             uses,
-            always,
         }
     }
+}
+
+/// The tables of dependencies by their kinds: the crate's own, and those for some targets.
+fn sections(manifest: &Table) -> Vec<(&'static str, &Table)> {
+    let targets = manifest.get("target").and_then(Value::as_table);
+    let targets = targets.into_iter().flatten();
+    let tables: Vec<_> = std::iter::once(manifest)
+        .chain(targets.filter_map(|(_, target)| target.as_table()))
+        .collect();
+    let kinds = ["dependencies", "build-dependencies", "dev-dependencies"];
+    let section = |kind: &'static str| {
+        let tables = tables
+            .iter()
+            .filter_map(move |table| table.get(kind)?.as_table());
+        tables.map(move |table| (kind, table))
+    };
+    kinds.into_iter().flat_map(section).collect()
 }
 
 fn kind(section: &str, dependency: &Value) -> Kind {
@@ -142,16 +140,6 @@ fn folder_of(package: &str) -> Option<&str> {
     named
         .map(|(_, folder)| *folder)
         .or_else(|| package.strip_prefix("ebb-"))
-}
-
-/// How a folder comes to depend on a crate, if it does.
-fn way_to(manifests: &BTreeMap<String, Manifest>, from: &str, to: &str) -> Option<Vec<String>> {
-    let manifest = manifests.get(from)?;
-    let rest = manifest.always.iter().find_map(|used| match used == to {
-        true => Some(vec![to.to_owned()]),
-        false => way_to(manifests, used, to),
-    })?;
-    Some([vec![from.to_owned()], rest].concat())
 }
 
 #[cfg(test)]
@@ -202,12 +190,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_optional_must_stay_so_and_keeps_a_library_out_of_the_build() {
+    fn what_is_optional_must_stay_so() {
         let always = OPTIONAL.replace(", optional = true", "");
         let found = problems(&always, LAB);
-        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("as Always, docs/design.md says Optional"));
-        assert!(found[1].ends_with("without libbpf-rs: experiments → lab → libbpf-rs"));
+    }
+
+    #[test]
+    fn an_edge_for_some_targets_only_is_an_edge() {
+        let upwards =
+            format!("{LAB}[target.'cfg(unix)'.dependencies]\nebb-experiments.workspace = true\n");
+        let found = problems(OPTIONAL, &upwards);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("lab/Cargo.toml: `lab/` must not use `experiments/`"));
     }
 
     #[test]

@@ -8,10 +8,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use super::paths::paths;
 use super::{Report, rust_files};
 
 /// The folder whose modules stand above all others, each by itself.
 const TOP: &str = "commands";
+
+/// The root itself: everything.
+const ALL: &str = "crate";
 
 /// Who uses whom, with the first place: `file:line`.
 type Edges = BTreeMap<(String, String), String>;
@@ -23,8 +27,9 @@ pub fn check(source: &Path, report: &mut Report) -> Result<()> {
         let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
         let module = module_path(file.strip_prefix(source)?);
         let Some(own) = room(&module) else { continue };
-        for (line, path) in paths(&text, &module) {
-            let used = room(&path).filter(|used| *used != own);
+        let paths = paths(&text, &module).with_context(|| file.display().to_string())?;
+        for (line, path) in paths {
+            let used = used_room(&path).filter(|used| *used != own);
             let place = || format!("{}:{line}", file.display());
             if let Some(used) = used {
                 edges.entry((own.clone(), used)).or_insert_with(place);
@@ -33,7 +38,11 @@ pub fn check(source: &Path, report: &mut Report) -> Result<()> {
     }
     report.module_edges += edges.len();
     for ((from, to), place) in &edges {
-        if to.starts_with(TOP) && !from.starts_with(TOP) {
+        if to == TOP || to == ALL {
+            report.problems.push(format!(
+                "{place}: `{from}` must not use `{to}` as a whole: name the module that is meant"
+            ));
+        } else if to.starts_with(TOP) && !from.starts_with(TOP) {
             let problem = format!("{place}: `{from}` must not use `{to}`, which stands above it");
             report.problems.push(problem);
         } else if let Some(ring) = way(&edges, to, from, &mut Vec::new()) {
@@ -72,63 +81,11 @@ fn room(module: &[String]) -> Option<String> {
     }
 }
 
-/// Line and module path of everything that begins with `crate::` or `super::`.
-fn paths(text: &str, module: &[String]) -> Vec<(usize, Vec<String>)> {
-    let mut found = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with("//") {
-            continue;
-        }
-        for (start, prefix) in starts(line) {
-            let is_new =
-                !line[..start].ends_with(|it: char| it.is_alphanumeric() || it == '_' || it == ':');
-            let base = match prefix {
-                _ if !is_new => continue,
-                "crate::" => Vec::new(),
-                _ => module
-                    .split_last()
-                    .map_or_else(Vec::new, |(_, above)| above.to_vec()),
-            };
-            let rest = &line[start + prefix.len()..];
-            found.extend(ends(base, rest).into_iter().map(|path| (number + 1, path)));
-        }
-    }
-    found
-}
-
-fn starts(line: &str) -> impl Iterator<Item = (usize, &str)> {
-    ["crate::", "super::"]
-        .into_iter()
-        .flat_map(|prefix| line.match_indices(prefix))
-}
-
-/// The two names behind a prefix, further `super::` taken off; of a list in braces each first one.
-fn ends(mut base: Vec<String>, mut rest: &str) -> Vec<Vec<String>> {
-    while let Some(further) = rest.strip_prefix("super::") {
-        base.pop();
-        rest = further;
-    }
-    let list = rest
-        .strip_prefix('{')
-        .map(|list| list.split('}').next().unwrap_or_default());
-    let parts = list.map_or_else(
-        || vec![rest],
-        |list| list.split(',').map(str::trim).collect(),
-    );
-    let path = |part: &str| -> Vec<String> {
-        let is_end = |it: char| !(it.is_alphanumeric() || it == '_' || it == ':');
-        let part = part.split(is_end).next().unwrap_or_default();
-        let names = part.split("::").filter(|name| !name.is_empty()).take(2);
-        base.iter()
-            .cloned()
-            .chain(names.map(str::to_owned))
-            .collect()
-    };
-    parts
-        .into_iter()
-        .map(path)
-        .filter(|path| *path != base)
-        .collect()
+/// The room of a path that is used. Who uses the root, or the folder of commands, as a whole uses
+/// whatever is in it.
+fn used_room(path: &[String]) -> Option<String> {
+    let whole = if path.is_empty() { ALL } else { TOP };
+    room(path).or_else(|| Some(whole.to_owned()))
 }
 
 /// A way along the edges, if there is one.
@@ -196,6 +153,69 @@ mod tests {
             found,
             ["post.rs:2: `post` must not use `commands::run`, which stands above it"]
         );
+    }
+
+    #[test]
+    fn no_form_of_a_path_hides_a_command() {
+        let forms = [
+            ("use crate::commands::{run, attach};", "commands::attach"),
+            (
+                "use crate::commands::{attach::{A, B}, run as go};",
+                "commands::attach",
+            ),
+            (
+                "use crate::{\n    output,\n    commands::attach,\n};",
+                "commands::attach",
+            ),
+            (
+                "use crate::{output, commands::{attach}};",
+                "commands::attach",
+            ),
+            (
+                "fn f() { g!(a, crate :: commands\n::attach::A) }",
+                "commands::attach",
+            ),
+            (
+                "mod inner { use super::super::commands::attach; }",
+                "commands::attach",
+            ),
+            ("use self::super::commands::attach;", "commands::attach"),
+        ];
+        for (text, command) in forms {
+            let (_, found) = problems(&[("post.rs", text), ("commands/attach.rs", "")]);
+            let problem = format!("`post` must not use `{command}`, which stands above it");
+            assert!(
+                found.iter().any(|it| it.ends_with(&problem)),
+                "{text}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn neither_all_commands_nor_the_whole_crate_may_be_used_at_once() {
+        for (text, whole) in [
+            ("use crate::commands::*;", "commands"),
+            ("use crate::commands;", "commands"),
+            ("use crate::commands as them;", "commands"),
+            ("use crate::{commands::{self}};", "commands"),
+            ("use super::*;", "crate"),
+            ("use crate::{*};", "crate"),
+        ] {
+            let (_, found) = problems(&[("post.rs", text)]);
+            let problem = format!(
+                "post.rs:1: `post` must not use `{whole}` as a whole: name the module that is meant"
+            );
+            assert_eq!(found, [problem], "{text}");
+        }
+        let (_, found) = problems(&[("commands/run.rs", "use super::*;")]);
+        assert_eq!(found.len(), 1, "{found:?}");
+    }
+
+    #[test]
+    fn tests_may_use_what_they_test_and_visibility_is_no_use() {
+        let text = "pub(in crate::commands) fn f() {}\nmod tests { use super::*; }\n\
+                    // crate::commands::attach\nconst A: &str = \"crate::commands::attach\";";
+        assert_eq!(problems(&[("commands/run.rs", text)]), (0, Vec::new()));
     }
 
     #[test]
