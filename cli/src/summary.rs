@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use ebb_keeper::{Datagrams, Summary};
+use ebb_keeper::{Backend, Datagrams, Summary};
 
 use crate::output::plural;
 
@@ -64,9 +64,13 @@ fn with(peers: &[IpAddr]) -> Option<String> {
 }
 
 /// Says that connections are not governed which should be, if any is.
-pub fn ungoverned(count: u64) -> Option<String> {
+pub fn ungoverned(count: u64, backend: Backend) -> Option<String> {
     let ending = plural(count);
-    let text = format!("{count} connection{ending} not governed, for want of kernel memory");
+    let want = match backend {
+        Backend::Kernel => "kernel memory",
+        Backend::User => "descriptors",
+    };
+    let text = format!("{count} connection{ending} not governed, for want of {want}");
     (count > 0).then_some(text)
 }
 
@@ -81,7 +85,7 @@ fn not_controlled(summary: &Summary) -> Vec<String> {
             parts.push(format!("{count} {what} left alone"));
         }
     }
-    parts.extend(ungoverned(summary.ungoverned_connections));
+    parts.extend(ungoverned(summary.ungoverned_connections, summary.backend));
     if summary.datagrams.sockets > 0 {
         parts.push(describe(&summary.datagrams));
     }
@@ -164,8 +168,10 @@ mod tests {
             ..Datagrams::default()
         };
         summary.upload_policy = None;
+        summary.backend = Backend::User;
         let line = line(&summary, Duration::from_secs(10));
         assert!(line.contains("0.4 MB sent, under no policy;"), "{line}");
+        assert!(line.contains("; 1 connection not governed, for want of descriptors;"));
         assert!(line.contains("; 1 UDP socket not controlled;"), "{line}");
     }
 }

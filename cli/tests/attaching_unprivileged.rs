@@ -139,7 +139,7 @@ impl Scene {
 
     fn socket(&self) -> CopiedSocket {
         let sockets = sockets_of(self.program.id()).unwrap();
-        let mut tcp = sockets.into_iter().filter(|it| it.kind() == Kind::Tcp);
+        let mut tcp = sockets.filter(|it| it.kind() == Kind::Tcp);
         tcp.next().expect("the program has its connection")
     }
 

@@ -220,7 +220,7 @@ impl Download {
         let family = descendants_of(self.child.id());
         let sockets = family
             .iter()
-            .flat_map(|pid| sockets_of(*pid).unwrap_or_default());
+            .flat_map(|pid| sockets_of(*pid).into_iter().flatten());
         let tcp = sockets.filter(|socket| socket.kind() == Kind::Tcp && socket.ends().is_some());
         tcp.filter_map(|socket| socket.window_clamp().ok())
             .collect()
@@ -307,8 +307,8 @@ fn a_killed_ebb_run_limits_nobody_and_leaves_the_command_alone() {
     download.child.kill().unwrap();
     let killed = Instant::now();
     let is_let_go = || {
-        let sockets = sockets_of(command).unwrap_or_default();
-        let mut tcp = sockets.iter().filter(|socket| socket.kind() == Kind::Tcp);
+        let sockets = sockets_of(command).into_iter().flatten();
+        let mut tcp = sockets.filter(|socket| socket.kind() == Kind::Tcp);
         tcp.any(|socket| {
             socket
                 .window_clamp()

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::process::{require_started_ticks, started_ticks};
+use crate::process::{lives_still, require_started_ticks, started_ticks};
 use crate::tree::children_of;
 
 /// The living members, each with the time at which it started: numbers are used again. One
@@ -43,7 +43,7 @@ impl Family {
     /// that ends before is not found.
     pub fn update(&mut self) {
         self.members
-            .retain(|pid, started| started_ticks(*pid).is_some_and(|now| now == *started));
+            .retain(|pid, started| lives_still(*pid, *started));
         let mut parents: Vec<u32> = self.members.keys().copied().chain(self.above).collect();
         while let Some(parent) = parents.pop() {
             for child in children_of(parent) {

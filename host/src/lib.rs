@@ -42,8 +42,8 @@ pub use handle::{ProcessHandle, copy_descriptor};
 pub use mounts::{Mount, mounts};
 pub use namespace::{NetworkNamespace, mounted_network_namespaces, network_namespaces_of};
 pub use process::{
-    cgroup_of, effective_capabilities, exists, is_first_pid_namespace, is_kernel_thread, name_of,
-    owner_of, real_user_of, started_ticks,
+    cgroup_of, effective_capabilities, exists, is_first_pid_namespace, is_kernel_thread,
+    lives_still, name_of, owner_of, real_user_of, started_ticks,
 };
 pub use socket::{copies_of_sockets, sockets_in, sockets_of_port};
 pub use sysctl::sysctl;

@@ -34,6 +34,15 @@ pub fn started_ticks(pid: u32) -> Option<u64> {
     (!has_ended).then_some(stat.starttime)
 }
 
+/// Whether the process that started then still lives. It does until the opposite is known: without a
+/// descriptor to look with nobody has ended.
+pub fn lives_still(pid: u32, started_ticks: u64) -> bool {
+    match stat(pid) {
+        Ok(stat) => stat.starttime == started_ticks && !matches!(stat.state, 'Z' | 'X'),
+        Err(_) => exists(pid),
+    }
+}
+
 /// As [`started_ticks`], of a process that must be there.
 ///
 /// *Errors*: [`Error::NoProcess`].

@@ -3,15 +3,19 @@
 
 use crate::handle::ProcessHandle;
 use nix::dir::Dir;
+use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
 use procfs::FromBufReadSI;
 use procfs::net::{TcpNetEntries, TcpState};
 use std::collections::HashSet;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+/// Few programs have more of them, and each number that is tried costs a microsecond.
+const GUESSED_DESCRIPTORS: RawFd = 4_096;
 
 /// The sockets of a process: descriptor and inode.
 ///
@@ -20,11 +24,15 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 ///
 /// *Errors*: the process has ended, or it is not ours to look into.
 pub fn sockets_in(pid: u32) -> io::Result<Vec<(RawFd, u64)>> {
-    let mut directory = Dir::open(
+    let opened = Dir::open(
         format!("/proc/{pid}/fd").as_str(),
         OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC,
         Mode::empty(),
-    )?;
+    );
+    let mut directory = match opened {
+        Err(Errno::EMFILE | Errno::ENFILE) => return Ok(sockets_by_number(pid)),
+        opened => opened?,
+    };
     let raw = directory.as_raw_fd();
     let mut sockets = Vec::new();
     for entry in directory.iter().flatten() {
@@ -36,6 +44,17 @@ pub fn sockets_in(pid: u32) -> io::Result<Vec<(RawFd, u64)>> {
         }
     }
     Ok(sockets)
+}
+
+/// The same without a descriptor to list them with: what cannot be copied then can be counted.
+fn sockets_by_number(pid: u32) -> Vec<(RawFd, u64)> {
+    let inode = |descriptor: &RawFd| {
+        let link = CString::new(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
+        Some((*descriptor, socket_inode(libc::AT_FDCWD, &link)?))
+    };
+    (0..GUESSED_DESCRIPTORS)
+        .filter_map(|it| inode(&it))
+        .collect()
 }
 
 /// The inode of the socket that a link of a descriptor directory names, if it names one.
@@ -110,6 +129,17 @@ mod tests {
         assert_eq!(found(TABLE, 22), [444]);
         assert_eq!(found("", 22), []);
         assert_eq!(found("head\nnonsense\n", 22), []);
+    }
+
+    #[test]
+    fn sockets_are_found_by_their_numbers_as_well() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let own = std::process::id();
+        let inode =
+            |found: Vec<(RawFd, u64)>| found.into_iter().find(|it| it.0 == listener.as_raw_fd());
+        let found = inode(sockets_by_number(own));
+        assert!(found.is_some());
+        assert_eq!(found, inode(sockets_in(own).unwrap()));
     }
 
     #[test]

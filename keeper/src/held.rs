@@ -73,7 +73,8 @@ pub struct InForce {
     pub keeps_code_point: bool,
     /// It watches only: nothing yields.
     pub is_observing: bool,
-    /// Connections that are not governed: the kernel had no memory for their state.
+    /// Connections that are not governed: the kernel had no memory for their state, or the user
+    /// backend no descriptor to look at them.
     pub ungoverned_connections: u64,
 }
 

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::guardian::{Guardian, watch_over};
 use crate::held::Held;
 use crate::kernel::KernelHeld;
+use crate::open_files::OpenFiles;
 use crate::policies::Policies;
 use crate::post::Post;
 use crate::protocol::FromKeeper;
@@ -77,6 +78,8 @@ pub(crate) fn fork_off(
     let (mut ours, theirs) = lay()?;
     if detached::fork()? {
         drop(ours);
+        // What it cannot open it cannot hold; that is counted there.
+        let _ = OpenFiles::raise();
         std::process::exit(i32::from(live(theirs).is_err()));
     }
     drop((theirs, live));

@@ -64,6 +64,7 @@ mod held;
 mod keeper;
 pub mod kernel;
 pub mod laws;
+mod open_files;
 mod owners;
 mod place;
 mod policies;

@@ -14,6 +14,7 @@ use nix::unistd::Pid;
 
 use crate::account::Account;
 use crate::error::{Result, Trying};
+use crate::open_files::OpenFiles;
 use crate::signals::{self, Signals};
 use crate::wait::Wait;
 
@@ -35,6 +36,8 @@ pub struct Start<'a> {
     pub mask: Option<SigSet>,
     /// The process group that it is to be in, if not ours.
     pub process_group: Option<Pid>,
+    /// How many files it may have open, if not as many as we.
+    pub open_files: Option<OpenFiles>,
 }
 
 /// A command that cannot be started.
@@ -78,13 +81,16 @@ impl Start<'_> {
         if let Some(account) = self.account {
             account.set_environment(&mut command);
         }
-        let (cgroup_procs, mask) = (self.cgroup_procs, self.mask);
+        let (cgroup_procs, mask, open_files) = (self.cgroup_procs, self.mask, self.open_files);
         let account = self.account.cloned();
         // SAFETY: between fork and exec only system calls on prepared data are made.
         unsafe {
             command.pre_exec(move || {
                 if let Some(procs) = &cgroup_procs {
                     nix::unistd::write(procs, b"0")?;
+                }
+                if let Some(open_files) = open_files {
+                    open_files.restore()?;
                 }
                 if let Some(account) = &account {
                     account.become_it()?;

@@ -98,6 +98,7 @@ impl Run<'_> {
             account: self.account,
             mask: None,
             process_group: None,
+            open_files: None,
         };
         start.exec()
     }

@@ -28,7 +28,8 @@ pub struct Summary {
     pub loopback_connections: u64,
     /// Connections left alone because they are parts of multipath ones.
     pub multipath_connections: u64,
-    /// Connections that are not governed: the kernel had no memory for their state.
+    /// Connections that are not governed: the kernel had no memory for their state, or the user
+    /// backend no descriptor to look at them.
     #[serde(default)]
     pub ungoverned_connections: u64,
     /// UDP, which no law controls.

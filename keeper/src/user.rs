@@ -127,7 +127,7 @@ impl Held for UserHeld {
             upload_policy: self.policies.upload.as_ref().map(Policy::to_string),
             keeps_code_point: self.policies.keeps_code_point,
             is_observing: self.is_observing,
-            ungoverned_connections: 0,
+            ungoverned_connections: self.governor.counters().unreached,
         }
     }
 
@@ -141,7 +141,11 @@ impl Held for UserHeld {
 
     fn work(&mut self) -> Result<Instant> {
         let next = match self.is_released {
-            true => Instant::now() + BEAT_EVERY,
+            true => {
+                // What could not be lifted then.
+                self.governor.release();
+                Instant::now() + BEAT_EVERY
+            }
             false => self.governor.tick(),
         };
         self.beat();
@@ -198,6 +202,7 @@ impl Held for UserHeld {
             connections: counters.connections,
             loopback_connections: counters.loopback,
             multipath_connections: counters.multipath,
+            ungoverned_connections: counters.unreached,
             datagrams: Datagrams {
                 sockets: counters.udp,
                 quic: counters.quic,

@@ -25,6 +25,9 @@ pub struct Counters {
     /// Those of them that speak QUIC, by port 443 at either end.
     #[serde(default)]
     pub quic: u64,
+    /// Sockets that were not looked at: no descriptor was left for it.
+    #[serde(default)]
+    pub unreached: u64,
     /// Whom governed connections were with; at most 1,024.
     #[serde(default)]
     pub peers: BTreeSet<IpAddr>,

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use ebb_algorithms::Policy;
 
-use crate::claim::is_of_kernel_backend;
+use crate::claim::{Claims, is_of_kernel_backend};
 use crate::connection::Connection;
 use crate::counters::Counters;
 use crate::error::Result;
 use crate::hold::{Hold, Note};
 use crate::options::Options;
-use crate::process::Process;
+use crate::process::{Process, is_for_want, is_gone};
 use crate::root::{Followed, Root};
 use crate::socket::CopiedSocket;
 use crate::timing::Search;
@@ -45,6 +45,10 @@ pub struct Governor {
     settled: HashSet<u64>,
     /// Connections that another Ebb governs: when to ask again.
     others: HashMap<u64, Instant>,
+    /// Sockets that could not be looked at, for want of descriptors.
+    unreached: HashSet<u64>,
+    claims: Claims,
+    has_told_want: bool,
     counters: Counters,
     notices: Vec<String>,
     began: Instant,
@@ -88,6 +92,9 @@ impl Governor {
             connections: HashMap::new(),
             settled: HashSet::new(),
             others: HashMap::new(),
+            unreached: HashSet::new(),
+            claims: Claims::default(),
+            has_told_want: false,
             counters: Counters::default(),
             notices: Vec::new(),
             began: now,
@@ -137,6 +144,7 @@ impl Governor {
 
     /// What people should know, once each.
     pub fn take_notices(&mut self) -> Vec<String> {
+        self.notices.extend(self.claims.take_notices());
         std::mem::take(&mut self.notices)
     }
 
@@ -155,10 +163,11 @@ impl Governor {
         flows
     }
 
-    /// Lifts every limit; new connections are governed again at the next [`Self::tick`].
+    /// Lifts every limit; new connections are governed again at the next [`Self::tick`]. Those whose
+    /// limits cannot be lifted now, for want of descriptors, stay under its laws.
     pub fn release(&mut self) {
-        for governed in std::mem::take(&mut self.connections).into_values() {
-            self.let_go(governed);
+        for (inode, governed) in std::mem::take(&mut self.connections) {
+            self.let_go(inode, governed);
         }
     }
 
@@ -210,22 +219,22 @@ impl Governor {
         changed
     }
 
-    /// Lifts the limits of a connection that is not governed any more.
-    fn let_go(&mut self, mut governed: Governed) {
-        // One that is closed by now needs nothing lifted; whose process has left is reached.
-        let (pid, descriptor) = governed.place;
-        let socket = match self.processes.get(&pid) {
-            Some(process) => CopiedSocket::from_process(process.handle(), descriptor),
-            None => Process::open(pid)
-                .and_then(|process| CopiedSocket::from_process(process.handle(), descriptor)),
-        };
-        let cookie = governed.connection.cookie;
-        if let Ok(socket) = socket
-            && socket.cookie().is_ok_and(|it| it == cookie)
-        {
-            let _ = governed.connection.release(&socket);
+    /// Lifts the limits of a connection that is not governed any more. The guardian hears of it
+    /// only once they are lifted.
+    fn let_go(&mut self, inode: u64, mut governed: Governed) {
+        // Whose process has left is reached, too.
+        let lifted = copy(&self.processes, &governed)
+            .and_then(|socket| governed.connection.release(&socket));
+        match lifted {
+            // To be tried again.
+            Err(error) if is_for_want(&error) => {
+                self.connections.insert(inode, governed);
+            }
+            // Out of our reach by now: the guardian tries once more when we have gone.
+            Err(error) if !is_gone(&error) => {}
+            // One that is closed by now needs nothing lifted.
+            _ => self.tell(Note::Free(governed.connection.cookie)),
         }
-        self.tell(Note::Free(cookie));
     }
 
     /// What the kernel backend has taken over since is not touched any more.
@@ -238,7 +247,8 @@ impl Governor {
         let taken: Vec<u64> = taken.map(|(inode, _)| *inode).collect();
         for inode in taken {
             if let Some(governed) = self.connections.remove(&inode) {
-                self.tell(Note::Free(governed.connection.cookie));
+                // Its window is set anew with the next segment, its pace by nobody.
+                self.let_go(inode, governed);
                 self.others.insert(inode, Instant::now() + ASK_AGAIN_EVERY);
             }
         }
@@ -276,9 +286,11 @@ impl Governor {
                     }
                 }
                 // Closed there, or its process has ended; others may have it still.
-                Err(_) => {
+                Err(error) => {
                     governed.connection.due = self.search_due;
-                    self.search_due = self.search_due.min(now + Duration::from_millis(5));
+                    if is_gone(&error) {
+                        self.search_due = self.search_due.min(now + Duration::from_millis(5));
+                    }
                 }
             }
         }
@@ -306,11 +318,14 @@ fn micros(began: Instant, now: Instant) -> u64 {
     1_000_000 + u64::try_from(now.duration_since(began).as_micros()).unwrap_or(u64::MAX / 2)
 }
 
+/// A copy of a connection's socket, also of one whose process is not followed any more.
 fn copy(processes: &HashMap<u32, Process>, governed: &Governed) -> io::Result<CopiedSocket> {
     let (pid, descriptor) = governed.place;
     let gone = || io::Error::from_raw_os_error(libc::ESRCH);
-    let process = processes.get(&pid).ok_or_else(gone)?;
-    let socket = CopiedSocket::from_process(process.handle(), descriptor)?;
+    let socket = match processes.get(&pid) {
+        Some(process) => process.socket(descriptor)?,
+        None => Process::open(pid, true)?.socket(descriptor)?,
+    };
     // The number may have been used again since.
     if socket.cookie()? == governed.connection.cookie {
         Ok(socket)

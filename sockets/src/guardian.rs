@@ -14,7 +14,7 @@ use crate::socket::{CopiedSocket, Kind, NO_CLAMP_BYTES, NO_PACE};
 pub fn lift_limits_of_descendants() -> usize {
     let mut seen = HashSet::new();
     for pid in descendants_of(std::process::id()) {
-        for socket in sockets_of(pid).unwrap_or_default() {
+        for socket in sockets_of(pid).into_iter().flatten() {
             if let Ok(cookie) = socket.cookie()
                 && !seen.contains(&cookie)
                 && lift(&socket)

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Processes whose sockets are looked after, and programs whose sockets cannot be.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use ebb_host::{ProcessHandle, copies_of_sockets, name_of, sockets_in};
+use ebb_host::{ProcessHandle, copies_of_sockets, lives_still, name_of, sockets_in, started_ticks};
+use nix::sys::resource::{Resource, getrlimit};
 
 use crate::socket::CopiedSocket;
 
@@ -16,7 +17,10 @@ use crate::socket::CopiedSocket;
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
-    handle: ProcessHandle,
+    /// None: descriptors are dear, so that one is taken for each copy.
+    handle: Option<ProcessHandle>,
+    /// None: it is known by its handle.
+    started_ticks: Option<u64>,
     /// Its sockets as of the last look: descriptor and inode.
     pub(crate) sockets: Vec<(RawFd, u64)>,
     /// So often in a row it was not ours to look into.
@@ -24,17 +28,44 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn open(pid: u32) -> io::Result<Self> {
+    /// Takes hold of a process; keeps a descriptor for it if it may.
+    ///
+    /// *Errors:* it has ended; there is no descriptor left to look at it.
+    pub(crate) fn open(pid: u32, keeps_handle: bool) -> io::Result<Self> {
+        let handle = match keeps_handle.then(|| ProcessHandle::open(pid)) {
+            Some(Err(error)) if !is_for_want(&error) => return Err(error),
+            opened => opened.and_then(Result::ok),
+        };
+        let started_ticks = match handle {
+            Some(_) => None,
+            None => started_ticks(pid),
+        };
+        if handle.is_none() && started_ticks.is_none() {
+            let is_there = ebb_host::exists(pid);
+            let why = if is_there { libc::EMFILE } else { libc::ESRCH };
+            return Err(io::Error::from_raw_os_error(why));
+        }
         Ok(Self {
             pid,
-            handle: ProcessHandle::open(pid)?,
+            handle,
+            started_ticks,
             sockets: Vec::new(),
             refusals: 0,
         })
     }
 
-    pub(crate) fn handle(&self) -> BorrowedFd<'_> {
-        self.handle.as_fd()
+    /// A copy of one of its sockets. Without a handle it may be another process's, if the number
+    /// was used again: look at its cookie.
+    ///
+    /// *Errors:* process or descriptor are gone, or not ours to look into; no descriptor is left.
+    pub(crate) fn socket(&self, descriptor: RawFd) -> io::Result<CopiedSocket> {
+        match &self.handle {
+            Some(handle) => CopiedSocket::from_process(handle.as_fd(), descriptor),
+            None => {
+                let handle = ProcessHandle::open(self.pid)?;
+                CopiedSocket::from_process(handle.as_fd(), descriptor)
+            }
+        }
     }
 
     /// Looks which descriptors are sockets; where that fails, what was known stays.
@@ -51,27 +82,56 @@ impl Process {
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.handle.has_ended()
-    }
-}
-
-/// Copies of the sockets of a process. The connections live as long as the copies.
-///
-/// *Errors:* the process has ended, or it is not ours to look into.
-pub fn sockets_of(pid: u32) -> io::Result<Vec<CopiedSocket>> {
-    Ok(copies_of_sockets(pid)?.map(CopiedSocket::from).collect())
-}
-
-/// Keeps the processes that are still there, and opens the new ones.
-pub(crate) fn update(processes: &mut HashMap<u32, Process>, pids: &[u32]) {
-    processes.retain(|pid, _| pids.contains(pid));
-    for pid in pids {
-        if !processes.contains_key(pid)
-            && let Ok(process) = Process::open(*pid)
-        {
-            processes.insert(*pid, process);
+        match (&self.handle, self.started_ticks) {
+            (Some(handle), _) => handle.has_ended(),
+            (None, Some(started_ticks)) => !lives_still(self.pid, started_ticks),
+            (None, None) => true,
         }
     }
+}
+
+/// Copies of the sockets of a process, each made when it is asked for. A connection lives as long
+/// as its copy.
+///
+/// *Errors:* the process has ended, or it is not ours to look into.
+pub fn sockets_of(pid: u32) -> io::Result<impl Iterator<Item = CopiedSocket>> {
+    Ok(copies_of_sockets(pid)?.map(CopiedSocket::from))
+}
+
+/// Keeps the processes that are still there, and opens the new ones; answers whether there were
+/// descriptors for that.
+pub(crate) fn update(processes: &mut HashMap<u32, Process>, pids: &HashSet<u32>) -> bool {
+    processes.retain(|pid, _| pids.contains(pid));
+    let most = most_handles();
+    let mut is_in_want = false;
+    for pid in pids {
+        if processes.contains_key(pid) {
+            continue;
+        }
+        match Process::open(*pid, processes.len() < most) {
+            Ok(process) => drop(processes.insert(*pid, process)),
+            Err(error) => is_in_want |= is_for_want(&error),
+        }
+    }
+    !is_in_want
+}
+
+/// Half of the descriptors that this process may have: the rest is for looking.
+fn most_handles() -> usize {
+    let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
+    usize::try_from(limit / 2).unwrap_or(usize::MAX)
+}
+
+/// Something was missing (descriptors, memory) that may be there later.
+pub(crate) fn is_for_want(error: &io::Error) -> bool {
+    let number = error.raw_os_error();
+    matches!(number, Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
+}
+
+/// The process, or its descriptor, is not there any more.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    let number = error.raw_os_error();
+    matches!(number, Some(libc::ESRCH | libc::EBADF | libc::ENOENT))
 }
 
 /// The program file of a command that would run with other privileges than ours (setuid,

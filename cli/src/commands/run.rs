@@ -231,7 +231,9 @@ impl Run {
         }
         if self.summary {
             complain(&summary::line(summary, elapsed));
-        } else if let Some(text) = summary::ungoverned(summary.ungoverned_connections) {
+        } else if let Some(text) =
+            summary::ungoverned(summary.ungoverned_connections, summary.backend)
+        {
             complain(&text);
         }
     }

@@ -108,7 +108,7 @@ fn describe(listed: &WithFlows<'_>) -> String {
         },
         record.keeper_pid
     );
-    if let Some(ungoverned) = summary::ungoverned(record.ungoverned_connections) {
+    if let Some(ungoverned) = summary::ungoverned(record.ungoverned_connections, record.backend) {
         text += &format!("  {ungoverned}\n");
     }
     if let Target::Share { programs, .. } = &record.target {

@@ -29,7 +29,8 @@ pub struct Record {
     /// It watches only: nothing yields.
     #[serde(default)]
     pub is_observing: bool,
-    /// Connections that are not governed: the kernel had no memory for their state.
+    /// Connections that are not governed: the kernel had no memory for their state, or the user
+    /// backend no descriptor to look at them.
     #[serde(default)]
     pub ungoverned_connections: u64,
     /// The process that keeps it attached.

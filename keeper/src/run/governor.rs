@@ -12,6 +12,7 @@ use crate::detached::{leave_streams_and_directory, name_process};
 use crate::error::{Result, Trying};
 use crate::guardian::Guardian;
 use crate::held::Held;
+use crate::open_files::OpenFiles;
 use crate::post::Post;
 use crate::process::{Start, shell_status};
 use crate::protocol::FromKeeper;
@@ -39,6 +40,7 @@ fn govern(order: &Order<'_>, line: &mut KeeperEnd, guardian: Guardian) -> Result
     prctl::set_child_subreaper(true).trying("PR_SET_CHILD_SUBREAPER")?;
     let _ = prctl::set_timerslack(50_000);
     let signals = Signals::receive()?;
+    let open_files = OpenFiles::raise().trying("RLIMIT_NOFILE")?;
     let mut held = UserHeld::hold_descendants(order.policies, Some(guardian))?;
     let start = Start {
         words: order.run.words,
@@ -46,6 +48,7 @@ fn govern(order: &Order<'_>, line: &mut KeeperEnd, guardian: Guardian) -> Result
         account: order.run.account,
         mask: Some(order.mask),
         process_group: Some(order.group),
+        open_files: Some(open_files),
     };
     let command = match start.spawn() {
         Ok(child) => child.pid(),

@@ -44,6 +44,7 @@ pub(super) fn execute(
         account: run.account,
         mask: Some(signals.original_mask()),
         process_group: None,
+        open_files: None,
     };
     let child = match start.spawn() {
         Ok(child) => child,

@@ -105,6 +105,7 @@ impl Member {
             account: account.as_ref(),
             mask: Some(mask),
             process_group: None,
+            open_files: None,
         };
         let child = start.spawn().map_err(|error| Error::NotStarted {
             program: words[0].to_string_lossy().into_owned(),

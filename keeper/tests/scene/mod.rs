@@ -127,7 +127,7 @@ impl Receiver {
 
     /// The window clamp of its connection.
     pub fn clamp(&self) -> u32 {
-        let mut sockets = sockets_of(self.pid).unwrap().into_iter();
+        let mut sockets = sockets_of(self.pid).unwrap();
         let socket = sockets.find(|socket| matches!(socket.kind(), Kind::Tcp));
         socket.unwrap().window_clamp().unwrap()
     }

@@ -5,15 +5,15 @@ use std::collections::HashSet;
 use std::io;
 use std::time::Instant;
 
-use ebb_host::TcpInfo;
 use ebb_host::tcp_info::LISTEN;
+use ebb_host::{TcpInfo, owner_of};
 
 use super::{ASK_AGAIN_EVERY, Governed, Governor, Place, hold_of};
-use crate::claim::{Claim, is_of_kernel_backend};
+use crate::claim::is_of_kernel_backend;
 use crate::connection::{Connection, Met};
 use crate::counters::MAX_PEERS;
 use crate::hold::{Note, Own};
-use crate::process::update;
+use crate::process::{is_for_want, update};
 use crate::socket::{CopiedSocket, Kind};
 
 /// The tree of processes is walked with every so many searches, and whenever a process is gone.
@@ -47,8 +47,10 @@ impl Governor {
     pub(super) fn search(&mut self) {
         self.searches = self.searches.wrapping_add(1);
         if self.searches % WALK_EVERY == 1 {
-            let pids = self.followed.pids();
-            update(&mut self.processes, &pids);
+            let pids = self.followed.pids().into_iter().collect();
+            if !update(&mut self.processes, &pids) {
+                self.note_want();
+            }
             self.wanted_of.retain(|pid, _| pids.contains(pid));
         }
         for (pid, name) in self.look_for_sockets() {
@@ -69,10 +71,12 @@ impl Governor {
     /// Looks into every process; answers those that turned out to be out of reach.
     fn look_for_sockets(&mut self) -> Vec<(u32, String)> {
         let mut out_of_reach = Vec::new();
+        let mut is_in_want = false;
         for process in self.processes.values_mut() {
             match process.look_for_sockets() {
                 Ok(()) => process.refusals = 0,
                 Err(error) if is_refusal(&error) && !process.has_ended() => process.refusals += 1,
+                Err(error) if is_for_want(&error) => is_in_want = true,
                 Err(_) if process.has_ended() => process.sockets.clear(),
                 Err(_) => {}
             }
@@ -80,6 +84,9 @@ impl Governor {
             if process.refusals == REFUSALS {
                 out_of_reach.push((process.pid, process.name()));
             }
+        }
+        if is_in_want {
+            self.note_want();
         }
         out_of_reach
     }
@@ -108,11 +115,23 @@ impl Governor {
     fn forget_all_but(&mut self, present: &HashSet<u64>) {
         self.settled.retain(|inode| present.contains(inode));
         self.others.retain(|inode, _| present.contains(inode));
+        self.unreached.retain(|inode| present.contains(inode));
         let inodes: Vec<u64> = self.connections.keys().copied().collect();
         for inode in inodes.iter().filter(|inode| !present.contains(inode)) {
             if let Some(governed) = self.connections.remove(inode) {
-                self.let_go(governed);
+                self.let_go(*inode, governed);
             }
+        }
+    }
+
+    /// Says that descriptors are missing, once.
+    fn note_want(&mut self) {
+        if !std::mem::replace(&mut self.has_told_want, true) {
+            self.notices.push(
+                "no descriptor is left, of this process or of the machine (ulimit -n, \
+                 fs.file-max): connections that begin meanwhile do not yield"
+                    .to_owned(),
+            );
         }
     }
 
@@ -144,13 +163,22 @@ impl Governor {
         {
             return;
         }
-        let socket = match self.processes.get(&place.0) {
-            Some(process) => CopiedSocket::from_process(process.handle(), place.1),
-            None => return,
-        };
-        let Ok(socket) = socket else {
+        let Some(process) = self.processes.get(&place.0) else {
             return;
         };
+        let socket = match process.socket(place.1) {
+            Ok(socket) => socket,
+            Err(error) => {
+                if is_for_want(&error) && self.unreached.insert(inode) {
+                    self.counters.unreached += 1;
+                    self.note_want();
+                }
+                return;
+            }
+        };
+        if self.unreached.remove(&inode) {
+            self.counters.unreached -= 1;
+        }
         match self.judge(&socket, place.0) {
             Ok(Found::Governed(connection)) => {
                 self.counters.connections += 1;
@@ -203,7 +231,7 @@ impl Governor {
         let cookie = socket.cookie()?;
         let claim = match is_of_kernel_backend(socket) {
             true => None,
-            false => Claim::of(cookie),
+            false => self.claims.claim(cookie, owner_of(pid)?),
         };
         let (Some(claim), Some(ends)) = (claim, socket.ends()) else {
             return Ok(Found::Others);

@@ -54,8 +54,8 @@ fn until(governor: &mut Governor, what: &str, mut is_so: impl FnMut(&Governor) -
 
 /// The clamps of the TCP sockets of a process.
 fn clamps(pid: u32) -> Vec<u32> {
-    let sockets = sockets_of(pid).unwrap_or_default();
-    let tcp = sockets.iter().filter(|socket| socket.kind() == Kind::Tcp);
+    let sockets = sockets_of(pid).into_iter().flatten();
+    let tcp = sockets.filter(|socket| socket.kind() == Kind::Tcp);
     tcp.map(|socket| socket.window_clamp().unwrap()).collect()
 }
 
@@ -269,18 +269,19 @@ fn what_is_sent_is_marked_as_lower_effort_and_gets_its_own_mark_back() {
     let mut governor = governor(Root::Process(child.id()), &peer);
     let _stream = peer.accept();
     let field = |pid| {
-        let sockets = sockets_of(pid).unwrap_or_default();
-        let mut tcp = sockets.iter().filter(|socket| socket.kind() == Kind::Tcp);
+        let sockets = sockets_of(pid).into_iter().flatten();
+        let mut tcp = sockets.filter(|socket| socket.kind() == Kind::Tcp);
         tcp.next().map(|socket| socket.traffic_class().unwrap())
     };
     until(&mut governor, "marked", |_| field(child.id()) == Some(4));
     governor.release();
     assert_eq!(field(child.id()), Some(0));
     // What a program chose itself stays.
-    let sockets = sockets_of(child.id()).unwrap();
-    let mut tcp = sockets.iter().filter(|socket| socket.kind() == Kind::Tcp);
+    let mut tcp = sockets_of(child.id())
+        .unwrap()
+        .filter(|socket| socket.kind() == Kind::Tcp);
     tcp.next().unwrap().set_traffic_class(0x20).unwrap();
-    drop(sockets);
+    drop(tcp);
     until(&mut governor, "limited", |_| is_limited(&child));
     assert_eq!(field(child.id()), Some(0x20));
     governor.release();
