@@ -12,7 +12,7 @@ mod frame;
 mod line;
 mod messages;
 
-pub use ask::{ask, connect};
+pub use ask::{REPLY_WITHIN, ask, connect};
 pub use desk::{Asked, Asker, Desk};
 pub use frame::{Decoder, LONGEST_REPLY_BYTES, LONGEST_REQUEST_BYTES, VERSION, encode};
 pub use line::{Heard, Line};

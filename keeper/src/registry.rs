@@ -11,12 +11,13 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::{Error, Result};
 use crate::flow::FlowView;
-use crate::protocol::{Desk, Reply, Request, ask, connect};
+use crate::protocol::{Desk, REPLY_WITHIN, Reply, Request, ask, connect};
 
 mod neighbours;
 mod record;
@@ -25,10 +26,14 @@ mod registration;
 pub use record::{Home, Record, Sharer, Target};
 pub use registration::Registration;
 
+use neighbours::Patience;
+
 /// The directory that holds the files.
 #[derive(Debug, Clone)]
 pub struct Registry {
     directory: PathBuf,
+    /// With other users' keepers.
+    patience: Arc<Mutex<Patience>>,
 }
 
 /// Other `ebb` commands wait while it lives.
@@ -66,17 +71,19 @@ impl Registry {
             let path = directory;
             return Err(Error::OthersRuntimeDirectory { path, owner });
         }
-        Ok(Self { directory })
+        Ok(Self::at(&directory))
     }
 
     /// One in a directory that is there, and its owner's alone.
     pub fn at(directory: &Path) -> Self {
         Self {
             directory: directory.to_path_buf(),
+            patience: Arc::default(),
         }
     }
 
-    /// Keeps other `ebb` commands from changing what is attached while the answer lives.
+    /// Keeps other `ebb` commands from changing what is attached while the answer lives. Another
+    /// user's lock is not waited for: who holds it may do so for ever.
     pub fn lock(&self) -> Result<Lock> {
         let path = self.directory.join("lock");
         // Root may look into others' directories: what they put there is not followed.
@@ -84,10 +91,15 @@ impl Registry {
         options
             .write(true)
             .create(true)
-            .custom_flags(libc::O_NOFOLLOW);
-        let file = options.open(&path);
-        let file = file.map_err(|source| Error::file(&path, source))?;
-        match Flock::lock(file, FlockArg::LockExclusive) {
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        let failed = |source| Error::file(&path, source);
+        let file = options.open(&path).map_err(failed)?;
+        let owner = fs::metadata(&self.directory).map_err(failed)?.uid();
+        let how = match owner == nix::unistd::geteuid().as_raw() {
+            true => FlockArg::LockExclusive,
+            false => FlockArg::LockExclusiveNonblock,
+        };
+        match Flock::lock(file, how) {
             Ok(lock) => Ok(Lock { _file: lock }),
             Err((_, error)) => Err(Error::file(&path, error.into())),
         }
@@ -142,17 +154,21 @@ impl Registry {
     }
 
     fn ask_for(&self, record: &Record, request: &Request) -> Result<Reply> {
-        let (connected, is_trusted) = match &record.home {
-            Some(home) => (neighbours::connect_to(home), false),
-            None => (self.connect_to(&record.id), true),
+        let connected = match &record.home {
+            Some(home) => neighbours::connect_to(home),
+            None => self.connect_to(&record.id),
         };
         let stream = connected.map_err(|error| match error {
             Error::File { source, .. } if is_of_nobody(&source) => Error::KeeperEnded,
             error => Error::no_answer(error),
         })?;
-        let reply = match is_trusted {
-            true => ask(stream, request),
-            false => ask(stream, request).and_then(neighbours::disarmed),
+        let reply = match &record.home {
+            Some(home) => {
+                let patience = self.patience.lock();
+                let mut patience = patience.unwrap_or_else(PoisonError::into_inner);
+                patience.ask(home, stream, request)
+            }
+            None => ask(stream, request, REPLY_WITHIN),
         };
         match reply.map_err(Error::no_answer)? {
             Reply::Refused { cause } => Err(Error::Refused { cause }),
@@ -169,7 +185,8 @@ impl Registry {
     fn read_living(&self, id: &str) -> Option<Record> {
         let path = self.json(id);
         // A keeper may end while we look.
-        let mut record: Record = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+        let (text, _) = neighbours::text_of(&path)?;
+        let mut record: Record = serde_json::from_slice(&text).ok()?;
         id.clone_into(&mut record.id);
         let socket = self.socket(id);
         match connect(&socket) {
@@ -229,9 +246,7 @@ mod tests {
 
     fn registry() -> (tempfile::TempDir, Registry) {
         let directory = tempfile::tempdir().unwrap();
-        let registry = Registry {
-            directory: directory.path().to_path_buf(),
-        };
+        let registry = Registry::at(directory.path());
         (directory, registry)
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use ebb_keeper::protocol::Request;
-use ebb_keeper::registry::{Record, Registry, Target};
+use ebb_keeper::registry::{Lock, Record, Registry, Target};
 use ebb_keeper::{Whose, kernel};
 
 use crate::output;
@@ -49,16 +49,19 @@ impl Detach {
     /// Detaches, and says what from.
     pub fn execute(self) -> Result<()> {
         let registry = Registry::open()?;
-        let _lock = registry.lock()?;
+        let lock = registry.lock()?;
         let records = registry.all_records()?;
         if self.all {
-            return detach_all(&registry, &records);
+            return detach_all(&registry, &records, lock);
         }
         if let Some(file) = &self.share {
             return detach_share(&registry, file, &records);
         }
         let whose = self.chosen.whose()?;
         if let Some(record) = whose.find(&records) {
+            if record.home.is_some() {
+                drop(lock);
+            }
             return detach(&registry, &record);
         }
         if let Some((file, name)) = whose.find_sharer(&records) {
@@ -83,19 +86,17 @@ impl Detach {
     }
 }
 
-fn detach_all(registry: &Registry, records: &[Record]) -> Result<()> {
-    let mut failed = 0;
-    for record in records {
-        if let Err(error) = detach(registry, record) {
-            output::complain(&output::describe(&error));
-            failed += 1;
-        }
-    }
+fn detach_all(registry: &Registry, records: &[Record], lock: Lock) -> Result<()> {
+    let (own, others): (Vec<_>, Vec<_>) = records.iter().partition(|it| it.home.is_none());
+    let mut failed = detach_each(registry, &own);
     let swept = match nix::unistd::geteuid().is_root() {
         true => kernel::sweep_all()?,
         // Users leave no programs behind.
         false => 0,
     };
+    // Nobody is to wait for other users' keepers but who asks them.
+    drop(lock);
+    failed += detach_each(registry, &others);
     if swept > 0 {
         let plural = output::plural(swept);
         output::print(&format!(
@@ -109,6 +110,18 @@ fn detach_all(registry: &Registry, records: &[Record]) -> Result<()> {
         bail!("{failed} of {} could not be detached", records.len());
     }
     Ok(())
+}
+
+/// Answers how many could not be.
+fn detach_each(registry: &Registry, records: &[&Record]) -> usize {
+    let failed = records.iter().filter(|record| {
+        let detached = detach(registry, record);
+        if let Err(error) = &detached {
+            output::complain(&output::describe(error));
+        }
+        detached.is_err()
+    });
+    failed.count()
 }
 
 fn detach_share(registry: &Registry, file: &Path, records: &[Record]) -> Result<()> {

@@ -18,7 +18,7 @@ use super::messages::Request;
 use crate::error::Result;
 
 /// A reply takes a few milliseconds; whoever takes longer hangs.
-const REPLY_WITHIN: Duration = Duration::from_secs(5);
+pub const REPLY_WITHIN: Duration = Duration::from_secs(5);
 
 /// A connection to whoever listens there, who is not waited for.
 ///
@@ -30,11 +30,15 @@ pub fn connect(path: &Path) -> io::Result<UnixStream> {
     Ok(socket.into())
 }
 
-/// Asks, and waits for the answer, as a [`super::Reply`] or as plain JSON.
+/// Asks, and waits so long for the whole answer, as a [`super::Reply`] or as plain JSON.
 ///
 /// *Errors:* those of [`Line::hear_within`].
-pub fn ask<T: DeserializeOwned>(stream: UnixStream, request: &Request) -> Result<T> {
+pub fn ask<T: DeserializeOwned>(
+    stream: UnixStream,
+    request: &Request,
+    within: Duration,
+) -> Result<T> {
     let mut line: Line<Request, T> = Line::over(stream, LONGEST_REPLY_BYTES)?;
     line.say(request)?;
-    line.hear_within(REPLY_WITHIN)
+    line.hear_within(within)
 }

@@ -230,7 +230,7 @@ impl Visitor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{ask, connect};
+    use crate::protocol::{REPLY_WITHIN, ask, connect};
     use std::io::{Read, Write};
 
     fn desk() -> (tempfile::TempDir, Desk, std::path::PathBuf) {
@@ -263,7 +263,7 @@ mod tests {
         slow.write_all(b"{\"ebb\":1,").unwrap();
         let (began, asking) = (Instant::now(), path.clone());
         let asking = std::thread::spawn(move || {
-            ask::<Reply>(connect(&asking).unwrap(), &Request::Flows).unwrap()
+            ask::<Reply>(connect(&asking).unwrap(), &Request::Flows, REPLY_WITHIN).unwrap()
         });
         serve(&mut desk, 1, &Reply::Done);
         assert_eq!(asking.join().unwrap(), Reply::Done);

@@ -4,11 +4,13 @@
 //! Everything in their directories is theirs to write: nothing there is followed, waited for
 //! or removed, and a request is only sent to a process of the same user.
 
+use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use nix::sys::socket::{getsockopt, sockopt};
 use nix::unistd::{Uid, User};
@@ -16,10 +18,38 @@ use serde_json::Value;
 
 use super::{Home, Record};
 use crate::error::{Error, Result};
-use crate::protocol::{Reply, connect};
+use crate::protocol::{REPLY_WITHIN, Reply, Request, ask, connect};
 
 /// A record of a long command has some hundred bytes.
 const LARGEST_RECORD_BYTES: u64 = 1 << 16;
+
+/// More of one user are not looked at.
+const MOST_RECORDS: usize = 256;
+
+/// How long each user's keepers may keep us waiting, all together: a user may have many of them.
+#[derive(Debug, Default)]
+pub struct Patience(HashMap<u32, Instant>);
+
+impl Patience {
+    /// Asks a keeper of that user.
+    ///
+    /// *Errors:* those of [`ask`]; [`Error::Late`] at once if all of that user's time is used up. It
+    /// comes back second for second.
+    pub fn ask(&mut self, home: &Home, stream: UnixStream, request: &Request) -> Result<Reply> {
+        let began = Instant::now();
+        let used_until = self.0.get(&home.uid).copied().unwrap_or(began).max(began);
+        let left = REPLY_WITHIN.saturating_sub(used_until - began);
+        if left.is_zero() {
+            return Err(Error::Late {
+                within: REPLY_WITHIN,
+            });
+        }
+        let reply = ask(stream, request, left);
+        // By the time that it is over, so long again.
+        self.0.insert(home.uid, used_until + 2 * began.elapsed());
+        reply.and_then(disarmed)
+    }
+}
 
 /// What other users attached, and where each is asked.
 pub fn records() -> Vec<Record> {
@@ -33,7 +63,7 @@ pub fn records() -> Vec<Record> {
             uid,
             id,
         });
-        records.extend(places.filter_map(read));
+        records.extend(places.take(MOST_RECORDS).filter_map(read));
     }
     records
 }
@@ -65,17 +95,10 @@ fn belongs_to(path: &Path, uid: u32) -> bool {
 /// The record there, if its keeper lives.
 fn read(home: Home) -> Option<Record> {
     let path = home.directory.join(format!("{}.json", home.id));
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let mut options = OpenOptions::new();
-    let file = options.read(true).custom_flags(flags).open(path).ok()?;
-    let about = file.metadata().ok()?;
-    if !about.is_file() || about.uid() != home.uid {
+    let (text, owner) = text_of(&path)?;
+    if owner != home.uid {
         return None;
     }
-    let mut text = Vec::new();
-    file.take(LARGEST_RECORD_BYTES)
-        .read_to_end(&mut text)
-        .ok()?;
     let mut told = serde_json::from_slice(&text).ok()?;
     disarm(&mut told);
     let mut record: Record = serde_json::from_value(told).ok()?;
@@ -87,8 +110,24 @@ fn read(home: Home) -> Option<Record> {
     Some(record)
 }
 
+/// What a file says, and whose it is; nothing if it is something else than a file.
+pub fn text_of(path: &Path) -> Option<(Vec<u8>, u32)> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(flags).open(path).ok()?;
+    let about = file.metadata().ok()?;
+    if !about.is_file() {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(LARGEST_RECORD_BYTES)
+        .read_to_end(&mut text)
+        .ok()?;
+    Some((text, about.uid()))
+}
+
 /// A reply without what terminals obey.
-pub fn disarmed(mut told: Value) -> Result<Reply> {
+fn disarmed(mut told: Value) -> Result<Reply> {
     disarm(&mut told);
     serde_json::from_value(told).map_err(|source| Error::NoMessage { source })
 }
@@ -133,7 +172,10 @@ mod tests {
     use crate::backend::Backend;
     use crate::held::InForce;
     use crate::registry::{Registry, Target};
+    use std::io::Write;
     use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+    use std::time::Duration;
 
     fn home(folder: &Path, id: &str) -> Home {
         Home {
@@ -165,6 +207,49 @@ mod tests {
         assert_eq!(seen.id, format!("{user}:a"));
         drop(registration);
         assert_eq!(read(home(folder.path(), "a")), None);
+    }
+
+    /// A keeper that has asked for all that it can get, and says a byte now and then.
+    fn drip(listener: &UnixListener, keepers: usize) {
+        let mut streams: Vec<_> = (0..keepers).map(|_| listener.accept().unwrap().0).collect();
+        let mut text = b"{\"ebb\":1,\"message\":\"".to_vec();
+        text.extend([b'x'; 10_000]);
+        for byte in text {
+            streams.retain_mut(|stream| stream.write_all(&[byte]).is_ok());
+            if streams.is_empty() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[test]
+    fn keepers_that_drip_bytes_cost_one_deadline_however_many_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join("a.sock")).unwrap();
+        let home = home(folder.path(), "a");
+        let mut patience = Patience::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| drip(&listener, 1));
+            let began = Instant::now();
+            for _ in 0..20 {
+                let stream = connect_to(&home).unwrap();
+                let asked = patience.ask(&home, stream, &Request::Flows);
+                assert!(matches!(asked, Err(Error::Late { .. })));
+            }
+            let took = began.elapsed();
+            assert!(REPLY_WITHIN <= took && took < REPLY_WITHIN * 2, "{took:?}");
+        });
+        // It is no other user's fault.
+        let other = Home { uid: 1, ..home };
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (&theirs)
+            .write_all(b"{\"ebb\":1,\"message\":\"done\"}\n")
+            .unwrap();
+        assert_eq!(
+            patience.ask(&other, ours, &Request::Flows).unwrap(),
+            Reply::Done
+        );
     }
 
     #[test]
