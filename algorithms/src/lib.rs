@@ -30,6 +30,7 @@
 
 mod defaults;
 mod insight;
+mod law_state;
 mod layout;
 mod native;
 mod policy;

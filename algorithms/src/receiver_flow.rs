@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One connection under a receiver law, run natively.
 
+use crate::law_state::LawState;
 use crate::native::NativeReceiverLaw;
 use crate::policy::Policy;
 use crate::receiver_contract::{Ack, Segment, Start};
@@ -13,10 +14,8 @@ use std::ffi::c_void;
 /// each outgoing one; the window advertised may then be [`Self::window_bytes`] at most.
 #[derive(Debug, Clone)]
 pub struct ReceiverFlow {
-    policy: Policy,
     native: &'static NativeReceiverLaw,
-    /// As 64-bit words, so that the C struct is aligned.
-    state: Vec<u64>,
+    state: LawState,
 }
 
 impl ReceiverFlow {
@@ -28,34 +27,18 @@ impl ReceiverFlow {
         let Native::Receiver(native) = policy.law().native else {
             panic!("{policy}: not a law of the {} end", Side::Receiver);
         };
-        let words = policy.law().state_bytes.div_ceil(8);
-        let mut flow = Self {
-            policy,
-            native,
-            state: vec![0; words],
-        };
-        // SAFETY: the state is zeroed, aligned to 8 and as large as the law's struct; the
-        // values are as many as the law has parameters.
-        unsafe {
-            (flow.native.init)(
-                flow.state.as_mut_ptr().cast(),
-                start,
-                flow.policy.values().as_ptr().cast(),
-            );
-        }
-        flow
+        let mut state = LawState::new(policy);
+        let (memory, params) = state.hook_arguments();
+        // SAFETY: both are of the law whose hook this is.
+        unsafe { (native.init)(memory, start, params) };
+        Self { native, state }
     }
 
     /// Takes an arriving data segment.
     pub fn on_segment(&mut self, segment: &Segment) {
+        let (memory, params) = self.state.hook_arguments();
         // SAFETY: as in `new`.
-        unsafe {
-            (self.native.on_segment)(
-                self.state.as_mut_ptr().cast(),
-                segment,
-                self.policy.values().as_ptr().cast(),
-            );
-        }
+        unsafe { (self.native.on_segment)(memory, segment, params) };
     }
 
     /// Takes an outgoing segment, about to carry a window.
@@ -63,14 +46,9 @@ impl ReceiverFlow {
         let Some(on_ack) = self.native.on_ack else {
             return;
         };
+        let (memory, params) = self.state.hook_arguments();
         // SAFETY: as in `new`; the hook is of this flow's law.
-        unsafe {
-            on_ack(
-                self.state.as_mut_ptr().cast(),
-                ack,
-                self.policy.values().as_ptr().cast(),
-            );
-        }
+        unsafe { on_ack(memory, ack, params) };
     }
 
     /// The largest window that may be advertised, in bytes.
@@ -91,15 +69,12 @@ impl ReceiverFlow {
 
     fn ask(&self, hook: unsafe extern "C" fn(*const c_void) -> u32) -> u32 {
         // SAFETY: as in `new`; the hook is of this flow's law.
-        unsafe { hook(self.state.as_ptr().cast()) }
+        unsafe { hook(self.state.as_ptr()) }
     }
 
     /// The law's state, byte by byte, for comparison with other hosts.
     pub fn state_bytes(&self) -> &[u8] {
-        // SAFETY: the words are initialised and at least as long as the law's state.
-        unsafe {
-            std::slice::from_raw_parts(self.state.as_ptr().cast(), self.policy.law().state_bytes)
-        }
+        self.state.bytes()
     }
 
     /// Changes the policy's parameters between two calls.
@@ -107,12 +82,11 @@ impl ReceiverFlow {
     /// # Panics
     /// If the law is another one: its state would mean nothing.
     pub fn set_policy(&mut self, policy: Policy) {
-        assert_eq!(policy.law().number, self.policy.law().number, "another law");
-        self.policy = policy;
+        self.state.set_policy(policy);
     }
 
     /// The policy.
     pub fn policy(&self) -> &Policy {
-        &self.policy
+        self.state.policy()
     }
 }

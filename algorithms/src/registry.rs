@@ -141,6 +141,7 @@ fn describe(native: &'static NativeReceiverLaw) -> LawInfo {
     }
 }
 
+/// As `describe`: the two structs of native.h have these fields alike, and hooks of their own.
 fn describe_sender(native: &'static NativeSenderLaw) -> LawInfo {
     LawInfo {
         name: text(native.name),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One connection under a sender law, run natively.
 
+use crate::law_state::LawState;
 use crate::native::{NativeEventHook, NativeSenderLaw};
 use crate::policy::Policy;
 use crate::registry::{Native, Side};
@@ -9,10 +10,8 @@ use crate::sender_contract::{SenderAck, SenderEvent, SenderStart, SenderWindow};
 /// The state of a sender law for one connection; `sender_contract.h` says when to call what.
 #[derive(Debug, Clone)]
 pub struct SenderFlow {
-    policy: Policy,
     native: &'static NativeSenderLaw,
-    /// As 64-bit words, so that the C struct is aligned.
-    state: Box<[u64]>,
+    state: LawState,
 }
 
 impl SenderFlow {
@@ -24,34 +23,18 @@ impl SenderFlow {
         let Native::Sender(native) = policy.law().native else {
             panic!("{policy}: not a law of the {} end", Side::Sender);
         };
-        let words = policy.law().state_bytes.div_ceil(8);
-        let mut flow = Self {
-            policy,
-            native,
-            state: vec![0; words].into_boxed_slice(),
-        };
-        // SAFETY: the state is zeroed, aligned to 8 and as large as the law's struct; the
-        // values are as many as the law has parameters.
-        unsafe {
-            (native.init)(
-                flow.state.as_mut_ptr().cast(),
-                start,
-                flow.policy.values().as_ptr().cast(),
-            );
-        }
-        flow
+        let mut state = LawState::new(policy);
+        let (memory, params) = state.hook_arguments();
+        // SAFETY: both are of the law whose hook this is.
+        unsafe { (native.init)(memory, start, params) };
+        Self { native, state }
     }
 
     /// Takes an acknowledgement.
     pub fn on_ack(&mut self, ack: &SenderAck) {
+        let (memory, params) = self.state.hook_arguments();
         // SAFETY: as in `new`.
-        unsafe {
-            (self.native.on_ack)(
-                self.state.as_mut_ptr().cast(),
-                ack,
-                self.policy.values().as_ptr().cast(),
-            );
-        }
+        unsafe { (self.native.on_ack)(memory, ack, params) };
     }
 
     /// The host begins to repair a loss or to answer a congestion mark.
@@ -75,14 +58,9 @@ impl SenderFlow {
     }
 
     fn call(&mut self, hook: NativeEventHook, event: &SenderEvent) {
+        let (memory, params) = self.state.hook_arguments();
         // SAFETY: as in `new`; the hook is of this flow's law.
-        unsafe {
-            hook(
-                self.state.as_mut_ptr().cast(),
-                event,
-                self.policy.values().as_ptr().cast(),
-            );
-        }
+        unsafe { hook(memory, event, params) };
     }
 
     /// What the law wants now.
@@ -93,15 +71,12 @@ impl SenderFlow {
 
     /// The policy.
     pub fn policy(&self) -> &Policy {
-        &self.policy
+        self.state.policy()
     }
 
     /// The law's state, byte by byte, for comparison with other hosts.
     pub fn state_bytes(&self) -> &[u8] {
-        // SAFETY: the words are initialised and at least as long as the law's state.
-        unsafe {
-            std::slice::from_raw_parts(self.state.as_ptr().cast(), self.policy.law().state_bytes)
-        }
+        self.state.bytes()
     }
 
     /// Changes the policy's parameters between two calls.
@@ -109,7 +84,6 @@ impl SenderFlow {
     /// # Panics
     /// If the law is another one: its state would mean nothing.
     pub fn set_policy(&mut self, policy: Policy) {
-        assert_eq!(policy.law().number, self.policy.law().number, "another law");
-        self.policy = policy;
+        self.state.set_policy(policy);
     }
 }
