@@ -9,7 +9,7 @@ use ebb_algorithms::Policy;
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::flow::FlowView;
-use crate::policies::UploadPolicy;
+use crate::policies::{Policies, UploadPolicy};
 use crate::protocol::{Part, Reply, Request, Switch};
 use crate::summary::Summary;
 
@@ -76,6 +76,18 @@ pub struct InForce {
     /// Connections that are not governed: the kernel had no memory for their state, or the user
     /// backend no descriptor to look at them.
     pub ungoverned_connections: u64,
+}
+
+impl InForce {
+    /// These policies, which act.
+    pub fn of(policies: &Policies) -> Self {
+        Self {
+            policy: policies.download.to_string(),
+            upload_policy: policies.upload.as_ref().map(Policy::to_string),
+            keeps_code_point: policies.keeps_code_point,
+            ..Self::default()
+        }
+    }
 }
 
 /// A change of what is held.

@@ -123,11 +123,9 @@ impl Held for UserHeld {
 
     fn in_force(&self) -> InForce {
         InForce {
-            policy: self.policies.download.to_string(),
-            upload_policy: self.policies.upload.as_ref().map(Policy::to_string),
-            keeps_code_point: self.policies.keeps_code_point,
             is_observing: self.is_observing,
             ungoverned_connections: self.governor.counters().unreached,
+            ..InForce::of(&self.policies)
         }
     }
 
