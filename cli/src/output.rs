@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Writing to the standard streams without panicking when nobody reads.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anyhow::Result;
 use serde::Serialize;
@@ -25,6 +25,43 @@ pub fn print_json(value: &impl Serialize) -> Result<()> {
 pub fn complain(text: &str) {
     // There is nowhere left to report that standard error is closed.
     let _ = writeln!(io::stderr(), "ebb: {text}");
+}
+
+/// A line on standard error that takes the place of the one before it, where a terminal shows it.
+#[derive(Debug, Clone, Copy)]
+pub struct StatusLine {
+    is_shown: bool,
+}
+
+impl StatusLine {
+    /// Columns that every terminal has, but for the last: a line that wraps could not be replaced.
+    const COLUMNS: usize = 79;
+
+    /// Shows nothing yet.
+    pub fn new() -> Self {
+        Self {
+            is_shown: io::stderr().is_terminal(),
+        }
+    }
+
+    /// Whether standard error is a terminal.
+    pub fn is_shown(self) -> bool {
+        self.is_shown
+    }
+
+    /// Puts this there.
+    pub fn show(self, text: &str) {
+        if self.is_shown {
+            let text: String = text.chars().take(Self::COLUMNS).collect();
+            // What is told of goes on where nobody watches.
+            let _ = write!(io::stderr(), "\r\x1b[K{text}");
+        }
+    }
+
+    /// Takes it away.
+    pub fn end(self) {
+        self.show("");
+    }
 }
 
 /// The error and its causes, without what a cause repeats of the sentence before it.

@@ -3,7 +3,7 @@
 
 mod shown;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use ebb_lab::demo::{self, PartKind, Plan, Status};
 use ebb_lab::emulator::EmulatorReport;
 use ebb_report::{image, units};
 
-use super::run::{BackendChoice as Backend, require_root};
-use crate::output;
+use super::run::{BackendChoice, require_root};
+use crate::output::{self, StatusLine};
 
 /// Show on an emulated home link what a download does to a person's traffic
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub struct Demo {
 
     /// How `ebb run` reaches the connections of curl
     #[arg(long, value_enum, default_value_t)]
-    backend: Backend,
+    backend: BackendChoice,
 
     /// Length of each of the three parts
     #[arg(long, value_name = "N", default_value_t = 22,
@@ -88,7 +88,7 @@ impl Demo {
 
     fn plan(&self) -> Result<Plan> {
         let (backend, default) = match self.backend()? {
-            Backend::User => ("user", USER_LAWS[0].parse()?),
+            BackendChoice::User => ("user", USER_LAWS[0].parse()?),
             _ => ("kernel", Policy::default()),
         };
         let policy = self.policy.as_ref().unwrap_or(&default);
@@ -109,18 +109,18 @@ impl Demo {
     }
 
     /// The backend that there is, before anything is set up for it.
-    fn backend(&self) -> Result<Backend> {
+    fn backend(&self) -> Result<BackendChoice> {
         let is_root = nix::unistd::geteuid().is_root();
         let has_kernel_backend = || is_root && ebb_keeper::kernel::features::probe().is_usable();
         match self.backend {
-            Backend::Kernel => {
+            BackendChoice::Kernel => {
                 require_root("demo")?;
-                Ok(Backend::Kernel)
+                Ok(BackendChoice::Kernel)
             }
-            Backend::Auto if has_kernel_backend() => Ok(Backend::Kernel),
-            Backend::Auto | Backend::User => {
+            BackendChoice::Auto if has_kernel_backend() => Ok(BackendChoice::Kernel),
+            BackendChoice::Auto | BackendChoice::User => {
                 check_for_user_backend("curl".as_ref())?;
-                Ok(Backend::User)
+                Ok(BackendChoice::User)
             }
         }
     }
@@ -158,7 +158,7 @@ fn give_to_sudoer(folder: &Path, files: &[PathBuf]) {
 /// How far the demo is, on standard error: one line kept up to date on a terminal, else a
 /// line when a part begins.
 struct Progress {
-    is_terminal: bool,
+    line: StatusLine,
     seconds: u64,
     current: Option<PartKind>,
 }
@@ -166,7 +166,7 @@ struct Progress {
 impl Progress {
     fn new(seconds: u64) -> Self {
         Self {
-            is_terminal: std::io::stderr().is_terminal(),
+            line: StatusLine::new(),
             seconds,
             current: None,
         }
@@ -174,22 +174,19 @@ impl Progress {
 
     fn tell(&mut self, status: Status) {
         let is_new = self.current.replace(status.kind) != Some(status.kind);
-        let mut stderr = std::io::stderr();
-        // The demo goes on where nobody watches.
-        let _ = match (self.is_terminal, is_new) {
-            (true, _) => write!(stderr, "\r\x1b[K{}", self.line(status)),
-            (false, true) => writeln!(stderr, "{}", heading(status.kind)),
-            (false, false) => Ok(()),
-        };
-    }
-
-    fn end(&self) {
-        if self.is_terminal {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        if self.line.is_shown() {
+            self.line.show(&self.text(status));
+        } else if is_new {
+            // The demo goes on where nobody watches.
+            let _ = writeln!(std::io::stderr(), "{}", heading(status.kind));
         }
     }
 
-    fn line(&self, status: Status) -> String {
+    fn end(&self) {
+        self.line.end();
+    }
+
+    fn text(&self, status: Status) -> String {
         let elapsed = status.elapsed_s.min(self.seconds as f64);
         let mut line = format!(
             "{}: {elapsed:.0} of {} s",
@@ -203,8 +200,7 @@ impl Progress {
         if let Some(rate) = status.download_bits_per_s {
             line += &format!("  curl {}", units::rate(rate));
         }
-        // A line that wraps could not be replaced.
-        line.chars().take(79).collect()
+        line
     }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How far runs are: in the simulator one line on standard error, if that is a terminal; in the
 //! lab a line for each wave, since real time is long.
-use std::io::{IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -11,7 +10,7 @@ use ebb_experiments::{Runner, Watch, Wave};
 use ebb_link::Nanos;
 use ebb_scenario::Scenario;
 
-use crate::output;
+use crate::output::{self, StatusLine};
 
 /// Tells the terminal what a [`Watch`] hears.
 #[derive(Default)]
@@ -71,7 +70,7 @@ impl Progress {
 
 /// Told by all runs, from any thread.
 struct Line {
-    is_terminal: bool,
+    line: StatusLine,
     name: String,
     /// Time that each run has reached, and is to reach. *Units:* ns.
     runs_ns: Vec<(AtomicU64, u64)>,
@@ -92,7 +91,7 @@ impl Line {
             (0..scenario.runs).map(move |_| (AtomicU64::new(0), duration_ns))
         };
         Self {
-            is_terminal: std::io::stderr().is_terminal(),
+            line: StatusLine::new(),
             name: scenarios
                 .first()
                 .map_or(String::new(), |first| first.name.clone()),
@@ -110,7 +109,7 @@ impl Line {
         if now.0 >= *duration_ns && before_ns < *duration_ns {
             self.complete.fetch_add(1, Ordering::Relaxed);
         }
-        if !self.is_terminal || self.begun.elapsed() < PATIENCE {
+        if !self.line.is_shown() || self.begun.elapsed() < PATIENCE {
             return;
         }
         let Ok(mut written) = self.written.try_lock() else {
@@ -118,16 +117,13 @@ impl Line {
         };
         if written.is_none_or(|written| written.elapsed() >= INTERVAL) {
             *written = Some(Instant::now());
-            // The runs go on where nobody watches.
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}", self.text());
+            self.line.show(&self.text());
         }
     }
 
     /// The line goes away.
     fn end(&self) {
-        if self.is_terminal {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
+        self.line.end();
     }
 
     fn text(&self) -> String {
@@ -150,12 +146,10 @@ impl Line {
                 self.complete.load(Ordering::Relaxed)
             ),
         };
-        let line = format!(
+        format!(
             "{}: {runs}{:.0} %, {left_s:.0} s left",
             self.name,
             share * 100.0
-        );
-        // A line that wraps could not be replaced.
-        line.chars().take(79).collect()
+        )
     }
 }
