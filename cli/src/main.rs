@@ -10,12 +10,12 @@
 //! ebb run -- curl -O https://example.org/large
 //! ```
 
+mod chosen;
 mod commands;
 mod output;
 mod scope;
 mod sharing_file;
 mod summary;
-mod target;
 
 use std::process::ExitCode;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use ebb_algorithms::Policy;
-use ebb_keeper::share::{Plan, Program, Who};
+use ebb_keeper::share::{Arrangement, Program, Who};
 use ebb_link::Nanos;
 use ebb_scenario::ScenarioError;
 use ebb_scenario::reading::{Section, Source, preferences};
@@ -25,13 +25,13 @@ const WHO: [&str; 5] = ["command", "pid", "cgroup", "unit", "container"];
 /// Reads the file.
 ///
 /// *Errors:* it cannot be read; all that is wrong in it, each with line and key.
-pub fn read(path: &Path) -> Result<Plan> {
+pub fn read(path: &Path) -> Result<Arrangement> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).context(name.clone())?;
     Ok(parse(&name, &text)?)
 }
 
-fn parse(name: &str, text: &str) -> Result<Plan, ScenarioError> {
+fn parse(name: &str, text: &str) -> Result<Arrangement, ScenarioError> {
     let source = Source::new(name, text, Path::new(""));
     let read = match DeTable::parse(text) {
         Ok(table) => read_root(&Section::new(&source, table.get_ref(), 0..0, "")),
@@ -42,12 +42,12 @@ fn parse(name: &str, text: &str) -> Result<Plan, ScenarioError> {
         }
     };
     match (read, source.into_problems()) {
-        (Some(plan), problems) if problems.is_empty() => Ok(plan),
+        (Some(arrangement), problems) if problems.is_empty() => Ok(arrangement),
         (_, problems) => Err(ScenarioError::Problems(problems)),
     }
 }
 
-fn read_root(root: &Section<'_, '_>) -> Option<Plan> {
+fn read_root(root: &Section<'_, '_>) -> Option<Arrangement> {
     let period = root.get_or("period", PERIOD);
     if !PERIODS.contains(&period) {
         root.wrong(
@@ -74,7 +74,7 @@ fn read_root(root: &Section<'_, '_>) -> Option<Plan> {
     if root.sections("program").len() < 2 {
         root.wrong_here("sharing takes two or more; write a [[program]] for each");
     }
-    Some(Plan {
+    Some(Arrangement {
         period: Duration::from_nanos(period.0),
         policy: policy?,
         programs,

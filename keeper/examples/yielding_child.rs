@@ -44,7 +44,7 @@ fn run(mut command: Command, backend: Backend, guardian: Option<Guardian>) -> Re
     };
     let whose = Whose::Process(child.id());
     let mut post = Post::new(hold(backend, &whose, &policies, guardian)?);
-    post.register(whose.target(), whose.id())?;
+    post.register(whose.attached(), whose.id())?;
     while matches!(child.try_wait(), Ok(None)) {
         let mut wait = Wait::new();
         wait.until(Instant::now() + LOOK_EVERY);

@@ -108,7 +108,7 @@ pub(crate) fn live<H: Held + ?Sized>(
 fn registered<H: Held + ?Sized>(held: Box<H>, whose: &Whose) -> Result<Post<H>> {
     let mut post = Post::new(held);
     // What was attached must be detachable.
-    post.register(whose.target(), whose.id())?;
+    post.register(whose.attached(), whose.id())?;
     Ok(post)
 }
 

@@ -12,7 +12,7 @@ use crate::flow::FlowView;
 use crate::held::{Change, Held, InForce};
 use crate::keeper::{fork_off, live};
 use crate::post::Post;
-use crate::registry::Target;
+use crate::registry::Attached;
 use crate::summary::Summary;
 
 pub use ebb_kernel::congestion_name;
@@ -46,7 +46,7 @@ fn begin(policies: &[Policy]) -> Result<Post<HeldLaws>> {
         loaded: Some(loaded),
         policies: texts.join(" "),
     }));
-    post.register(Target::Laws { names }, ID.to_owned())?;
+    post.register(Attached::Laws { names }, ID.to_owned())?;
     Ok(post)
 }
 

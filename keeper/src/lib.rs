@@ -16,7 +16,7 @@
 //! let policies = Policies::new(&Wanted::default(), backend)?;
 //! let whose = Whose::Process(4711);
 //! let mut post = Post::new(hold(backend, &whose, &policies, None)?);
-//! post.register(whose.target(), whose.id())?;
+//! post.register(whose.attached(), whose.id())?;
 //! while post.held().is_needed() {
 //!     post.work(Wait::new())?;
 //! }

@@ -8,7 +8,7 @@ use ebb_kernel::cgroup::Cgroup;
 use ebb_sockets::CopiedSocket;
 
 use crate::flow::FlowView;
-use crate::registry::{Record, Target};
+use crate::registry::{Attached, Record};
 
 /// What is known so far; a connection that is known is not looked for again.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Owners {
         if unknown.is_empty() {
             return;
         }
-        for pid in processes_of(&record.target) {
+        for pid in processes_of(&record.attached) {
             // It may have ended since.
             let copies = copies_of_sockets(pid).into_iter().flatten();
             let cookies = copies.filter_map(|socket| CopiedSocket::from(socket).cookie().ok());
@@ -52,21 +52,21 @@ impl Owners {
     }
 }
 
-fn processes_of(target: &Target) -> Vec<u32> {
-    if let Target::Share { programs, .. } = target {
+fn processes_of(attached: &Attached) -> Vec<u32> {
+    if let Attached::Share { programs, .. } = attached {
         let cgroups = programs.iter().map(|program| Cgroup::at(&program.cgroup));
         let processes = cgroups.map(|cgroup| cgroup.and_then(|cgroup| cgroup.processes()));
         return processes.flatten().flatten().collect();
     }
-    let cgroup = match target {
-        Target::Run {
+    let cgroup = match attached {
+        Attached::Run {
             cgroup: Some(cgroup),
             ..
         }
-        | Target::Cgroup { cgroup } => Cgroup::at(cgroup),
-        Target::Process { pid } => Cgroup::of_process(*pid),
-        Target::Port { .. } => Cgroup::root(),
-        Target::Run { cgroup: None, .. } | Target::Share { .. } | Target::Laws { .. } => {
+        | Attached::Cgroup { cgroup } => Cgroup::at(cgroup),
+        Attached::Process { pid } => Cgroup::of_process(*pid),
+        Attached::Port { .. } => Cgroup::root(),
+        Attached::Run { cgroup: None, .. } | Attached::Share { .. } | Attached::Laws { .. } => {
             return Vec::new();
         }
     };

@@ -8,7 +8,7 @@ use crate::describe::describe;
 use crate::error::Result;
 use crate::held::{Held, obey};
 use crate::protocol::{Asked, Reply};
-use crate::registry::{Record, Registration, Registry, Target};
+use crate::registry::{Attached, Record, Registration, Registry};
 use crate::signals::Signals;
 use crate::summary::Summary;
 use crate::wait::Wait;
@@ -39,8 +39,8 @@ impl<H: Held + ?Sized> Post<H> {
     /// Can be found and asked from now on.
     ///
     /// *Errors:* it cannot be noted where what is attached is noted.
-    pub fn register(&mut self, target: Target, id: String) -> Result<()> {
-        let record = Record::new(target, id, self.held.backend(), self.held.in_force());
+    pub fn register(&mut self, attached: Attached, id: String) -> Result<()> {
+        let record = Record::new(attached, id, self.held.backend(), self.held.in_force());
         self.registration = Some(Registry::open()?.register(record)?);
         Ok(())
     }
@@ -63,9 +63,9 @@ impl<H: Held + ?Sized> Post<H> {
     /// Says from now on what it is attached to.
     ///
     /// *Errors:* the record cannot be written.
-    pub fn set_target(&mut self, target: Target) -> Result<()> {
+    pub fn set_attached(&mut self, attached: Attached) -> Result<()> {
         let registration = self.registration.as_mut();
-        registration.map_or(Ok(()), |it| it.set_target(target))
+        registration.map_or(Ok(()), |it| it.set_attached(attached))
     }
 
     /// Does what is due, then waits for that to be due again, for a request, or for what else is

@@ -23,7 +23,7 @@ mod neighbours;
 mod record;
 mod registration;
 
-pub use record::{Home, Record, Sharer, Target};
+pub use record::{Attached, Home, Record, Sharer};
 pub use registration::Registration;
 
 use neighbours::Patience;
@@ -258,8 +258,8 @@ mod tests {
     }
 
     fn record(id: &str) -> Record {
-        let target = Target::Process { pid: 7 };
-        Record::new(target, id.to_owned(), Backend::Kernel, in_force("ebb"))
+        let attached = Attached::Process { pid: 7 };
+        Record::new(attached, id.to_owned(), Backend::Kernel, in_force("ebb"))
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub use ebb_kernel::cgroup::Cgroup;
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
-use crate::registry::{Record, Sharer, Target};
+use crate::registry::{Attached, Record, Sharer};
 
 /// Whose connections are held, those that exist and those to come.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub enum Whose {
 }
 
 impl Whose {
-    /// Names the record of what is held: one for each target.
+    /// Names the record of what is held: one for each thing that policies are on.
     pub fn id(&self) -> String {
         match self {
             Self::Process(pid) => format!("process-{pid}"),
@@ -33,13 +33,13 @@ impl Whose {
     }
 
     /// As it is listed.
-    pub fn target(&self) -> Target {
+    pub fn attached(&self) -> Attached {
         match self {
-            Self::Process(pid) => Target::Process { pid: *pid },
-            Self::Cgroup(cgroup) => Target::Cgroup {
+            Self::Process(pid) => Attached::Process { pid: *pid },
+            Self::Cgroup(cgroup) => Attached::Cgroup {
                 cgroup: cgroup.path().to_path_buf(),
             },
-            Self::Port(port) => Target::Port { port: *port },
+            Self::Port(port) => Attached::Port { port: *port },
         }
     }
 
@@ -47,11 +47,11 @@ impl Whose {
     pub fn find(&self, records: &[Record]) -> Option<Record> {
         let id = self.id();
         let cgroup = self.cgroup();
-        let is_part_of = |record: &Record| match (&record.target, record.backend, self) {
-            (Target::Run { .. }, Backend::User, Self::Process(pid)) => {
+        let is_part_of = |record: &Record| match (&record.attached, record.backend, self) {
+            (Attached::Run { .. }, Backend::User, Self::Process(pid)) => {
                 ebb_host::descendants_of(record.keeper_pid).contains(pid)
             }
-            (Target::Run { cgroup: of_run, .. }, Backend::Kernel, _) => cgroup
+            (Attached::Run { cgroup: of_run, .. }, Backend::Kernel, _) => cgroup
                 .as_ref()
                 .zip(of_run.as_ref())
                 .is_some_and(|(cgroup, of_run)| cgroup.path().starts_with(of_run)),
@@ -70,8 +70,8 @@ impl Whose {
             (Some(_), _) => false,
             (None, _) => (cgroup.as_ref()).is_some_and(|it| it.path().starts_with(&sharer.cgroup)),
         };
-        records.iter().find_map(|record| match &record.target {
-            Target::Share { file, programs } => {
+        records.iter().find_map(|record| match &record.attached {
+            Attached::Share { file, programs } => {
                 let sharer = programs.iter().find(|sharer| is_it(sharer))?;
                 Some((file.clone(), sharer.name.clone()))
             }

@@ -7,7 +7,7 @@ mod scene;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ebb_keeper::registry::{Record, Registry, Target};
+use ebb_keeper::registry::{Attached, Record, Registry};
 use ebb_keeper::{Backend, Direction, FlowView};
 use ebb_kernel::requires_root;
 use scene::Scene;
@@ -56,7 +56,7 @@ fn makes_its_child_yield(backend: Backend, law: &str) {
     let (example, backend) = (example(), backend.to_string());
     let held = scene.receive(&[example.to_str().unwrap(), &backend]);
     let (record, flow) = seen(&scene, Direction::Down);
-    assert_eq!(record.target, Target::Process { pid: held.pid });
+    assert_eq!(record.attached, Attached::Process { pid: held.pid });
     assert_eq!((record.backend.to_string(), &flow.law[..]), (backend, law));
     assert!(flow.is_acting, "{flow:?}");
     let clamped = held.largest_clamp(LOOKED_AT);

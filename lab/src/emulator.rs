@@ -31,7 +31,7 @@ pub use series::{QueueBin, QueueSeries};
 use crate::LabError;
 use crate::clock::monotonic_now;
 use detours::Detours;
-use worker::{Direction, Worker};
+use worker::{OneWay, Worker};
 
 /// Paths that are up, and the thread that carries their packets.
 ///
@@ -68,7 +68,7 @@ impl Testbed {
             let (server_tun, client_tun) = (Arc::new(server_tun), Arc::new(client_tun));
             let direction = |link, from: &Arc<_>, to: &Arc<_>| {
                 let (from, to) = (Arc::clone(from), Arc::clone(to));
-                Direction::new(link, from, to, path.classifier(), spec.keeps_waits)
+                OneWay::new(link, from, to, path.classifier(), spec.keeps_waits)
             };
             let delays = |of: fn(&PortDelay) -> Nanos| {
                 let ports = spec.port_delays.iter();
@@ -120,7 +120,7 @@ impl Testbed {
         self.join()
     }
 
-    fn start_thread(paths: Vec<Path>, directions: Vec<Direction>) -> Result<Self, LabError> {
+    fn start_thread(paths: Vec<Path>, directions: Vec<OneWay>) -> Result<Self, LabError> {
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
             .map_err(|errno| LabError::system("make an eventfd", errno, "too many open files?"))?;
         let (epoch, epoch_instant) = (monotonic_now(), Instant::now());

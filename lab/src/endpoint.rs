@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::traffic::{self, GO_PREFIX, Plan, READY, TrafficError, WorkerResult};
+use crate::traffic::{self, GO_PREFIX, PlacedFlows, READY, TrafficError, WorkerResult};
 
 const MODE_VARIABLE: &str = "EBB_LAB_WORKER_MODE";
 const PROGRAM_VARIABLE: &str = "EBB_LAB_WORKER";
@@ -47,7 +47,7 @@ impl Endpoints {
     /// outlive the worker.
     ///
     /// *Errors:* the worker cannot be started, or a socket cannot be made.
-    pub fn prepare(plan: &Plan) -> Result<Self, TrafficError> {
+    pub fn prepare(placed: &PlacedFlows) -> Result<Self, TrafficError> {
         let program = worker_program()?;
         let mut child = Command::new(&program)
             .env(MODE_VARIABLE, "1")
@@ -63,8 +63,8 @@ impl Endpoints {
             input,
             output,
         };
-        let text = serde_json::to_string(plan)
-            .map_err(|error| TrafficError::Worker(format!("writing the plan: {error}")))?;
+        let text = serde_json::to_string(placed)
+            .map_err(|error| TrafficError::Worker(format!("writing the flows: {error}")))?;
         endpoints.tell(&text)?;
         let answer = endpoints.answer()?;
         if answer.trim() == READY {

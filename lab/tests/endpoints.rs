@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The lab's own flows: each kind of them in both directions, and what is wrong with a plan.
+//! The lab's own flows: each kind of them in both directions, and what is wrong with a flow.
 mod common;
 
 use std::os::fd::{AsFd, AsRawFd};
@@ -9,7 +9,7 @@ use common::{Ran, bound, judge_runs};
 use ebb_lab::emulator::{CLIENT_IPV4, PathSpec, SERVER_IPV4, Testbed};
 use ebb_lab::endpoint::Endpoints;
 use ebb_lab::namespace::NamespaceHandle;
-use ebb_lab::traffic::{FlowKind, FlowSpec, Plan, PlannedFlow};
+use ebb_lab::traffic::{FlowKind, FlowSpec, PlacedFlow, PlacedFlows};
 use ebb_scenario::ApplicationMeasure;
 
 /// Bursts are sent from 1 to 1.5 s and from 2 to 2.5 s.
@@ -121,7 +121,7 @@ fn a_congestion_control_that_does_not_exist_is_named() {
     let testbed = Testbed::start(vec![PathSpec::default()]).unwrap();
     let path = testbed.path(0);
     let spec = FlowSpec::new("be", FlowKind::Greedy);
-    let flow = PlannedFlow {
+    let flow = PlacedFlow {
         spec: spec.with_congestion_control("rubic"),
         client_namespace: file_of(path.client()),
         server_namespace: file_of(path.server()),
@@ -132,10 +132,10 @@ fn a_congestion_control_that_does_not_exist_is_named() {
         sender_cgroup: None,
         end_s: 1.0,
     };
-    let plan = Plan {
+    let placed = PlacedFlows {
         flows: vec![flow],
         bin_us: 10_000,
     };
-    let error = Endpoints::prepare(&plan).unwrap_err().to_string();
+    let error = Endpoints::prepare(&placed).unwrap_err().to_string();
     assert!(error.contains("`be`") && error.contains("rubic"), "{error}");
 }

@@ -10,9 +10,9 @@ use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Record, Registry};
 use ebb_keeper::{Backend, Error, Policies, UploadPolicy, Wanted, Whose, keep};
 
+use crate::chosen::{ARGUMENTS, Chosen};
 use crate::commands::run::{BackendChoice, require_root};
 use crate::output;
-use crate::target::{ARGUMENTS, Chosen};
 
 /// Make a running process, or everything in a unit, a container or a cgroup, or on a port, yield
 #[derive(Debug, Args)]
@@ -139,7 +139,7 @@ impl Attach {
         if is_other {
             bail!(
                 "{} yields already, by the other backend; first: ebb detach {}",
-                record.target,
+                record.attached,
                 self.chosen.as_option()
             );
         }

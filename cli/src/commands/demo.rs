@@ -12,7 +12,7 @@ use clap::Args;
 use ebb_algorithms::Policy;
 use ebb_keeper::USER_LAWS;
 use ebb_keeper::run::check_for_user_backend;
-use ebb_lab::demo::{self, PartKind, Plan, Status};
+use ebb_lab::demo::{self, Options, PartKind, Status};
 use ebb_lab::emulator::EmulatorReport;
 use ebb_report::{image, units};
 
@@ -65,13 +65,13 @@ Examples:
 impl Demo {
     /// Runs the demo, prints the table, writes the plot.
     pub fn execute(self) -> Result<()> {
-        let plan = self.plan()?;
+        let options = self.options()?;
         prepare_folder(&self.output)?;
         if !nix::unistd::geteuid().is_root() {
             ebb_lab::without_root::enter_namespaces()?;
         }
         let mut progress = Progress::new(self.seconds);
-        let outcome = demo::run(&plan, |status| progress.tell(status));
+        let outcome = demo::run(&options, |status| progress.tell(status));
         progress.end();
         let (outcome, emulator) = outcome?;
 
@@ -86,7 +86,7 @@ impl Demo {
         ))
     }
 
-    fn plan(&self) -> Result<Plan> {
+    fn options(&self) -> Result<Options> {
         let (backend, default) = match self.backend()? {
             BackendChoice::User => ("user", USER_LAWS[0].parse()?),
             _ => ("kernel", Policy::default()),
@@ -101,7 +101,7 @@ impl Demo {
         let ebb = std::env::current_exe().context("where is this program?")?;
         let (ebb, law) = (ebb.display().to_string(), policy.to_string());
         let yielding = [&ebb, "run", "--backend", backend, "--policy", &law, "--"];
-        Ok(Plan {
+        Ok(Options {
             part: Duration::from_secs(self.seconds),
             yielding: yielding.map(str::to_owned).to_vec(),
             method: format!("the {backend} backend, policy {law}"),

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use ebb_keeper::protocol::Request;
-use ebb_keeper::registry::{Lock, Record, Registry, Target};
+use ebb_keeper::registry::{Attached, Lock, Record, Registry};
 use ebb_keeper::{Whose, kernel};
 
+use crate::chosen::{ARGUMENTS, Chosen};
 use crate::output;
-use crate::target::{ARGUMENTS, Chosen};
 
 /// Let a process, a cgroup or a port have its full share again
 #[derive(Debug, Args)]
@@ -152,8 +152,8 @@ fn sharing_by<'a>(file: &Path, records: &'a [Record]) -> Result<Option<&'a Recor
     let wanted = file
         .canonicalize()
         .with_context(|| file.display().to_string())?;
-    let is_it = |record: &&Record| match &record.target {
-        Target::Share { file, .. } => *file == wanted,
+    let is_it = |record: &&Record| match &record.attached {
+        Attached::Share { file, .. } => *file == wanted,
         _ => false,
     };
     Ok(records.iter().find(is_it))

@@ -64,7 +64,7 @@ impl Laws {
             .find(|record| record.id == laws::ID);
         match (self.what, loaded) {
             (What::Load { .. }, Some(record)) => {
-                bail!("{} are loaded; first: ebb laws unload", record.target)
+                bail!("{} are loaded; first: ebb laws unload", record.attached)
             }
             (What::Load { policies }, None) => {
                 let policies = chosen(policies)?;
@@ -78,8 +78,8 @@ impl Laws {
             }
             (What::Unload, Some(record)) => {
                 let asked = registry.ask(&record, &Request::Detach);
-                asked.with_context(|| record.target.to_string())?;
-                output::print(&format!("{}: unloaded\n", record.target))
+                asked.with_context(|| record.attached.to_string())?;
+                output::print(&format!("{}: unloaded\n", record.attached))
             }
             (What::Unload, None) => bail!("no laws are loaded; 'ebb status' tells what there is"),
         }

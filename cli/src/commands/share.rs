@@ -76,13 +76,13 @@ ended it.";
 impl Share {
     /// Shares until the programs have ended; answers the exit status.
     pub fn execute(self) -> Result<u8> {
-        let plan = sharing_file::read(&self.file)?;
+        let arrangement = sharing_file::read(&self.file)?;
         if self.check {
             output::print(&format!("{}: right\n", self.file.display()))?;
             return Ok(0);
         }
         require_root("share")?;
-        let mut session = Session::begin(self.file.clone(), plan)?;
+        let mut session = Session::begin(self.file.clone(), arrangement)?;
         loop {
             match session.next_event()? {
                 Event::Period(report) if self.watch => output::print(&line(&report))?,
@@ -104,8 +104,8 @@ impl Share {
 fn read_again(session: &mut Session, file: &Path) {
     match sharing_file::read(file) {
         Err(error) => complain(&format!("{}; going on as before", output::describe(&error))),
-        Ok(plan) => {
-            if let Err(error) = session.set_plan(plan) {
+        Ok(arrangement) => {
+            if let Err(error) = session.set_arrangement(arrangement) {
                 complain(&format!(
                     "{}, going on as before",
                     output::describe(&error.into())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use ebb_keeper::registry::{Record, Registry, Target};
+use ebb_keeper::registry::{Attached, Record, Registry};
 use ebb_keeper::{Backend, Direction};
 use serde::Serialize;
 
@@ -111,7 +111,7 @@ fn describe(listed: &WithFlows<'_>) -> String {
     if let Some(ungoverned) = summary::ungoverned(record.ungoverned_connections, record.backend) {
         text += &format!("  {ungoverned}\n");
     }
-    if let Target::Share { programs, .. } = &record.target {
+    if let Attached::Share { programs, .. } = &record.attached {
         for sharer in programs {
             text += &format!("  {}: {}; {}\n", sharer.name, sharer.who, sharer.wanted);
         }

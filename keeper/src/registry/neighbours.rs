@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::backend::Backend;
     use crate::held::InForce;
-    use crate::registry::{Registry, Target};
+    use crate::registry::{Attached, Registry};
     use std::io::Write;
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
@@ -186,11 +186,11 @@ mod tests {
     }
 
     fn record() -> Record {
-        let target = Target::Run {
+        let attached = Attached::Run {
             command: vec!["printf".to_owned(), "\u{1b}[2J".to_owned()],
             cgroup: None,
         };
-        Record::new(target, "a".to_owned(), Backend::User, InForce::default())
+        Record::new(attached, "a".to_owned(), Backend::User, InForce::default())
     }
 
     #[test]

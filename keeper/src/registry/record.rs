@@ -11,10 +11,11 @@ use crate::held::InForce;
 /// One attachment, as its keeper describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Names the files: one for each target.
+    /// Names the files: one for each thing that policies are on.
     pub id: String,
     /// What it is attached to.
-    pub target: Target,
+    #[serde(rename = "target")]
+    pub attached: Attached,
     /// How the policies reach the connections.
     #[serde(default)]
     pub backend: Backend,
@@ -59,7 +60,7 @@ pub struct Home {
 /// What a policy is attached to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Target {
+pub enum Attached {
     /// A command that `ebb run` started.
     Run {
         /// The command's words.
@@ -120,13 +121,13 @@ impl Record {
     }
 
     /// A record of this process and this moment.
-    pub fn new(target: Target, id: String, backend: Backend, in_force: InForce) -> Self {
+    pub fn new(attached: Attached, id: String, backend: Backend, in_force: InForce) -> Self {
         let since = std::time::SystemTime::UNIX_EPOCH
             .elapsed()
             .unwrap_or_default();
         Self {
             id,
-            target,
+            attached,
             backend,
             policy: in_force.policy,
             upload_policy: in_force.upload_policy,
@@ -145,13 +146,13 @@ impl Record {
 impl std::fmt::Display for Record {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.user {
-            None => self.target.fmt(formatter),
-            Some(user) => write!(formatter, "{} of {user}", self.target),
+            None => self.attached.fmt(formatter),
+            Some(user) => write!(formatter, "{} of {user}", self.attached),
         }
     }
 }
 
-impl std::fmt::Display for Target {
+impl std::fmt::Display for Attached {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Run { command, .. } => write!(formatter, "ebb run -- {}", command.join(" ")),

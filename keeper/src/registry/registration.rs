@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::{Record, Registry, Target, remove};
+use super::{Attached, Record, Registry, remove};
 use crate::error::{Error, Result};
 use crate::held::InForce;
 use crate::protocol::{Asked, Desk, Reply};
@@ -43,9 +43,9 @@ impl Registration {
     }
 
     /// Says from now on what it is attached to.
-    pub fn set_target(&mut self, target: Target) -> Result<()> {
+    pub fn set_attached(&mut self, attached: Attached) -> Result<()> {
         let record = Record {
-            target,
+            attached,
             ..self.record.clone()
         };
         self.set_record(record)

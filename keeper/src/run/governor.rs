@@ -16,7 +16,7 @@ use crate::open_files::OpenFiles;
 use crate::post::Post;
 use crate::process::{Start, shell_status};
 use crate::protocol::FromKeeper;
-use crate::registry::Target;
+use crate::registry::Attached;
 use crate::signals::Signals;
 use crate::starter::{KeeperEnd, Starter, look_at_starter};
 use crate::summary::Summary;
@@ -81,11 +81,11 @@ fn govern(order: &Order<'_>, line: &mut KeeperEnd, guardian: Guardian) -> Result
 /// A command can do without being listed.
 fn register(post: &mut Post<UserHeld>, order: &Order<'_>, line: &mut KeeperEnd) {
     let words = order.run.words.iter().map(|word| word.to_string_lossy());
-    let target = Target::Run {
+    let attached = Attached::Run {
         command: words.map(Into::into).collect(),
         cgroup: None,
     };
-    if let Err(error) = post.register(target, format!("run-{}", std::process::id())) {
+    if let Err(error) = post.register(attached, format!("run-{}", std::process::id())) {
         let text = format!("'ebb status' will not list it: {}", describe(&error));
         let _ = line.say(&FromKeeper::Notice { text });
     }

@@ -15,7 +15,7 @@ use crate::policies::Policies;
 use crate::post::Post;
 use crate::process::Start;
 use crate::protocol::FromKeeper;
-use crate::registry::Target;
+use crate::registry::Attached;
 use crate::signals::Signals;
 use crate::starter::{KeeperEnd, Starter, StarterEnd, look_at_starter};
 use crate::wait::Wait;
@@ -102,12 +102,12 @@ impl Keeper {
             post.watch();
         }
         let command = run.words.iter().map(|word| word.to_string_lossy());
-        let target = Target::Run {
+        let attached = Attached::Run {
             command: command.map(Into::into).collect(),
             cgroup: Some(cgroup.0.path().to_path_buf()),
         };
         // A command can do without being listed.
-        if let Err(error) = post.register(target, format!("run-{}", std::process::id())) {
+        if let Err(error) = post.register(attached, format!("run-{}", std::process::id())) {
             tracing::debug!("{error}");
         }
         Ok(Self { post, cgroup })

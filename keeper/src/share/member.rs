@@ -17,7 +17,7 @@ use ebb_sharing::{Preferences, Target, split};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 
-use super::plan::{Program, Who, words_of};
+use super::arrangement::{Program, Who, words_of};
 
 /// Cgroups of commands are called so, with our process number and a number of their own.
 const PREFIX: &str = "ebb-share-";

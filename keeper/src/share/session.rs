@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 
-use super::plan::Plan;
+use super::arrangement::Arrangement;
 use super::sharing::{Report, Sharing};
 use crate::describe::describe;
 use crate::error::Result;
@@ -32,18 +32,18 @@ pub struct Session {
 pub enum Event {
     /// A control period has passed.
     Period(Report),
-    /// Somebody asks for other wishes: [`Session::set_plan`].
+    /// Somebody asks for other wishes: [`Session::set_arrangement`].
     ReadAgain,
     /// A command has ended with a status that is not 0.
     CommandFailed {
-        /// Its name in the plan.
+        /// Its name in the arrangement.
         name: String,
         /// The status.
         status: i32,
     },
     /// A command was ended by a signal.
     CommandKilled {
-        /// Its name in the plan.
+        /// Its name in the arrangement.
         name: String,
         /// The signal.
         signal: Signal,
@@ -56,17 +56,17 @@ pub enum Event {
 }
 
 impl Session {
-    /// Puts the law on all programs of a plan, which is that of a file, and starts those that are
+    /// Puts the law on all programs of an arrangement, which is that of a file, and starts those that are
     /// commands.
     ///
     /// *Errors:* one of them cannot be; nothing is held then.
-    pub fn begin(file: PathBuf, plan: Plan) -> Result<Self> {
+    pub fn begin(file: PathBuf, arrangement: Arrangement) -> Result<Self> {
         let signals = Signals::receive()?;
-        let sharing = Sharing::begin(file, plan, signals.original_mask())?;
-        let target = sharing.target();
+        let sharing = Sharing::begin(file, arrangement, signals.original_mask())?;
+        let attached = sharing.attached();
         let mut post = Post::new(Box::new(sharing));
         let id = format!("share-{}", std::process::id());
-        if let Err(error) = target.and_then(|target| post.register(target, id)) {
+        if let Err(error) = attached.and_then(|it| post.register(it, id)) {
             post.held().terminate();
             return Err(error);
         }
@@ -89,11 +89,11 @@ impl Session {
         }
     }
 
-    /// Takes other wishes from a plan with the same programs.
+    /// Takes other wishes from an arrangement with the same programs.
     ///
     /// *Errors:* they are other ones, and nothing has changed.
-    pub fn set_plan(&mut self, plan: Plan) -> Result<()> {
-        self.post.held().set_plan(plan)?;
+    pub fn set_arrangement(&mut self, arrangement: Arrangement) -> Result<()> {
+        self.post.held().set_arrangement(arrangement)?;
         self.tell();
         Ok(())
     }
@@ -137,8 +137,8 @@ impl Session {
 
     /// Lets `ebb status` know of other wishes, and of who is left.
     fn tell(&mut self) {
-        let target = self.post.held().target();
-        if let Err(error) = target.and_then(|target| self.post.set_target(target)) {
+        let attached = self.post.held().attached();
+        if let Err(error) = attached.and_then(|it| self.post.set_attached(it)) {
             tracing::warn!("{}", describe(&error));
         }
     }

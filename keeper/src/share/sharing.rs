@@ -8,13 +8,13 @@ use ebb_sharing::{Controller, Preferences, Settings, Stage, Target};
 use nix::sys::signal::SigSet;
 use nix::unistd::Pid;
 
+use super::arrangement::{Arrangement, Program};
 use super::member::Member;
-use super::plan::{Plan, Program};
 use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::flow::FlowView;
 use crate::held::{Change, Held, InForce};
-use crate::registry::Target as Attached;
+use crate::registry::Attached;
 use crate::summary::Summary;
 
 /// What programs received in a control period.
@@ -31,8 +31,8 @@ pub struct Report {
 /// Programs that share.
 pub(super) struct Sharing {
     file: PathBuf,
-    plan: Plan,
-    /// By place in the plan; none: it has ended.
+    arrangement: Arrangement,
+    /// By place in the arrangement; none: it has ended.
     members: Vec<Option<Member>>,
     controller: Controller,
     began: Instant,
@@ -47,20 +47,20 @@ impl Sharing {
     /// Puts the law on all programs and starts those that are commands, with this signal mask.
     ///
     /// *Errors:* one of them cannot be; nothing is held then.
-    pub(super) fn begin(file: PathBuf, plan: Plan, mask: SigSet) -> Result<Self> {
+    pub(super) fn begin(file: PathBuf, arrangement: Arrangement, mask: SigSet) -> Result<Self> {
         let now = Instant::now();
         let mut sharing = Self {
             file,
-            members: Vec::with_capacity(plan.programs.len()),
-            controller: Controller::new(Settings::default(), wanted(&plan.programs)),
-            plan,
+            members: Vec::with_capacity(arrangement.programs.len()),
+            controller: Controller::new(Settings::default(), wanted(&arrangement.programs)),
+            arrangement,
             began: now,
             last: now,
             report: None,
             is_released: false,
         };
-        for (number, program) in (0..).zip(&sharing.plan.programs) {
-            match Member::prepare(program, number, &sharing.plan.policy, mask) {
+        for (number, program) in (0..).zip(&sharing.arrangement.programs) {
+            match Member::prepare(program, number, &sharing.arrangement.policy, mask) {
                 Ok(member) => sharing.members.push(Some(member)),
                 Err(error) => {
                     sharing.terminate();
@@ -72,29 +72,29 @@ impl Sharing {
         Ok(sharing)
     }
 
-    /// Takes other wishes from a plan with the same programs.
+    /// Takes other wishes from an arrangement with the same programs.
     ///
     /// *Errors:* they are other ones, and nothing has changed.
-    pub(super) fn set_plan(&mut self, plan: Plan) -> Result<()> {
-        let who = |plan: &Plan| -> Vec<_> {
-            let programs = plan.programs.iter();
+    pub(super) fn set_arrangement(&mut self, arrangement: Arrangement) -> Result<()> {
+        let who = |arrangement: &Arrangement| -> Vec<_> {
+            let programs = arrangement.programs.iter();
             let own = programs.map(|program| (program.name.clone(), program.who.clone()));
             own.collect()
         };
-        if who(&plan) != who(&self.plan) {
+        if who(&arrangement) != who(&self.arrangement) {
             let file = self.file.clone();
             return Err(Error::OtherPrograms { file });
         }
-        self.controller.set_wanted(wanted(&plan.programs))?;
-        self.plan.programs = plan.programs;
+        self.controller.set_wanted(wanted(&arrangement.programs))?;
+        self.arrangement.programs = arrangement.programs;
         Ok(())
     }
 
     /// As it is listed.
     ///
-    /// *Errors:* the plan's file has gone.
-    pub(super) fn target(&self) -> Result<Attached> {
-        let programs = self.plan.programs.iter().zip(&self.members);
+    /// *Errors:* the arrangement's file has gone.
+    pub(super) fn attached(&self) -> Result<Attached> {
+        let programs = self.arrangement.programs.iter().zip(&self.members);
         let programs =
             programs.filter_map(|(program, member)| Some(member.as_ref()?.sharer(&program.wanted)));
         let file = self.file.canonicalize();
@@ -185,7 +185,7 @@ impl Held for Sharing {
 
     fn in_force(&self) -> InForce {
         InForce {
-            policy: self.plan.policy.to_string(),
+            policy: self.arrangement.policy.to_string(),
             ..InForce::default()
         }
     }
@@ -199,7 +199,7 @@ impl Held for Sharing {
     }
 
     fn work(&mut self) -> Result<Instant> {
-        let period = self.plan.period;
+        let period = self.arrangement.period;
         if self.is_released {
             // Only commands are waited for.
             return Ok(Instant::now() + period);
@@ -228,7 +228,7 @@ impl Held for Sharing {
 
     fn summary(&mut self) -> Summary {
         let mut summary = Summary {
-            policy: self.plan.policy.to_string(),
+            policy: self.arrangement.policy.to_string(),
             ..Summary::default()
         };
         for member in self.members.iter().flatten() {

@@ -7,16 +7,16 @@
 mod call;
 mod download;
 mod nginx;
+mod numbers;
 mod pages;
 mod session;
-mod summary;
 
 pub use call::{Call, INTERVAL as CALL_INTERVAL, PAYLOAD_BYTES as CALL_PAYLOAD_BYTES, Spoken};
 pub use download::{Download, Received};
 pub use nginx::Nginx;
+pub use numbers::Numbers;
 pub use pages::{PAGE_BYTES, PAGE_INTERVAL, PAGE_OBJECTS, Page, Reader, write_page};
-pub use session::{ONE_WAY_DELAY, Plan, QUEUE_PKTS, RATE, Status, run};
-pub use summary::Summary;
+pub use session::{ONE_WAY_DELAY, Options, QUEUE_PKTS, RATE, Status, run};
 
 use crate::LabError;
 use std::fmt::Display;

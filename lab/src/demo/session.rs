@@ -35,7 +35,7 @@ const STATUS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How the demo runs.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Options {
     /// Length of each part.
     pub part: Duration,
     /// What stands before `curl` to make it yield: `ebb run … --`.
@@ -66,7 +66,10 @@ pub struct Status {
 /// The server's files are in a temporary folder that goes with it.
 ///
 /// *Errors:* the links cannot be set up, a program is missing or fails, with its own words.
-pub fn run(plan: &Plan, mut tell: impl FnMut(Status)) -> Result<(Outcome, EmulatorReport), Error> {
+pub fn run(
+    options: &Options,
+    mut tell: impl FnMut(Status),
+) -> Result<(Outcome, EmulatorReport), Error> {
     let folder = tempfile::tempdir().map_err(Error::io("a temporary folder"))?;
     let folder = folder.path();
     // Three links of one kind: the download alone is measured while part one runs.
@@ -81,15 +84,15 @@ pub fn run(plan: &Plan, mut tell: impl FnMut(Status)) -> Result<(Outcome, Emulat
     ];
 
     let start = Instant::now();
-    let alone_plain = download(plan, alone_plain, PartKind::Plain, start)?;
-    let alone_ebb = download(plan, alone_ebb, PartKind::Ebb, start)?;
-    let quiet = part(plan, home, PartKind::Quiet, &mut tell)?;
-    let until_s = plan.part.as_secs_f64();
+    let alone_plain = download(options, alone_plain, PartKind::Plain, start)?;
+    let alone_ebb = download(options, alone_ebb, PartKind::Ebb, start)?;
+    let quiet = part(options, home, PartKind::Quiet, &mut tell)?;
+    let until_s = options.part.as_secs_f64();
     let alone_plain_bits_per_s = download::mean_bits_per_s(&alone_plain.end()?, until_s);
     let alone_ebb_bits_per_s = download::mean_bits_per_s(&alone_ebb.end()?, until_s);
 
-    let plain = part(plan, home, PartKind::Plain, &mut tell)?;
-    let ebb = part(plan, home, PartKind::Ebb, &mut tell)?;
+    let plain = part(options, home, PartKind::Plain, &mut tell)?;
+    let ebb = part(options, home, PartKind::Ebb, &mut tell)?;
     let epoch = testbed.epoch_instant();
     let emulator = testbed.stop()?;
     let mut parts = Vec::new();
@@ -100,7 +103,7 @@ pub fn run(plan: &Plan, mut tell: impl FnMut(Status)) -> Result<(Outcome, Emulat
     }
     let outcome = Outcome {
         parts,
-        method: plan.method.clone(),
+        method: options.method.clone(),
         alone_plain_bits_per_s,
         alone_ebb_bits_per_s,
     };
@@ -144,7 +147,12 @@ fn shares(series: &QueueSeries, start_s: f64, duration_s: f64) -> Vec<Share> {
     (first as usize..last.ceil() as usize).map(share).collect()
 }
 
-fn download(plan: &Plan, path: &Path, kind: PartKind, start: Instant) -> Result<Download, Error> {
+fn download(
+    options: &Options,
+    path: &Path,
+    kind: PartKind,
+    start: Instant,
+) -> Result<Download, Error> {
     let url = format!("http://{FILE}/file");
     let curl = [
         "curl",
@@ -156,7 +164,7 @@ fn download(plan: &Plan, path: &Path, kind: PartKind, start: Instant) -> Result<
         &url,
     ];
     let prefix = if kind == PartKind::Ebb {
-        plan.yielding.as_slice()
+        options.yielding.as_slice()
     } else {
         &[]
     };
@@ -169,7 +177,7 @@ fn download(plan: &Plan, path: &Path, kind: PartKind, start: Instant) -> Result<
 }
 
 fn part(
-    plan: &Plan,
+    options: &Options,
     home: &Path,
     kind: PartKind,
     tell: &mut impl FnMut(Status),
@@ -178,14 +186,14 @@ fn part(
     let call = Call::start(home.server(), home.client(), EAR, start)?;
     let download = match kind {
         PartKind::Quiet => None,
-        _ => Some(download(plan, home, kind, start)?),
+        _ => Some(download(options, home, kind, start)?),
     };
     let reader = Reader {
         namespace: home.client().clone(),
         server: PAGES,
     };
     let (sender, seen) = channel();
-    let duration = plan.part;
+    let duration = options.part;
     let reading = std::thread::spawn(move || read(&reader, start, duration, sender));
     let pages = follow(&seen, &call, download.as_ref(), kind, start, tell);
 

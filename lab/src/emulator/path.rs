@@ -110,12 +110,12 @@ impl Path {
 
     /// Makes both namespaces; answers the devices of the server and the client.
     pub(super) fn set_up(spec: &PathSpec) -> Result<(Self, Device, Device), LabError> {
-        let server = Side {
+        let server = End {
             ipv4: SERVER_IPV4,
             ipv6: SERVER_IPV6,
             sysctls: &spec.server_sysctls,
         };
-        let client = Side {
+        let client = End {
             ipv4: CLIENT_IPV4,
             ipv6: CLIENT_IPV6,
             sysctls: &spec.client_sysctls,
@@ -154,13 +154,13 @@ const SYSCTLS_IPV6: [(&str, &str); 4] = [
 ];
 
 /// One end of a path.
-struct Side<'a> {
+struct End<'a> {
     ipv4: Ipv4Addr,
     ipv6: Ipv6Addr,
     sysctls: &'a [(String, String)],
 }
 
-impl Side<'_> {
+impl End<'_> {
     fn set_up(&self, spec: &PathSpec) -> Result<(NamespaceHandle, Device), LabError> {
         let namespace = NamespaceHandle::create()?;
         let has_ipv6 = std::path::Path::new("/proc/sys/net/ipv6").exists();

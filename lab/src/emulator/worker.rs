@@ -25,7 +25,7 @@ const PRIORITY: libc::c_int = 40;
 const STOP: u64 = u64::MAX;
 
 /// One direction of a path: a device to read, a link, a device to write.
-pub(super) struct Direction {
+pub(super) struct OneWay {
     link: Link<Frame>,
     from: Arc<Device>,
     to: Arc<Device>,
@@ -46,7 +46,7 @@ pub(super) struct Frame {
 
 /// The emulator's thread.
 pub(super) struct Worker {
-    directions: Vec<Direction>,
+    directions: Vec<OneWay>,
     epoll: Epoll,
     epoch: Nanos,
     lateness: Lateness,
@@ -54,7 +54,7 @@ pub(super) struct Worker {
     pool: Vec<Frame>,
 }
 
-impl Direction {
+impl OneWay {
     pub(super) fn new(
         link: Link<Frame>,
         from: Arc<Device>,
@@ -105,7 +105,7 @@ impl Direction {
 
 impl Worker {
     pub(super) fn new(
-        mut directions: Vec<Direction>,
+        mut directions: Vec<OneWay>,
         stop: &EventFd,
         epoch: Nanos,
     ) -> Result<Self, LabError> {
@@ -223,7 +223,7 @@ impl Worker {
     }
 
     fn into_report(self, is_realtime: bool) -> EmulatorReport {
-        let mut reports = self.directions.into_iter().map(Direction::into_report);
+        let mut reports = self.directions.into_iter().map(OneWay::into_report);
         let mut paths = Vec::new();
         while let (Some(forward), Some(reverse)) = (reports.next(), reports.next()) {
             paths.push(PathReport { forward, reverse });

@@ -10,7 +10,7 @@
 mod governed;
 mod group;
 mod outcome;
-mod plan;
+mod prepared;
 mod programs;
 mod run;
 mod seen;

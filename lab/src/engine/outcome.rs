@@ -7,7 +7,7 @@ use ebb_scenario::{
     Scenario, Series, VariationRound,
 };
 
-use super::plan::SharedPath;
+use super::prepared::SharedPath;
 use super::seen::Seen;
 use crate::emulator::{DirectionReport, PathReport, QueueBin};
 use crate::traffic::{FlowResult, TcpSample};

@@ -11,7 +11,7 @@ use super::{BIN_US, EngineError};
 use crate::demo::{Download, Error, Nginx, Received};
 use crate::emulator::{SERVER_IPV4, Testbed};
 use crate::namespace::NamespaceHandle;
-use crate::traffic::{FlowResult, PlannedFlow};
+use crate::traffic::{FlowResult, PlacedFlow};
 
 /// More than a run can carry, and without a block on the disk.
 const FILE_BYTES: u64 = 8 << 30;
@@ -29,7 +29,7 @@ pub(super) struct Programs {
 struct Fetch {
     /// Place among all flows of the wave.
     place: usize,
-    flow: PlannedFlow,
+    flow: PlacedFlow,
     client: NamespaceHandle,
     state: State,
 }
@@ -47,7 +47,7 @@ impl Programs {
     /// *Errors:* [`EngineError::Program`]: nginx is missing or does not come up.
     pub(super) fn prepare(
         testbed: &Testbed,
-        flows: Vec<(usize, usize, PlannedFlow)>,
+        flows: Vec<(usize, usize, PlacedFlow)>,
     ) -> Result<Self, EngineError> {
         if flows.is_empty() {
             return Ok(Self {

@@ -9,7 +9,7 @@ use ebb_scenario::{Flow, Outcome, Scenario};
 
 use super::EngineError;
 use super::outcome::{Measured, outcome};
-use super::plan::{Plan, SharedPath, port_of, shared_path};
+use super::prepared::{PreparedRun, SharedPath, port_of, shared_path};
 use super::programs::Programs;
 use super::seen::Seen;
 use super::sharing::SharedGroups;
@@ -18,7 +18,7 @@ use crate::clock::monotonic_now;
 use crate::emulator::{CLIENT_IPV4, EmulatorReport, SERVER_IPV4, Testbed};
 use crate::endpoint::Endpoints;
 use crate::namespace::NamespaceHandle;
-use crate::traffic::{self, Direction, FlowResult, FlowSpec, PlannedFlow, WorkerResult};
+use crate::traffic::{self, Direction, FlowResult, FlowSpec, PlacedFlow, WorkerResult};
 
 /// Receivers count bytes in bins of this length.
 pub(super) const BIN_US: u64 = 10_000;
@@ -106,14 +106,14 @@ struct Wave<'a> {
 
 impl<'a> Wave<'a> {
     fn prepare(jobs: &'a [OnPath<'a>]) -> Result<Self, EngineError> {
-        let plans = jobs
+        let prepared = jobs
             .iter()
-            .map(|(job, shared)| Plan::new(job.scenario, shared, job.run));
-        let plans = plans.collect::<Result<Vec<_>, _>>()?;
-        let testbed = Testbed::start(plans.iter().map(|plan| plan.path.clone()).collect())?;
+            .map(|(job, shared)| PreparedRun::new(job.scenario, shared, job.run));
+        let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
+        let testbed = Testbed::start(prepared.iter().map(|run| run.path.clone()).collect())?;
         let mut flows = Flows::default();
-        for (number, plan) in plans.into_iter().enumerate() {
-            flows.add(&testbed, number, &jobs[number].0, plan)?;
+        for (number, run) in prepared.into_iter().enumerate() {
+            flows.add(&testbed, number, &jobs[number].0, run)?;
         }
         let Flows {
             mut yielding,
@@ -122,7 +122,7 @@ impl<'a> Wave<'a> {
             by_programs,
         } = flows;
         let programs = Programs::prepare(&testbed, by_programs)?;
-        let endpoints = Endpoints::prepare(&traffic::Plan {
+        let endpoints = Endpoints::prepare(&traffic::PlacedFlows {
             flows: by_worker,
             bin_us: BIN_US,
         })?;
@@ -222,9 +222,9 @@ impl<'a> Wave<'a> {
 struct Flows {
     yielding: Yielding,
     sharing: SharedGroups,
-    by_worker: Vec<PlannedFlow>,
+    by_worker: Vec<PlacedFlow>,
     /// With the place among all flows, and the path.
-    by_programs: Vec<(usize, usize, PlannedFlow)>,
+    by_programs: Vec<(usize, usize, PlacedFlow)>,
 }
 
 impl Flows {
@@ -233,33 +233,33 @@ impl Flows {
         testbed: &Testbed,
         number: usize,
         job: &Job<'_>,
-        plan: Plan,
+        run: PreparedRun,
     ) -> Result<(), EngineError> {
         self.sharing.add(number, job.scenario)?;
-        for (place, spec) in plan.flows.into_iter().enumerate() {
+        for (place, spec) in run.flows.into_iter().enumerate() {
             let flow = &job.scenario.flows[place];
             if flow.class == Class::LessThanBestEffort && flow.during.is_empty() {
                 testbed.set_class(number, port_of(place), Class::LessThanBestEffort);
             }
-            let planned = self.planned((testbed, number), job, place, spec)?;
+            let placed = self.placed((testbed, number), job, place, spec)?;
             match flow.is_by_programs {
                 true => {
                     let before = self.by_worker.len() + self.by_programs.len();
-                    self.by_programs.push((before, number, planned));
+                    self.by_programs.push((before, number, placed));
                 }
-                false => self.by_worker.push(planned),
+                false => self.by_worker.push(placed),
             }
         }
         Ok(())
     }
 
-    fn planned(
+    fn placed(
         &mut self,
         (testbed, number): (&Testbed, usize),
         job: &Job<'_>,
         place: usize,
         mut spec: FlowSpec,
-    ) -> Result<PlannedFlow, EngineError> {
+    ) -> Result<PlacedFlow, EngineError> {
         let flow = &job.scenario.flows[place];
         let (path, port) = (testbed.path(number), port_of(place));
         let mut ends = [(path.client(), CLIENT_IPV4), (path.server(), SERVER_IPV4)];
@@ -278,7 +278,7 @@ impl Flows {
             spec.direction = by_client;
         }
         let [(client, client_address), (server, server_address)] = ends;
-        Ok(PlannedFlow {
+        Ok(PlacedFlow {
             spec,
             client_namespace: namespace_file(client),
             server_namespace: namespace_file(server),

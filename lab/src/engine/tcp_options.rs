@@ -3,7 +3,7 @@
 use ebb_scenario::{Buffer, Scenario, TcpOptions};
 
 use super::EngineError;
-use super::plan::Refusal;
+use super::prepared::Refusal;
 use crate::emulator::PathSpec;
 
 /// What a packet of 641 to 1664 bytes takes of a receiver's buffer. *Units:* bytes.

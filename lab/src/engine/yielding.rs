@@ -10,7 +10,7 @@ use ebb_kernel::AttachOptions;
 use ebb_link::Nanos;
 use ebb_scenario::{Flow, Interval};
 
-use super::plan::{Refusal, is_built_in};
+use super::prepared::{Refusal, is_built_in};
 use super::run::Job;
 use super::seen::{self, Seen};
 use super::{EngineError, Governed, Group};

@@ -28,9 +28,9 @@ pub enum TrafficError {
     /// The worker process ended or answered nonsense.
     #[error("the endpoint worker failed: {0}")]
     Worker(String),
-    /// The plan cannot be carried out.
+    /// It cannot be carried out.
     #[error("flow `{flow}`: {problem}")]
-    Plan {
+    Impossible {
         /// Name of the flow.
         flow: String,
         /// What is wrong and what would be right.

@@ -8,7 +8,7 @@
 
 mod error;
 mod flow;
-mod plan;
+mod placed;
 mod sender;
 mod socket;
 mod tcp;
@@ -17,6 +17,6 @@ mod worker;
 
 pub use error::TrafficError;
 pub use flow::{Direction, FlowKind, FlowResult, FlowSpec, TcpSample, UdpResult};
-pub(crate) use plan::{GO_PREFIX, READY};
-pub use plan::{Plan, PlannedFlow, WorkerResult};
+pub(crate) use placed::{GO_PREFIX, READY};
+pub use placed::{PlacedFlow, PlacedFlows, WorkerResult};
 pub(crate) use worker::work;

@@ -5,12 +5,12 @@ use ebb_host::TcpInfo;
 
 use super::sender::Sender;
 use super::socket::{self, SocketMaker};
-use super::{Direction, FlowResult, PlannedFlow, TcpSample, TrafficError};
+use super::{Direction, FlowResult, PlacedFlow, TcpSample, TrafficError};
 use crate::clock::{after, seconds_since};
 
 /// Both ends of one TCP connection.
 pub(super) struct TcpFlow {
-    plan: PlannedFlow,
+    placed: PlacedFlow,
     listener: OwnedFd,
     client: OwnedFd,
     server: Option<OwnedFd>,
@@ -23,32 +23,33 @@ pub(super) struct TcpFlow {
 impl TcpFlow {
     /// Makes the sockets, each in its namespace and its cgroup.
     pub(super) fn prepare(
-        plan: &PlannedFlow,
+        placed: &PlacedFlow,
         bin_us: u64,
         maker: &SocketMaker,
     ) -> Result<Self, TrafficError> {
-        let name = &plan.spec.name;
-        let (sender, receiver) = (&plan.sender_cgroup, &plan.receiver_cgroup);
-        let (server_cgroup, client_cgroup) = match plan.spec.direction {
+        let name = &placed.spec.name;
+        let (sender, receiver) = (&placed.sender_cgroup, &placed.receiver_cgroup);
+        let (server_cgroup, client_cgroup) = match placed.spec.direction {
             Direction::Download => (sender.as_deref(), receiver.as_deref()),
             Direction::Upload => (receiver.as_deref(), sender.as_deref()),
         };
         let listener = maker
-            .make_in(&plan.server_namespace, server_cgroup, || {
+            .make_in(&placed.server_namespace, server_cgroup, || {
                 socket::forget_path_metrics()?;
-                let listener = socket::listen(plan.server_address, plan.port)?;
-                socket::name_congestion_control(listener.as_fd(), &plan.spec.congestion_control)?;
+                let listener = socket::listen(placed.server_address, placed.port)?;
+                socket::name_congestion_control(listener.as_fd(), &placed.spec.congestion_control)?;
                 Ok(listener)
             })
             .map_err(TrafficError::flow(
                 name,
-                format!("listening on {}:{}", plan.server_address, plan.port),
+                format!("listening on {}:{}", placed.server_address, placed.port),
             ))?;
         let client = maker
-            .make_in(&plan.client_namespace, client_cgroup, || {
+            .make_in(&placed.client_namespace, client_cgroup, || {
                 socket::forget_path_metrics()?;
-                let client = socket::open(plan.server_address, nix::sys::socket::SockType::Stream)?;
-                socket::name_congestion_control(client.as_fd(), &plan.spec.congestion_control)?;
+                let client =
+                    socket::open(placed.server_address, nix::sys::socket::SockType::Stream)?;
+                socket::name_congestion_control(client.as_fd(), &placed.spec.congestion_control)?;
                 Ok(client)
             })
             .map_err(TrafficError::flow(name, "making the client's socket"))?;
@@ -56,10 +57,10 @@ impl TcpFlow {
             listener,
             client,
             server: None,
-            sender: Sender::new(&plan.spec, plan.end_s),
+            sender: Sender::new(&placed.spec, placed.end_s),
             has_ended: false,
-            result: FlowResult::new(plan.spec.clone(), bin_us),
-            plan: plan.clone(),
+            result: FlowResult::new(placed.spec.clone(), bin_us),
+            placed: placed.clone(),
         })
     }
 
@@ -77,25 +78,25 @@ impl TcpFlow {
 
     /// The client is the data's sender.
     pub(super) fn is_upload(&self) -> bool {
-        self.plan.spec.direction == Direction::Upload
+        self.placed.spec.direction == Direction::Upload
     }
 
     pub(super) fn connect(&mut self) -> Result<(), TrafficError> {
         if self.is_upload() {
             // What is due while it connects is sent as soon as it can be.
-            self.sender.begin(self.plan.spec.start_s);
-            let unsent_bytes = Sender::unsent_limit_bytes(&self.plan.spec);
+            self.sender.begin(self.placed.spec.start_s);
+            let unsent_bytes = Sender::unsent_limit_bytes(&self.placed.spec);
             socket::tune_sender(self.client(), unsent_bytes)
         } else {
             socket::reset_on_close(self.client())
         }
-        .and_then(|()| socket::connect(self.client(), self.plan.server_address, self.plan.port))
-        .map_err(TrafficError::flow(&self.plan.spec.name, "connecting"))
+        .and_then(|()| socket::connect(self.client(), self.placed.server_address, self.placed.port))
+        .map_err(TrafficError::flow(&self.placed.spec.name, "connecting"))
     }
 
     /// Takes the connection that the client made; whether there was one.
     pub(super) fn accept(&mut self, now_s: f64) -> Result<bool, TrafficError> {
-        let name = &self.plan.spec.name;
+        let name = &self.placed.spec.name;
         let accepted =
             socket::accept(self.listener.as_fd()).map_err(TrafficError::flow(name, "accepting"))?;
         let Some(server) = accepted else {
@@ -105,7 +106,7 @@ impl TcpFlow {
             socket::reset_on_close(server.as_fd())
         } else {
             self.sender.begin(now_s);
-            let unsent_bytes = Sender::unsent_limit_bytes(&self.plan.spec);
+            let unsent_bytes = Sender::unsent_limit_bytes(&self.placed.spec);
             socket::tune_sender(server.as_fd(), unsent_bytes)
         }
         .map_err(TrafficError::flow(name, "setting socket options"))?;
@@ -156,7 +157,7 @@ impl TcpFlow {
 
     /// Notes the sender's state; answers when to do so again.
     pub(super) fn sample(&mut self, epoch_ns: u64, now_ns: u64) -> Option<u64> {
-        let every_ms = self.plan.spec.sample_every_ms?;
+        let every_ms = self.placed.spec.sample_every_ms?;
         let now_s = seconds_since(epoch_ns, now_ns);
         if let Some(info) = self.sending_end().and_then(|fd| TcpInfo::read(fd).ok()) {
             self.result.samples.push(TcpSample {

@@ -5,7 +5,7 @@ use std::path::Path;
 use nix::sys::socket::SockType;
 
 use super::socket::{self, SocketMaker};
-use super::{Direction, FlowKind, FlowResult, PlannedFlow, TrafficError, UdpResult};
+use super::{Direction, FlowKind, FlowResult, PlacedFlow, TrafficError, UdpResult};
 use crate::clock::{after, monotonic_ns, seconds_since};
 
 /// A packet begins with its number and the time when it was sent, 8 bytes each.
@@ -16,7 +16,7 @@ const LEAST_WAIT_S: f64 = 0.000_1;
 
 /// Both ends of one stream of datagrams.
 pub(super) struct UdpFlow {
-    plan: PlannedFlow,
+    placed: PlacedFlow,
     source: OwnedFd,
     sink: OwnedFd,
     payload: Vec<u8>,
@@ -28,27 +28,27 @@ pub(super) struct UdpFlow {
 
 impl UdpFlow {
     pub(super) fn prepare(
-        plan: &PlannedFlow,
+        placed: &PlacedFlow,
         bin_us: u64,
         maker: &SocketMaker,
     ) -> Result<Self, TrafficError> {
-        let name = &plan.spec.name;
-        let (timetable, payload_bytes) = checked(plan)?;
-        let (client, server) = (&plan.client_namespace, &plan.server_namespace);
-        let (from, to, address) = match plan.spec.direction {
-            Direction::Download => (server, client, plan.client_address),
-            Direction::Upload => (client, server, plan.server_address),
+        let name = &placed.spec.name;
+        let (timetable, payload_bytes) = checked(placed)?;
+        let (client, server) = (&placed.client_namespace, &placed.server_namespace);
+        let (from, to, address) = match placed.spec.direction {
+            Direction::Download => (server, client, placed.client_address),
+            Direction::Upload => (client, server, placed.server_address),
         };
         let make = |namespace: &Path, cgroup| {
             maker.make_in(namespace, cgroup, || {
                 socket::open(address, SockType::Datagram)
             })
         };
-        let sink = make(to, plan.receiver_cgroup.as_deref())
-            .and_then(|fd| socket::bind(fd.as_fd(), address, plan.port).map(|()| fd))
+        let sink = make(to, placed.receiver_cgroup.as_deref())
+            .and_then(|fd| socket::bind(fd.as_fd(), address, placed.port).map(|()| fd))
             .map_err(TrafficError::flow(name, "making the receiver's socket"))?;
         let source = make(from, None)
-            .and_then(|fd| socket::connect(fd.as_fd(), address, plan.port).map(|()| fd))
+            .and_then(|fd| socket::connect(fd.as_fd(), address, placed.port).map(|()| fd))
             .map_err(TrafficError::flow(name, "making the sender's socket"))?;
         Ok(Self {
             source,
@@ -57,8 +57,8 @@ impl UdpFlow {
             timetable,
             sent_pkts: 0,
             delays_us: Vec::new(),
-            result: FlowResult::new(plan.spec.clone(), bin_us),
-            plan: plan.clone(),
+            result: FlowResult::new(placed.spec.clone(), bin_us),
+            placed: placed.clone(),
         })
     }
 
@@ -69,11 +69,11 @@ impl UdpFlow {
     /// Sends what is due; answers when to be called again.
     pub(super) fn pump(&mut self, epoch_ns: u64, now_ns: u64) -> Option<u64> {
         let now_s = seconds_since(epoch_ns, now_ns);
-        let stop_s = self.plan.spec.stop_s.unwrap_or(self.plan.end_s);
+        let stop_s = self.placed.spec.stop_s.unwrap_or(self.placed.end_s);
         if now_s >= stop_s {
             return None;
         }
-        let elapsed_s = (now_s - self.plan.spec.start_s).max(0.0);
+        let elapsed_s = (now_s - self.placed.spec.start_s).max(0.0);
         let due_pkts = self.timetable.due_pkts(elapsed_s);
         while self.sent_pkts < due_pkts {
             self.payload[..8].copy_from_slice(&self.sent_pkts.to_le_bytes());
@@ -87,7 +87,7 @@ impl UdpFlow {
         // Rounding must not make it due in the past: nothing else would be done until then.
         let next_s = self.timetable.at_s(self.sent_pkts);
         let next_s = next_s.max(elapsed_s + LEAST_WAIT_S);
-        Some(after(epoch_ns, self.plan.spec.start_s + next_s))
+        Some(after(epoch_ns, self.placed.spec.start_s + next_s))
     }
 
     pub(super) fn read(&mut self, epoch_ns: u64) {
@@ -151,12 +151,12 @@ impl Timetable {
     }
 }
 
-fn checked(plan: &PlannedFlow) -> Result<(Timetable, usize), TrafficError> {
-    let problem = |problem: &str| TrafficError::Plan {
-        flow: plan.spec.name.clone(),
+fn checked(placed: &PlacedFlow) -> Result<(Timetable, usize), TrafficError> {
+    let problem = |problem: &str| TrafficError::Impossible {
+        flow: placed.spec.name.clone(),
         problem: problem.into(),
     };
-    let (rate_pkts_per_s, payload_bytes, period_s) = match plan.spec.kind {
+    let (rate_pkts_per_s, payload_bytes, period_s) = match placed.spec.kind {
         FlowKind::Udp {
             rate_pkts_per_s,
             payload_bytes,

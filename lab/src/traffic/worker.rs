@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The worker process: reads a plan, makes the sockets, says "ready", waits for "go",
+//! The worker process: reads which flows there are, makes the sockets, says "ready", waits for "go",
 //! runs the flows, writes what became of them.
 
 use std::cmp::Reverse;
@@ -12,15 +12,15 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use super::socket::SocketMaker;
 use super::tcp::TcpFlow;
 use super::udp::UdpFlow;
-use super::{FlowKind, GO_PREFIX, Plan, READY, TrafficError, WorkerResult};
+use super::{FlowKind, GO_PREFIX, PlacedFlows, READY, TrafficError, WorkerResult};
 use crate::clock::{after, monotonic_ns, seconds_since};
 
 /// Does the work of the process that [`crate::endpoint`] starts.
 pub(crate) fn work() -> Result<(), TrafficError> {
     let mut input = io::stdin().lock();
-    let plan: Plan = serde_json::from_str(&line(&mut input)?)
-        .map_err(|error| TrafficError::Worker(format!("reading the plan: {error}")))?;
-    let mut worker = Worker::prepare(&plan)?;
+    let placed: PlacedFlows = serde_json::from_str(&line(&mut input)?)
+        .map_err(|error| TrafficError::Worker(format!("reading the flows: {error}")))?;
+    let mut worker = Worker::prepare(&placed)?;
     println!("{READY}");
     let go = line(&mut input)?;
     let epoch_ns = go
@@ -82,18 +82,18 @@ struct Worker {
 }
 
 impl Worker {
-    fn prepare(plan: &Plan) -> Result<Self, TrafficError> {
+    fn prepare(placed: &PlacedFlows) -> Result<Self, TrafficError> {
         let broken = |what| move |error| TrafficError::Worker(format!("{what}: {error}"));
         let maker = SocketMaker::new().map_err(broken("finding the own namespace"))?;
-        let flows = plan
+        let flows = placed
             .flows
             .iter()
             .map(|flow| match flow.spec.kind {
                 FlowKind::Udp { .. } | FlowKind::UdpSquareWave { .. } => {
-                    UdpFlow::prepare(flow, plan.bin_us, &maker)
+                    UdpFlow::prepare(flow, placed.bin_us, &maker)
                         .map(|flow| Flow::Udp(Box::new(flow)))
                 }
-                _ => TcpFlow::prepare(flow, plan.bin_us, &maker)
+                _ => TcpFlow::prepare(flow, placed.bin_us, &maker)
                     .map(|flow| Flow::Tcp(Box::new(flow))),
             })
             .collect::<Result<_, _>>()?;
@@ -101,8 +101,12 @@ impl Worker {
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
                 .map_err(|errno| TrafficError::Worker(format!("epoll: {errno}")))?,
             flows,
-            starts_s: plan.flows.iter().map(|flow| flow.spec.start_s).collect(),
-            end_s: plan.flows.iter().map(|flow| flow.end_s).fold(0.0, f64::max),
+            starts_s: placed.flows.iter().map(|flow| flow.spec.start_s).collect(),
+            end_s: placed
+                .flows
+                .iter()
+                .map(|flow| flow.end_s)
+                .fold(0.0, f64::max),
             epoch_ns: 0,
             timers: BinaryHeap::new(),
             latest_timer_ns: 0,

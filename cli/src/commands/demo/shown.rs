@@ -4,8 +4,8 @@
 mod tests;
 
 use ebb_lab::demo::{
-    ONE_WAY_DELAY, Outcome, PAGE_BYTES, PAGE_INTERVAL, PAGE_OBJECTS, Part, PartKind, QUEUE_PKTS,
-    RATE, Share, Summary,
+    Numbers, ONE_WAY_DELAY, Outcome, PAGE_BYTES, PAGE_INTERVAL, PAGE_OBJECTS, Part, PartKind,
+    QUEUE_PKTS, RATE, Share,
 };
 use ebb_report::figure::{Colour, Column, Figure, Legend, Mark, Panel, Row, Sample, colours};
 use ebb_report::table::{Align, Table};
@@ -18,7 +18,7 @@ pub(super) fn table(outcome: &Outcome, notes: &[String]) -> Table {
     for part in &outcome.parts {
         table = table.column(name(part.kind), Align::Right);
     }
-    let parts: Vec<Summary> = outcome.parts.iter().map(Summary::of).collect();
+    let parts: Vec<Numbers> = outcome.parts.iter().map(Numbers::of).collect();
     for (what, cell) in LINES {
         let cells = parts
             .iter()
@@ -39,7 +39,7 @@ pub(super) fn table(outcome: &Outcome, notes: &[String]) -> Table {
 }
 
 /// What a line of the table says of a part.
-type Cell = fn(&Summary) -> Option<String>;
+type Cell = fn(&Numbers) -> Option<String>;
 
 const LINES: [(&str, Cell); 7] = [
     ("page load, median", |part| {
@@ -64,13 +64,13 @@ const LINES: [(&str, Cell); 7] = [
 /// The figure: rate, pages and call over time, the parts side by side.
 pub(super) fn figure(outcome: &Outcome) -> Figure {
     let parts = &outcome.parts;
-    let summaries: Vec<Summary> = parts.iter().map(Summary::of).collect();
+    let numbers: Vec<Numbers> = parts.iter().map(Numbers::of).collect();
     let columns = parts
         .iter()
-        .zip(&summaries)
+        .zip(&numbers)
         .map(|(part, sum)| column(outcome, part, sum));
     Figure {
-        title: title(&summaries),
+        title: title(&numbers),
         subtitle: vec![
             format!(
                 "A person opens a page ({PAGE_OBJECTS} files, {}) every {} s and is on a call, \
@@ -86,9 +86,9 @@ pub(super) fn figure(outcome: &Outcome) -> Figure {
         ],
         columns: columns.collect(),
         rows: vec![
-            rate_row(parts, &summaries),
-            pages_row(parts, &summaries),
-            call_row(parts, &summaries),
+            rate_row(parts, &numbers),
+            pages_row(parts, &numbers),
+            call_row(parts, &numbers),
         ],
         x_label: "seconds".into(),
         legend: legend(),
@@ -146,7 +146,7 @@ fn colour(kind: PartKind) -> Colour {
 }
 
 /// Claims only what this run shows.
-fn title(parts: &[Summary]) -> String {
+fn title(parts: &[Numbers]) -> String {
     let medians: Vec<f64> = parts.iter().filter_map(|part| part.page_median_s).collect();
     match medians[..] {
         [alone, plain, ebb] if plain > 1.3 * alone && ebb < 1.15 * alone => {
@@ -160,13 +160,13 @@ fn title(parts: &[Summary]) -> String {
     }
 }
 
-fn column(outcome: &Outcome, part: &Part, summary: &Summary) -> Column {
+fn column(outcome: &Outcome, part: &Part, numbers: &Numbers) -> Column {
     let alone = match part.kind {
         PartKind::Quiet => None,
         PartKind::Plain => Some(outcome.alone_plain_bits_per_s),
         PartKind::Ebb => Some(outcome.alone_ebb_bits_per_s),
     };
-    let subtitle = match (alone, summary.download_bits_per_s) {
+    let subtitle = match (alone, numbers.download_bits_per_s) {
         (Some(alone), Some(_)) => format!("download with nobody else: {}", units::rate(alone)),
         _ => "only the person's own traffic".into(),
     };
@@ -178,8 +178,8 @@ fn column(outcome: &Outcome, part: &Part, summary: &Summary) -> Column {
     }
 }
 
-fn rate_row(parts: &[Part], summaries: &[Summary]) -> Row {
-    let panel = |(part, summary): (&Part, &Summary)| {
+fn rate_row(parts: &[Part], numbers: &[Numbers]) -> Row {
+    let panel = |(part, own): (&Part, &Numbers)| {
         let person = steps(part, |share| share.person_bits_per_s);
         let all = steps(part, |share| {
             share.person_bits_per_s + share.download_bits_per_s
@@ -190,7 +190,7 @@ fn rate_row(parts: &[Part], summaries: &[Summary]) -> Row {
             .zip(&all)
             .map(|(&(x, low), &(_, high))| (x, low, high))
             .collect();
-        let headline = match summary.download_bits_per_s {
+        let headline = match own.download_bits_per_s {
             Some(rate) => format!("download: {}", units::rate(rate)),
             None => "no download".into(),
         };
@@ -214,7 +214,7 @@ fn rate_row(parts: &[Part], summaries: &[Summary]) -> Row {
         unit: "Mbit/s".into(),
         y_max: RATE.bits_per_s() as f64 / 1e6 * 1.3,
         height_px: 150,
-        panels: parts.iter().zip(summaries).map(panel).collect(),
+        panels: parts.iter().zip(numbers).map(panel).collect(),
     }
 }
 
@@ -227,18 +227,18 @@ fn steps(part: &Part, bits_per_s: impl Fn(&Share) -> f64) -> Vec<(f64, f64)> {
     part.shares.iter().flat_map(ends).collect()
 }
 
-fn pages_row(parts: &[Part], summaries: &[Summary]) -> Row {
+fn pages_row(parts: &[Part], numbers: &[Numbers]) -> Row {
     let longest = parts
         .iter()
         .flat_map(|part| &part.pages)
         .map(|page| page.load_s);
-    let panel = |(part, summary): (&Part, &Summary)| {
+    let panel = |(part, own): (&Part, &Numbers)| {
         let points = part
             .pages
             .iter()
             .map(|page| (page.start_s, page.load_s))
             .collect();
-        let headline = match (summary.page_median_s, summary.page_p95_s) {
+        let headline = match (own.page_median_s, own.page_p95_s) {
             (Some(median), Some(p95)) => format!("median {median:.2} s, p95 {p95:.2} s"),
             _ => "no page".into(),
         };
@@ -246,7 +246,7 @@ fn pages_row(parts: &[Part], summaries: &[Summary]) -> Row {
             points,
             colour: colour(part.kind),
         };
-        let marks = alone(summaries[0].page_median_s).chain([stems]).collect();
+        let marks = alone(numbers[0].page_median_s).chain([stems]).collect();
         Panel { headline, marks }
     };
     Row {
@@ -254,7 +254,7 @@ fn pages_row(parts: &[Part], summaries: &[Summary]) -> Row {
         unit: "s".into(),
         y_max: longest.fold(0.5, f64::max) * 1.4,
         height_px: 130,
-        panels: parts.iter().zip(summaries).map(panel).collect(),
+        panels: parts.iter().zip(numbers).map(panel).collect(),
     }
 }
 
@@ -263,7 +263,7 @@ fn alone(quiet: Option<f64>) -> impl Iterator<Item = Mark> {
     quiet.map(|y| Mark::Level { y }).into_iter()
 }
 
-fn call_row(parts: &[Part], summaries: &[Summary]) -> Row {
+fn call_row(parts: &[Part], numbers: &[Numbers]) -> Row {
     let delays = |part: &Part| -> Vec<(f64, f64)> {
         part.call
             .iter()
@@ -271,18 +271,18 @@ fn call_row(parts: &[Part], summaries: &[Summary]) -> Row {
             .collect()
     };
     let longest = parts.iter().flat_map(delays).map(|(_, delay_ms)| delay_ms);
-    let panel = |(part, summary): (&Part, &Summary)| {
+    let panel = |(part, own): (&Part, &Numbers)| {
         let line = Mark::Line {
             points: delays(part),
             colour: colour(part.kind),
             width_px: 1.2,
         };
-        let headline = match (summary.call_mean_ms, summary.call_loss) {
+        let headline = match (own.call_mean_ms, own.call_loss) {
             (Some(mean), Some(0.0)) => format!("mean {mean:.0} ms, none lost"),
             (Some(mean), Some(loss)) => format!("mean {mean:.0} ms, {} lost", units::percent(loss)),
             _ => "no call".into(),
         };
-        let marks = alone(summaries[0].call_mean_ms).chain([line]).collect();
+        let marks = alone(numbers[0].call_mean_ms).chain([line]).collect();
         Panel { headline, marks }
     };
     Row {
@@ -290,6 +290,6 @@ fn call_row(parts: &[Part], summaries: &[Summary]) -> Row {
         unit: "ms".into(),
         y_max: longest.fold(ONE_WAY_DELAY.as_millis_f64(), f64::max) * 1.35,
         height_px: 130,
-        panels: parts.iter().zip(summaries).map(panel).collect(),
+        panels: parts.iter().zip(numbers).map(panel).collect(),
     }
 }

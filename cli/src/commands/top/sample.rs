@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use ebb_keeper::protocol::Request;
-use ebb_keeper::registry::{Record, Registry, Target};
+use ebb_keeper::registry::{Attached, Record, Registry};
 use ebb_keeper::{Direction, FlowView, Owners};
 use serde::Serialize;
 
@@ -80,7 +80,7 @@ impl Sampler {
         self.looked = Instant::now();
         let mut counts = HashMap::new();
         for record in self.registry.all_records()? {
-            if matches!(record.target, Target::Laws { .. }) {
+            if matches!(record.attached, Attached::Laws { .. }) {
                 continue;
             }
             match self.registry.flows(&record) {

@@ -5,7 +5,7 @@ use super::*;
 
 use ebb_algorithms::Doing;
 
-use ebb_keeper::registry::{Record, Target};
+use ebb_keeper::registry::{Attached, Record};
 use ebb_keeper::{Backend, FlowView, InForce};
 
 use super::super::sample::SeenFlow;
@@ -41,7 +41,7 @@ fn flow(program: &str, peer: &str, direction: Direction, doing: (&str, &str)) ->
 }
 
 fn look() -> Look {
-    let run = Target::Run {
+    let run = Attached::Run {
         command: vec![
             "curl".to_owned(),
             "-O".to_owned(),
@@ -54,7 +54,7 @@ fn look() -> Look {
         is_observing: true,
         ..InForce::default()
     };
-    let process = Target::Process { pid: 4242 };
+    let process = Attached::Process { pid: 4242 };
     let ebb = InForce {
         policy: "ebb".into(),
         upload_policy: Some("ledbat++".into()),
@@ -203,7 +203,7 @@ fn what_came_of_a_key_is_read_to_its_end_in_80_columns() {
     let what = chosen::words(&look, &unit).repeat(3);
     let foot = |said: &str, input: Option<&str>| {
         let mut look = look.clone();
-        look.attachments[0].target = Target::Run {
+        look.attachments[0].attached = Attached::Run {
             command: vec![what.clone()],
             cgroup: None,
         };

@@ -9,7 +9,7 @@ use ebb_sharing::{NO_BOUND, Preferences};
 
 /// Programs that share, and how often it is looked what they received.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct Arrangement {
     /// Length of a control period.
     pub period: Duration,
     /// The law that holds connections, with its parameters but for the target.

@@ -32,7 +32,7 @@ pub(super) struct SharedPath {
 }
 
 /// One run of a scenario.
-pub(super) struct Plan {
+pub(super) struct PreparedRun {
     /// Links and the kernel's settings.
     pub path: PathSpec,
     /// In the order of the scenario.
@@ -163,7 +163,7 @@ fn combine(
     Ok((combined, bottleneck.filter(|_| is_limited)))
 }
 
-impl Plan {
+impl PreparedRun {
     /// The run of this number.
     ///
     /// *Errors:* [`EngineError::Unsupported`].

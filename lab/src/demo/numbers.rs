@@ -6,7 +6,7 @@ use ebb_scenario::stats::{self, percentile};
 
 /// A part's pages, call and download in numbers; `None` where there is nothing to count.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
+pub struct Numbers {
     /// Pages loaded.
     pub pages: usize,
     /// Median page load time in seconds.
@@ -23,7 +23,7 @@ pub struct Summary {
     pub download_bits_per_s: Option<f64>,
 }
 
-impl Summary {
+impl Numbers {
     /// Sums a part up; the download's rate counts up to the part's planned end.
     pub fn of(part: &Part) -> Self {
         let loads: Vec<f64> = part.pages.iter().map(|page| page.load_s).collect();
@@ -91,27 +91,27 @@ mod tests {
 
     #[test]
     fn pages_and_the_call_are_summed_up_by_their_spread() {
-        let summary = Summary::of(&part());
-        assert_eq!(summary.pages, 4);
+        let numbers = Numbers::of(&part());
+        assert_eq!(numbers.pages, 4);
         // Between 0.8 and 0.9.
-        assert!((summary.page_median_s.unwrap() - 0.85).abs() < 1e-9);
+        assert!((numbers.page_median_s.unwrap() - 0.85).abs() < 1e-9);
         // 0.95 of the way over three gaps: 85 % of the gap from 0.9 to 4.
-        assert!((summary.page_p95_s.unwrap() - 3.535).abs() < 1e-9);
-        assert!((summary.call_p95_ms.unwrap() - 69.0).abs() < 1e-9);
+        assert!((numbers.page_p95_s.unwrap() - 3.535).abs() < 1e-9);
+        assert!((numbers.call_p95_ms.unwrap() - 69.0).abs() < 1e-9);
     }
 
     #[test]
     fn lost_datagrams_count_as_lost_and_not_as_delay() {
-        let summary = Summary::of(&part());
+        let numbers = Numbers::of(&part());
         assert_eq!(
-            (summary.call_loss, summary.call_mean_ms),
+            (numbers.call_loss, numbers.call_mean_ms),
             (Some(0.25), Some(60.0))
         );
     }
 
     #[test]
     fn the_rate_stops_counting_at_the_planned_end() {
-        assert_eq!(Summary::of(&part()).download_bits_per_s, Some(4_000_000.0));
+        assert_eq!(Numbers::of(&part()).download_bits_per_s, Some(4_000_000.0));
     }
 
     #[test]
@@ -122,15 +122,15 @@ mod tests {
             download: None,
             ..part()
         };
-        let summary = Summary::of(&nothing);
+        let numbers = Numbers::of(&nothing);
         assert_eq!(
             (
-                summary.page_median_s,
-                summary.call_mean_ms,
-                summary.call_loss
+                numbers.page_median_s,
+                numbers.call_mean_ms,
+                numbers.call_loss
             ),
             (None, None, None)
         );
-        assert_eq!(summary.download_bits_per_s, None);
+        assert_eq!(numbers.download_bits_per_s, None);
     }
 }

@@ -13,7 +13,7 @@ pub(crate) const GO_PREFIX: &str = "go ";
 
 /// A flow with its place in the world.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct PlannedFlow {
+pub struct PlacedFlow {
     /// What it sends and when.
     pub spec: FlowSpec,
     /// Network namespace of the client, as a file.
@@ -36,9 +36,9 @@ pub struct PlannedFlow {
 
 /// All flows of one wave of experiments.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Plan {
+pub struct PlacedFlows {
     /// The flows.
-    pub flows: Vec<PlannedFlow>,
+    pub flows: Vec<PlacedFlow>,
     /// Length of a bin of the receivers' byte counts.
     pub bin_us: u64,
 }
@@ -46,7 +46,7 @@ pub struct Plan {
 /// What the worker reports at the end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorkerResult {
-    /// In the order of the plan.
+    /// In the order of the flows.
     pub flows: Vec<FlowResult>,
     /// The latest that the worker was with anything that it had to do at a given time.
     pub latest_timer_us: u64,
