@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Scores: the matrix of the repository, mistakes in one, and what strict priority itself gets.
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ebb_algorithms::Policy;
-use ebb_experiments::score::{Distances, Matrix, Reference, ScoreScenario};
+use ebb_experiments::Runner;
+use ebb_experiments::score::{
+    Distances, HELD_OUT_SEED, Half, Matrix, Reference, ScoreScenario, draw, summaries,
+};
 use ebb_scenario::{Outcome, Scenario, Setting};
 use ebb_simulator::{Options, run};
 
@@ -113,22 +116,91 @@ fn a_law_is_set_at_the_end_where_it_acts() {
     );
 }
 
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("score")
+}
+
 #[test]
 fn every_scenario_of_the_repository_can_be_read_and_every_law_has_a_command() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("score");
-    let matrix = Matrix::open(&folder).unwrap();
-    assert!(matrix.scenarios.len() > 40);
-    assert!(matrix.select(&[], true).unwrap().len() > 10);
-    for scenario in &matrix.scenarios {
-        // What the command sets is what is run.
-        let parsed: Vec<Setting> = scenario
-            .settings
-            .iter()
-            .map(|one| one.parse().unwrap())
-            .collect();
-        let read = Scenario::read_with(&scenario.file, &parsed).unwrap();
-        assert_eq!(read.flows, scenario.scenario.flows, "{}", scenario.name);
-        assert_eq!(read.links, scenario.scenario.links, "{}", scenario.name);
+    for (half, least, least_quick) in [(Half::Tuning, 40, 10), (Half::HeldOut, 100, 5)] {
+        let matrix = Matrix::open(&folder(), half).unwrap();
+        assert!(matrix.scenarios.len() > least);
+        assert!(matrix.select(&[], true).unwrap().len() > least_quick);
+        for scenario in &matrix.scenarios {
+            // What the command sets is what is run.
+            let parsed: Vec<Setting> = scenario
+                .settings
+                .iter()
+                .map(|one| one.parse().unwrap())
+                .collect();
+            let read = Scenario::read_with(&scenario.file, &parsed).unwrap();
+            assert_eq!(read.flows, scenario.scenario.flows, "{}", scenario.name);
+            assert_eq!(read.links, scenario.scenario.links, "{}", scenario.name);
+        }
+    }
+}
+
+#[test]
+fn the_held_out_half_is_what_its_seed_draws_and_another_seed_draws_another() {
+    let stored = std::fs::read_to_string(folder().join("held-out.toml")).unwrap();
+    assert!(
+        stored == draw(HELD_OUT_SEED),
+        "draw it again: cargo run -q -p ebb-experiments --example draw_held_out"
+    );
+    let others = Matrix::parse("other.toml", &draw(HELD_OUT_SEED + 1), &folder()).unwrap();
+    let settings = |matrix: &Matrix| -> Vec<Vec<String>> {
+        let scenarios = matrix.scenarios.iter();
+        scenarios.map(|one| one.settings.clone()).collect()
+    };
+    let ours = settings(&Matrix::open(&folder(), Half::HeldOut).unwrap());
+    assert!(settings(&others).iter().all(|one| !ours.contains(one)));
+}
+
+#[test]
+fn the_held_out_half_has_all_that_is_drawn_from() {
+    let matrix = Matrix::open(&folder(), Half::HeldOut).unwrap();
+    let texts: Vec<String> = matrix
+        .scenarios
+        .iter()
+        .map(|one| format!("{} {}", one.file.display(), one.settings.join(" ")))
+        .collect();
+    for (wanted, least) in [
+        ("greedy.toml", 30),
+        ("constant.toml", 8),
+        ("on-off.toml", 8),
+        ("web.toml", 3),
+        ("alone.toml", 3),
+        ("sender=bbr", 3),
+        ("flow.mine.start", 8),
+        ("\"red\"", 4),
+        ("\"codel\"", 4),
+        ("\"fq-codel\"", 10),
+        ("\"pie\"", 4),
+        ("flow.mine.count=8", 2),
+        ("bottleneck.loss", 20),
+    ] {
+        let have = texts.iter().filter(|text| text.contains(wanted)).count();
+        assert!(have >= least, "{wanted}: {have}");
+    }
+}
+
+#[test]
+fn ebb_is_near_strict_priority_in_quick_scenarios_that_nobody_chose() {
+    let matrix = Matrix::open(&folder(), Half::HeldOut).unwrap();
+    let quick = matrix.select(&[], true).unwrap();
+    let laws = ["ebb".parse().unwrap(), "cubic".parse().unwrap()];
+    let scores = Runner::default().scores(&quick, &laws, 1).unwrap();
+    let means = summaries(&scores);
+    let [(nearest, ebb), (_, cubic)] = means.as_slice() else {
+        panic!("{means:?}");
+    };
+    assert_eq!(nearest, "ebb");
+    let taken = |one: &Distances| one.goodput_taken.unwrap();
+    assert!(taken(ebb) < 0.6 * taken(cubic), "{ebb:?} {cubic:?}");
+    assert!(ebb.spare_used.unwrap() > 0.9, "{ebb:?}");
+    for (ebb, cubic) in scores.iter().zip(&scores[quick.len()..]) {
+        let [ebb_taken, cubic_taken] = [ebb, cubic].map(|one| taken(&one.distances));
+        assert!(ebb_taken <= cubic_taken, "{}: {ebb_taken}", ebb.scenario);
     }
 }
 

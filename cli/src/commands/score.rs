@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use ebb_algorithms::{Policy, laws};
-use ebb_experiments::score::{Matrix, Score, ScoreScenario, scores_to_csv, scores_to_json};
+use ebb_experiments::score::{Half, Matrix, Score, ScoreScenario, scores_to_csv, scores_to_json};
 use ebb_experiments::{RunStore, Runner};
 use ebb_report::{image, score};
 
@@ -30,6 +30,10 @@ pub struct ScoreCommand {
     #[arg(long)]
     quick: bool,
 
+    /// Scenarios that were drawn at random and that no law was tuned on, in place of the chosen
+    #[arg(long)]
+    held_out: bool,
+
     /// Runs of each cell; 3 if not given, 1 with --quick
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: Option<u32>,
@@ -46,7 +50,7 @@ pub struct ScoreCommand {
     #[arg(short, long, value_name = "DIR", default_value = "ebb-score")]
     out: PathBuf,
 
-    /// Directory of the scenarios, with matrix.toml
+    /// Directory of the scenarios, with matrix.toml and held-out.toml
     #[arg(long, value_name = "DIR", default_value = "experiments/score")]
     matrix: PathBuf,
 
@@ -76,6 +80,7 @@ Examples:
   ebb score --scenario on-off-3s              one scenario, a line for each law
   ebb score --law ebb --scenario on-off-3s    one cell, and the command that runs it
   ebb score --law ledbat:target_us=25000      a law with other parameters
+  ebb score --held-out --law ebb              one law, where nobody tuned it
 
 Exit status: 0 whatever the scores are; 1 when a scenario is wrong or Ebb failed; 2 wrong usage.";
 
@@ -85,7 +90,7 @@ const RUNS: u32 = 3;
 impl ScoreCommand {
     /// Does it.
     pub fn execute(self) -> Result<()> {
-        let matrix = Matrix::open(&self.matrix)?;
+        let matrix = Matrix::open(&self.matrix, self.half())?;
         let scenarios = matrix.select(&self.scenarios, self.quick)?;
         if self.list {
             return output::print(&score::list(&scenarios).to_string());
@@ -107,6 +112,13 @@ impl ScoreCommand {
             _ => score::summary(&scores).to_string(),
         };
         output::print(&format!("{text}{written}"))
+    }
+
+    fn half(&self) -> Half {
+        match self.held_out {
+            true => Half::HeldOut,
+            false => Half::Tuning,
+        }
     }
 
     fn laws(&self) -> Vec<Policy> {

@@ -14,6 +14,24 @@ pub struct Matrix {
     pub scenarios: Vec<ScoreScenario>,
 }
 
+/// Which scenarios: those that laws are tuned on, or others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// Chosen to cover the ground, in `matrix.toml`.
+    Tuning,
+    /// Drawn at random, in `held-out.toml`: what a law does where nobody looked.
+    HeldOut,
+}
+
+impl Half {
+    pub(super) const fn file(self) -> &'static str {
+        match self {
+            Self::Tuning => "matrix.toml",
+            Self::HeldOut => "held-out.toml",
+        }
+    }
+}
+
 /// One scenario: its flows of the class `lbe` are those that a law governs.
 #[derive(Clone, Debug)]
 pub struct ScoreScenario {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How far every law is from strict priority, in one set of scenarios: docs/score.md.
 //!
-//! - [`Matrix`]: the scenarios, from `experiments/score/matrix.toml`;
+//! - [`Matrix`]: the scenarios of one [`Half`], from `experiments/score/`;
+//! - [`draw()`]: the text of the half that is not chosen;
 //! - [`ScoreScenario`]: one of them, with what is run for it: the law, the ideal, and others
 //!   left to themselves;
 //! - [`ScorePlan`]: all that is run for several of them and several laws;
 //! - [`Score`]: what came out for a law, with [`Distances`] from the ideal.
 
 mod distances;
+mod draw;
 mod events;
 mod matrix;
 mod plan;
@@ -15,6 +17,7 @@ mod read;
 mod table;
 
 pub use distances::{Distances, Reference};
-pub use matrix::{Matrix, ScoreScenario};
+pub use draw::{HELD_OUT_SEED, draw};
+pub use matrix::{Half, Matrix, ScoreScenario};
 pub use plan::ScorePlan;
 pub use table::{Score, scores_to_csv, scores_to_json, summaries};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From `matrix.toml` to a [`Matrix`].
+//! From `matrix.toml` or `held-out.toml` to a [`Matrix`].
 use std::path::Path;
 
 use ebb_link::Nanos;
@@ -8,16 +8,16 @@ use ebb_scenario::{Scenario, ScenarioError, Setting};
 use toml::de::DeTable;
 
 use super::matrix::yields;
-use super::{Matrix, ScoreScenario};
+use super::{Half, Matrix, ScoreScenario};
 use crate::ExperimentError;
 
 impl Matrix {
-    /// Reads `matrix.toml` in this folder; the scenarios that it names stand beside it.
+    /// Reads a half's file in this folder; the scenarios that it names stand beside it.
     ///
     /// *Errors:* [`ExperimentError::File`] when it cannot be read, [`ExperimentError::Wrong`]
     /// with all that is wrong in it or in a scenario.
-    pub fn open(folder: &Path) -> Result<Self, ExperimentError> {
-        let path = folder.join("matrix.toml");
+    pub fn open(folder: &Path, half: Half) -> Result<Self, ExperimentError> {
+        let path = folder.join(half.file());
         let text = std::fs::read_to_string(&path).map_err(|source| ExperimentError::File {
             path: path.clone(),
             source,
