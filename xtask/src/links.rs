@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Checks documents: files and headings that they link to exist, and their lines fit a screen.
+//! Checks documents: files and headings that they link to exist, files that they name too, and
+//! their lines fit a screen.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,6 +12,8 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// How wide a line of prose may be, in characters.
 const WIDEST_LINE: usize = 100;
+/// What names of files end in that documents have in backticks.
+const ENDINGS: [&str; 7] = ["rs", "h", "c", "toml", "md", "csv", "py"];
 
 /// What a check found.
 #[derive(Debug, Default)]
@@ -33,6 +36,8 @@ pub fn check(root: &Path) -> Result<Report> {
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         pages.insert(path, Page::read(&text));
     }
+    let mut files = Vec::new();
+    add_files(&root.canonicalize()?, &mut files)?;
     let mut report = Report {
         documents: pages.len(),
         ..Report::default()
@@ -47,8 +52,15 @@ pub fn check(root: &Path) -> Result<Report> {
             Some((link.line, problem))
         });
         let mut problems: Vec<_> = of_links.collect();
+        let is_there = |named: &&Link| files.iter().any(|file| file.ends_with(&named.target));
+        let missing = page.files.iter().filter(|named| !is_there(named));
+        problems.extend(missing.map(|named| {
+            let problem = format!("`{}`: no file of the repository is called so", named.target);
+            (named.line, problem)
+        }));
         problems.extend(page.wide_lines.iter().map(|(line, width)| {
-            let problem = format!("{width} columns; wrap it at {WIDEST_LINE}");
+            let problem =
+                format!("{width} columns; wrap it at {WIDEST_LINE} (tables and code may be wider)");
             (*line, problem)
         }));
         problems.sort();
@@ -118,11 +130,45 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
     paths.collect()
 }
 
+/// Every file but those that are built, and hidden ones.
+fn add_files(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for path in entries(directory)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        match path.is_dir() {
+            _ if name.starts_with('.') || name == "target" => {}
+            true => add_files(&path, files)?,
+            false => files.push(path),
+        }
+    }
+    Ok(())
+}
+
+/// Whether it is a path of a file, with a folder, as one would type it: `src/lib.rs`.
+fn is_file_name(text: &str) -> bool {
+    let letters = |part: &str| {
+        let is_fit = |it: char| it.is_ascii_alphanumeric() || "_-+.".contains(it);
+        !part.is_empty() && part.chars().all(is_fit)
+    };
+    // `PAPER/EXPERIMENT.toml` stands for many.
+    let is_placeholder = |part: &str| part.chars().any(|it| it.is_ascii_uppercase());
+    match text.rsplit_once('.') {
+        Some((stem, ending)) => {
+            ENDINGS.contains(&ending)
+                && stem.contains('/')
+                && stem.split('/').all(letters)
+                && !stem.split('/').all(is_placeholder)
+        }
+        None => false,
+    }
+}
+
 /// What a check needs of a document.
 #[derive(Debug, Default)]
 struct Page {
     /// To other files of the repository and to headings.
     links: Vec<Link>,
+    /// Files that stand in backticks.
+    files: Vec<Link>,
     /// Of the headings, as GitHub makes them.
     anchors: Vec<String>,
     /// Number and width of the lines of prose that are too wide.
@@ -158,6 +204,13 @@ impl Page {
                     page.anchors.push(anchor);
                 }
                 Event::Text(part) | Event::Code(part) => {
+                    let is_code = text[range.clone()].starts_with('`');
+                    if is_code && is_file_name(&part) {
+                        page.files.push(Link {
+                            line: line_of(text, range.start),
+                            target: part.to_string(),
+                        });
+                    }
                     if let Some(title) = &mut heading {
                         title.push_str(&part);
                     }
@@ -189,7 +242,8 @@ fn anchor_of(title: &str, earlier: &[String]) -> String {
     unique
 }
 
-/// Lines that are too wide, but for those that cannot be wrapped: code and tables.
+/// Lines that are too wide, but for those that cannot be wrapped: code, and tables, of which
+/// Markdown has each row on one line.
 fn wide_lines(text: &str, unwrapped: &[Range<usize>]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -263,6 +317,19 @@ mod tests {
     }
 
     #[test]
+    fn a_file_in_backticks_that_is_not_there_is_named_with_its_line() {
+        let text = "`docs/a.md` `laws/l.md`\n`laws/gone.rs` [`docs/old.h`](a.md)\n\n\
+                    `PAPER/EXPERIMENT.toml` `one.rs` `https://a/b.rs` `a b/c.rs` `a/b.png`\n\n\
+                    ```\n`laws/shown.rs`\n```\n";
+        let (_, problems) = problems_of(&[("docs/a.md", text), ("docs/laws/l.md", "")]);
+        let expected = [
+            "docs/a.md:2: `docs/old.h`: no file of the repository is called so",
+            "docs/a.md:2: `laws/gone.rs`: no file of the repository is called so",
+        ];
+        assert_eq!(problems, expected);
+    }
+
+    #[test]
     fn an_anchor_without_heading_is_named_with_its_line() {
         let headings = "# A law\n\n## §base: the `empty` queue\n\n## Twice\n\n## Twice\n";
         let links = "[a](a.md#base-the-empty-queue) [b](a.md#twice-1)\n\n[c](a.md#law) \
@@ -284,8 +351,8 @@ mod tests {
         );
         let (_, problems) = problems_of(&[("docs/notebook/n.md", &text)]);
         let expected = [
-            "docs/notebook/n.md:2: 101 columns; wrap it at 100",
-            "docs/notebook/n.md:18: 105 columns; wrap it at 100",
+            "docs/notebook/n.md:2: 101 columns; wrap it at 100 (tables and code may be wider)",
+            "docs/notebook/n.md:18: 105 columns; wrap it at 100 (tables and code may be wider)",
         ];
         assert_eq!(problems, expected);
     }
