@@ -13,6 +13,14 @@ EBB := $(TARGET)/release/ebb
 MEASURED := --fresh --parallel 20 --out $(TARGET)/figures
 # The law's defaults on the link of the other figures, where the paper's experiments have its own.
 OF_VULTURE := --policy vulture --set bottleneck.rate=10mbit
+# Beside plain TCP and strict priority.
+BESIDE := --policy none --policy priority --policy ebb --case constant --case 'greedy, BE first' \
+	--case 'greedy, BE second' --case 'greedy, queue of 500' --case 'bursts of 1 s' \
+	--case 'bursts of 3 s' --case 'bursts of 10 s'
+# What uploads could yield by.
+UPLOADS := --policy ledbat:target_us=5000 --policy tcp-lp --policy ledbat++ \
+	--policy ledbat++:target_us=10000,slowdown_interval=60 \
+	--policy ledbat++:target_us=20000,slowdown_interval=60
 
 .DEFAULT_GOAL := build
 .PHONY: help setup build demo test test-root test-kernels fuzz lint format bench figures reproduce reproduce-quick man install uninstall
@@ -55,11 +63,14 @@ format: ## format Rust and C
 bench: setup ## costs of the kernel programs, the emulated link, the simulator (as root through sudo)
 	@scripts/measure --as-root bench
 
-figures: build ## every figure of docs/figures.md, measured again (as root through sudo; 40 minutes)
+figures: build ## every figure of docs/figures.md, measured again (as root through sudo; 50 minutes)
 	$(AS_ROOT) $(EBB) reproduce ebb $(MEASURED)
+	$(AS_ROOT) $(EBB) reproduce ebb/kernel $(MEASURED) --runs 2 $(BESIDE)
+	$(EBB) reproduce ebb/kernel-uploads --engine sim --fresh --out $(TARGET)/figures-sim --runs 3 $(UPLOADS)
 	$(AS_ROOT) $(EBB) reproduce vulture/kernels $(MEASURED) $(OF_VULTURE)
 	$(AS_ROOT) $(EBB) reproduce vulture/fig-15 vulture/fig-16 vulture/table-1 vulture/table-2 \
 		--engine lab --runs 5 $(MEASURED) $(OF_VULTURE) --set tcp.shrink_window=false
+	@scripts/measure --as-root both-ways
 
 reproduce: build ## every table and figure of the papers in the simulator, with all runs, into target/reproduced-all
 	$(EBB) reproduce --engine sim --out target/reproduced-all --html target/reproduced-all/pages \
