@@ -36,9 +36,7 @@ pub(super) fn live(order: &Order<'_>, mut line: KeeperEnd, guardian: Guardian) -
 }
 
 fn govern(order: &Order<'_>, line: &mut KeeperEnd, guardian: Guardian) -> Result<()> {
-    name_process(c"ebb-governor");
-    prctl::set_child_subreaper(true).trying("PR_SET_CHILD_SUBREAPER")?;
-    let _ = prctl::set_timerslack(50_000);
+    become_governor()?;
     let signals = Signals::receive()?;
     let open_files = OpenFiles::raise().trying("RLIMIT_NOFILE")?;
     let mut held = UserHeld::hold_descendants(order.policies, Some(guardian))?;
@@ -60,8 +58,8 @@ fn govern(order: &Order<'_>, line: &mut KeeperEnd, guardian: Guardian) -> Result
         }
     };
     leave_streams_and_directory()?;
-    let pid = command.as_raw();
     // It is noticed below if the starter has gone.
+    let pid = command.as_raw();
     let _ = line.say(&FromKeeper::Started { pid });
     held.set_command(command);
     let mut post = Post::new(Box::new(held));
@@ -69,13 +67,19 @@ fn govern(order: &Order<'_>, line: &mut KeeperEnd, guardian: Guardian) -> Result
         post.watch();
     }
     register(&mut post, order, line);
-    let mut life = Life {
+    Life {
         post,
         line,
         command,
         has_ended: false,
-    };
-    life.last(&signals)
+    }
+    .last(&signals)
+}
+
+fn become_governor() -> Result<()> {
+    name_process(c"ebb-governor");
+    let _ = prctl::set_timerslack(50_000);
+    prctl::set_child_subreaper(true).trying("PR_SET_CHILD_SUBREAPER")
 }
 
 /// A command can do without being listed.

@@ -95,14 +95,13 @@ pub fn run(
     let ebb = part(options, home, PartKind::Ebb, &mut tell)?;
     let epoch = testbed.epoch_instant();
     let emulator = testbed.stop()?;
-    let mut parts = Vec::new();
-    for (start, part) in [quiet, plain, ebb] {
-        let start_s = (start - epoch).as_secs_f64();
-        let shares = shares(&emulator.paths[0].forward.series, start_s, part.duration_s);
-        parts.push(Part { shares, ..part });
-    }
+    let series = &emulator.paths[0].forward.series;
+    let with_shares = |(start, part): (Instant, Part)| Part {
+        shares: shares(series, (start - epoch).as_secs_f64(), part.duration_s),
+        ..part
+    };
     let outcome = Outcome {
-        parts,
+        parts: [quiet, plain, ebb].map(with_shares).into(),
         method: options.method.clone(),
         alone_plain_bits_per_s,
         alone_ebb_bits_per_s,

@@ -33,6 +33,7 @@ impl TcpFlow {
             Direction::Download => (sender.as_deref(), receiver.as_deref()),
             Direction::Upload => (receiver.as_deref(), sender.as_deref()),
         };
+        let listening = format!("listening on {}:{}", placed.server_address, placed.port);
         let listener = maker
             .make_in(&placed.server_namespace, server_cgroup, || {
                 socket::forget_path_metrics()?;
@@ -40,10 +41,7 @@ impl TcpFlow {
                 socket::name_congestion_control(listener.as_fd(), &placed.spec.congestion_control)?;
                 Ok(listener)
             })
-            .map_err(TrafficError::flow(
-                name,
-                format!("listening on {}:{}", placed.server_address, placed.port),
-            ))?;
+            .map_err(TrafficError::flow(name, listening))?;
         let client = maker
             .make_in(&placed.client_namespace, client_cgroup, || {
                 socket::forget_path_metrics()?;

@@ -166,19 +166,11 @@ impl Governor {
         let Some(process) = self.processes.get(&place.0) else {
             return;
         };
-        let socket = match process.socket(place.1) {
-            Ok(socket) => socket,
-            Err(error) => {
-                if is_for_want(&error) && self.unreached.insert(inode) {
-                    self.counters.unreached += 1;
-                    self.note_want();
-                }
-                return;
-            }
+        let socket = process.socket(place.1);
+        self.note_reach(inode, socket.as_ref().err());
+        let Ok(socket) = socket else {
+            return;
         };
-        if self.unreached.remove(&inode) {
-            self.counters.unreached -= 1;
-        }
         match self.judge(&socket, place.0) {
             Ok(Found::Governed(connection)) => {
                 self.counters.connections += 1;
@@ -195,6 +187,18 @@ impl Governor {
                 self.settled.insert(inode);
             }
             Ok(Found::NotYet) | Err(_) => {}
+        }
+    }
+
+    /// Counts a socket that cannot be looked at for want of something, until it can.
+    fn note_reach(&mut self, inode: u64, error: Option<&io::Error>) {
+        match error {
+            None if self.unreached.remove(&inode) => self.counters.unreached -= 1,
+            Some(error) if is_for_want(error) && self.unreached.insert(inode) => {
+                self.counters.unreached += 1;
+                self.note_want();
+            }
+            _ => {}
         }
     }
 
