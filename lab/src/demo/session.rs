@@ -76,12 +76,7 @@ pub fn run(
     let testbed = Testbed::start(vec![home_link(); 3])?;
     let (home, alone_plain, alone_ebb) = (testbed.path(0), testbed.path(1), testbed.path(2));
     home.set_class(FILE.port(), Class::LessThanBestEffort);
-    write_files(&folder.join("www"))?;
-    let _servers = [
-        Nginx::start(home.server(), &[PAGES, FILE], folder, "home")?,
-        Nginx::start(alone_plain.server(), &[FILE], folder, "alone-plain")?,
-        Nginx::start(alone_ebb.server(), &[FILE], folder, "alone-ebb")?,
-    ];
+    let _servers = serve(&testbed, folder)?;
 
     let start = Instant::now();
     let alone_plain = download(options, alone_plain, PartKind::Plain, start)?;
@@ -107,6 +102,17 @@ pub fn run(
         alone_ebb_bits_per_s,
     };
     Ok((outcome, emulator))
+}
+
+/// What people look at beside the download, at home; the download alone on the others.
+fn serve(testbed: &Testbed, folder: &std::path::Path) -> Result<[Nginx; 3], Error> {
+    write_files(&folder.join("www"))?;
+    let server = |path: usize| testbed.path(path).server();
+    Ok([
+        Nginx::start(server(0), &[PAGES, FILE], folder, "home")?,
+        Nginx::start(server(1), &[FILE], folder, "alone-plain")?,
+        Nginx::start(server(2), &[FILE], folder, "alone-ebb")?,
+    ])
 }
 
 fn home_link() -> PathSpec {
