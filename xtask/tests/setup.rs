@@ -69,6 +69,7 @@ impl Machine {
             .env("PATH", self.path("bin"))
             .env("RECORD", self.path("record"))
             .env("EBB_PACKAGES_FILE", self.path("packages.txt"))
+            .env("EBB_SYSTEMD_RUNTIME", self.path("bin"))
             .output()
             .unwrap()
     }
@@ -198,4 +199,23 @@ fn the_packages_listed_are_spelt_as_package_names() {
             assert!(name.len() > 1 && name.chars().all(is_allowed), "{name:?}");
         }
     }
+}
+
+/// The terminal's Ctrl-C goes to the script and to what it runs.
+#[test]
+fn an_interrupted_installation_leaves_nothing_masked() {
+    let machine = Machine::new(&["libelf-dev", "curl", "bpftool"]);
+    fs::write(machine.path("packages.txt"), "nginx\n").unwrap();
+    let record = "echo \"${0##*/} $*\" >> \"$RECORD\"";
+    machine.add("systemctl", record);
+    let interrupt = "test $1 != install || { kill -INT $PPID; kill -INT $$; sleep 10; }";
+    machine.add("apt-get", &format!("{record}; {interrupt}"));
+    let output = machine.setup();
+    assert!(!output.status.success());
+    let expected = "sudo apt-get update -q\n\
+                    sudo systemctl --quiet --runtime mask nginx.service\n\
+                    sudo apt-get install -q -y --no-install-recommends nginx\n\
+                    sudo systemctl --quiet --runtime unmask nginx.service\n\
+                    sudo systemctl --quiet disable nginx.service\n";
+    assert_eq!(machine.record(), expected, "{}", complaint(&output));
 }
