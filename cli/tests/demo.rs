@@ -3,6 +3,7 @@
 
 use std::process::{Command, Output};
 
+use ebb_kernel::requires;
 use ebb_lab::judging::{Attempt, judge};
 
 fn ebb(arguments: &[&str]) -> Command {
@@ -99,8 +100,14 @@ fn as_ordinary_user(folder: &std::path::Path, arguments: &[&str]) -> Option<Comm
     }
     let mut trial = Command::new(command.get_program());
     trial.args(command.get_args());
-    if !may(&mut trial) {
-        eprintln!("skipped: no ordinary user may make namespaces here");
+    let what = "user namespaces for ordinary users";
+    let is_there = may(&mut trial);
+    if !requires(
+        "an_ordinary_user_is_shown_the_user_backend",
+        "namespaces",
+        what,
+        is_there,
+    ) {
         return None;
     }
     command.arg(env!("CARGO_BIN_EXE_ebb")).args(arguments);
@@ -157,8 +164,9 @@ fn where_namespaces_are_forbidden_the_setting_is_named() {
     command.args(["sh", "-c", forbid, "sh", env!("CARGO_BIN_EXE_ebb"), "demo"]);
     let output = command.current_dir(folder.path()).output().unwrap();
     let told = text(&output.stderr);
-    if !told.starts_with("ebb: ") {
-        eprintln!("skipped: {told}");
+    let name = "where_namespaces_are_forbidden_the_setting_is_named";
+    let what = format!("user namespaces, to forbid more of them ({})", told.trim());
+    if !requires(name, "namespaces", &what, told.starts_with("ebb: ")) {
         return;
     }
     assert_eq!(output.status.code(), Some(1), "{told}");

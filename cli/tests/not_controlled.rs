@@ -4,6 +4,7 @@
 
 use std::process::{Child, Command, Stdio};
 
+use ebb_kernel::requires;
 use ebb_lab::emulator::{SERVER_IPV4, Testbed};
 use support::{Ebb, stderr, stdout};
 use transfers::{home_link, path_with, program, words};
@@ -97,10 +98,8 @@ fn what_is_not_controlled_works_and_is_named_by_both_backends() {
         return;
     }
     let enabled = std::fs::read_to_string("/proc/sys/net/mptcp/enabled");
-    if enabled.is_ok_and(|text| text.trim() != "1")
-        || !std::path::Path::new("/proc/sys/net/mptcp").exists()
-    {
-        eprintln!("skipped: this kernel has no multipath TCP");
+    let is_enabled = enabled.is_ok_and(|text| text.trim() == "1");
+    if !requires(name, "multipath", "multipath TCP", is_enabled) {
         return;
     }
     let testbed = Testbed::start(vec![path_with(home_link())]).unwrap();

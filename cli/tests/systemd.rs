@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::requires;
 use support::{stdout, until};
 
 const SYSTEMD: &str = "/lib/systemd/systemd";
@@ -141,11 +142,9 @@ impl Drop for Machine {
 
 #[test]
 fn under_systemd_a_command_runs_in_a_scope_that_goes_with_it() {
-    if !ebb_kernel::requires_root("under_systemd_a_command_runs_in_a_scope_that_goes_with_it") {
-        return;
-    }
-    if !Path::new(SYSTEMD).exists() {
-        eprintln!("skipped: under_systemd_a_command_runs_in_a_scope needs {SYSTEMD}");
+    let name = "under_systemd_a_command_runs_in_a_scope_that_goes_with_it";
+    let has_systemd = || requires(name, "systemd", SYSTEMD, Path::new(SYSTEMD).exists());
+    if !ebb_kernel::requires_root(name) || !has_systemd() {
         return;
     }
     let machine = Machine::boot();

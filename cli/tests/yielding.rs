@@ -7,13 +7,13 @@
 mod cable;
 mod support;
 
-use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use cable::process::{Actor, Role, role};
 use cable::transfer::{Receiver, Sender};
 use cable::{Cable, Side, holds};
+use ebb_kernel::requires;
 use support::{Ebb, until};
 
 const OPTION_MEMORY: &str = "net/core/optmem_max";
@@ -95,10 +95,13 @@ fn a_connection_for_whose_state_there_is_no_memory_is_told() {
         return;
     }
     let (ebb, cable) = (Ebb::new(), Cable::new());
-    if !cable.has(Side::Right, OPTION_MEMORY) {
-        // Not by eprintln: the test harness would keep it for failures.
-        let needs = "needs a limit of sockets' option memory by namespace (Linux 6.9)";
-        writeln!(std::io::stderr(), "skipped: {name} {needs}").unwrap();
+    let what = "a limit of sockets' option memory by namespace (Linux 6.9)";
+    if !requires(
+        name,
+        "option-memory",
+        what,
+        cable.has(Side::Right, OPTION_MEMORY),
+    ) {
         return;
     }
     let (_sender, address) = Sender::listen(&cable, cable.ipv4(Side::Left));

@@ -25,6 +25,7 @@
 
 pub mod clock;
 pub mod tcp_info;
+pub mod testing;
 
 mod error;
 mod family;

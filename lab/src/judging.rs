@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How tests judge figures of real time: one noisy moment of a machine is no verdict.
 
+use std::fs;
 use std::io::Write as _;
+use std::path::Path;
+
+/// Where each test's verdicts that were none are counted, from run to run.
+const NOT_JUDGED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tmp/not-judged");
+
+/// So many runs in a row may pass without a verdict, and the next one may not.
+const MOST_NOT_JUDGED: u32 = 2;
 
 /// What one attempt at a measurement found.
 #[derive(Debug, Default)]
@@ -18,8 +26,37 @@ pub struct Attempt {
 /// If too few count, a line on standard error says what is not judged.
 ///
 /// # Panics
-/// With what is wrong, if it was so twice.
-pub fn judge(name: &str, mut attempt: impl FnMut() -> Attempt) {
+/// With what is wrong, if it was so twice; if the test was not judged in three runs in a row, on
+/// this machine and from this folder: what is never judged holds nothing.
+pub fn judge(name: &str, attempt: impl FnMut() -> Attempt) {
+    judge_and_count(name, Path::new(NOT_JUDGED), attempt);
+}
+
+fn judge_and_count(name: &str, counts: &Path, attempt: impl FnMut() -> Attempt) {
+    let file = counts.join(name.replace(|it: char| !it.is_ascii_alphanumeric(), "_"));
+    let Some(not_judged) = reach_a_verdict(name, attempt) else {
+        // There is none, mostly.
+        let _ = fs::remove_file(file);
+        return;
+    };
+    tell(&format!("{name}: not judged, {not_judged}"));
+    let before = fs::read_to_string(&file).ok();
+    let runs = before
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap_or(0)
+        + 1;
+    let noted = fs::create_dir_all(counts).and_then(|()| fs::write(&file, runs.to_string()));
+    if let Err(error) = noted {
+        tell(&format!("{}: {error}: this is not counted", file.display()));
+    }
+    assert!(
+        runs <= MOST_NOT_JUDGED,
+        "{name}: not judged in {runs} runs in a row: run it alone on a machine that is idle"
+    );
+}
+
+/// What there was of right and wrong, if that is not enough for a verdict.
+fn reach_a_verdict(name: &str, mut attempt: impl FnMut() -> Attempt) -> Option<String> {
     let (mut right, mut missed) = (0, Vec::new());
     for _ in 0..3 {
         let Attempt { wrong, disturbed } = attempt();
@@ -33,14 +70,11 @@ pub fn judge(name: &str, mut attempt: impl FnMut() -> Attempt) {
             }
         }
         if right == 2 || (right == 1 && missed.is_empty()) {
-            return;
+            return None;
         }
         assert!(missed.len() < 2, "wrong twice: {}", missed.join("\n"));
     }
-    tell(&format!(
-        "{name}: not judged, {right} right and {} wrong",
-        missed.len()
-    ));
+    Some(format!("{right} right and {} wrong", missed.len()))
 }
 
 /// Not by `eprintln!`: test harnesses keep that for failures.
@@ -54,8 +88,12 @@ mod tests {
     use super::*;
 
     fn judged(attempts: &[(bool, bool)]) -> usize {
+        judged_after(&tempfile::tempdir().unwrap(), attempts)
+    }
+
+    fn judged_after(counts: &tempfile::TempDir, attempts: &[(bool, bool)]) -> usize {
         let mut made = 0;
-        judge("test", || {
+        judge_and_count("a/test", counts.path(), || {
             let (is_wrong, is_disturbed) = attempts[made];
             made += 1;
             Attempt {
@@ -81,6 +119,25 @@ mod tests {
     #[should_panic(expected = "wrong twice: slow")]
     fn two_misses_are_a_verdict() {
         judged(&[(true, false), (false, false), (true, false)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "a/test: not judged in 3 runs in a row")]
+    fn no_verdict_in_three_runs_in_a_row_is_one() {
+        let counts = tempfile::tempdir().unwrap();
+        for _ in 0..3 {
+            judged_after(&counts, &[(true, true); 3]);
+        }
+    }
+
+    #[test]
+    fn a_verdict_in_between_begins_anew() {
+        let counts = tempfile::tempdir().unwrap();
+        for _ in 0..3 {
+            judged_after(&counts, &[(true, true); 3]);
+            judged_after(&counts, &[(true, true); 3]);
+            judged_after(&counts, &[(false, false)]);
+        }
     }
 
     #[test]

@@ -161,6 +161,7 @@ fn is_policy(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ebb_host::testing::requires_root;
 
     fn own() -> u32 {
         nix::unistd::geteuid().as_raw()
@@ -181,7 +182,8 @@ mod tests {
 
     #[test]
     fn a_file_that_is_somebody_elses_is_told_of_and_takes_no_connection_away() {
-        if !nix::unistd::geteuid().is_root() {
+        let name = "a_file_that_is_somebody_elses_is_told_of_and_takes_no_connection_away";
+        if !requires_root(name) {
             return;
         }
         let (user, squatter) = (61_237, 61_238);

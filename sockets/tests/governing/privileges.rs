@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use super::*;
+use ebb_host::testing::requires_root;
 
 /// As in a container without any capability: an ordinary user that cannot become another.
 #[test]
@@ -120,7 +121,7 @@ fn forbid_copying() {
 /// Started by an ordinary user, it is not that user's any more.
 #[test]
 fn a_setuid_program_is_reported_once_and_left_alone() {
-    if !nix::unistd::geteuid().is_root() {
+    if !requires_root("a_setuid_program_is_reported_once_and_left_alone") {
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Tests that need what not every machine has. The one place where a test is skipped.
+
+use std::io::Write;
+
+/// Names what must not be missing, by keys with commas between them: `EBB_REQUIRE=root,systemd`.
+const REQUIRED: &str = "EBB_REQUIRE";
+
+/// Whether something is there that a test needs; if not, says on standard error that the test is
+/// skipped. The key is one word, and what it stands for completes "the test needs …".
+///
+/// # Panics
+/// If it is missing and `EBB_REQUIRE` names it: a test that must run does not pass by not running.
+pub fn requires(test_name: &str, key: &str, what: &str, is_there: bool) -> bool {
+    if !is_there {
+        let required = std::env::var(REQUIRED).unwrap_or_default();
+        assert!(
+            !is_named(&required, key),
+            "{test_name} needs {what}, which is missing: {REQUIRED} names {key}"
+        );
+        // Not by eprintln: the test harness would keep it for failures.
+        let _ = writeln!(std::io::stderr(), "skipped: {test_name} needs {what}");
+    }
+    is_there
+}
+
+/// Whether this is root, key `root`; if not, the test is skipped.
+///
+/// # Panics
+/// As [`requires`].
+///
+/// ```
+/// # fn the_test() {
+/// if !ebb_host::testing::requires_root("the_test") {
+///     return;
+/// }
+/// # }
+/// ```
+pub fn requires_root(test_name: &str) -> bool {
+    // SAFETY: takes nothing, cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    requires(test_name, "root", "root", is_root)
+}
+
+fn is_named(required: &str, key: &str) -> bool {
+    required.split(',').any(|named| named.trim() == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Not a test by itself: needs what no machine has, if it is told to.
+    #[test]
+    fn needs_a_unicorn() {
+        if std::env::var_os("EBB_TEST_UNICORN").is_some() {
+            assert!(!requires("needs_a_unicorn", "unicorn", "a unicorn", false));
+        }
+    }
+
+    fn run(required: &str) -> (bool, String) {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["needs_a_unicorn", "--test-threads=1"]);
+        command.env("EBB_TEST_UNICORN", "1").env(REQUIRED, required);
+        let output = command.output().unwrap();
+        let told = [output.stdout, output.stderr].concat();
+        let told = String::from_utf8_lossy(&told).into_owned();
+        (output.status.success(), told)
+    }
+
+    #[test]
+    fn what_is_required_is_not_skipped_but_fails() {
+        for required in ["", "root,systemd", "unicorns"] {
+            let (passes, told) = run(required);
+            let skipped = "skipped: needs_a_unicorn needs a unicorn\n";
+            assert!(passes && told.contains(skipped), "{told}");
+        }
+        for required in ["unicorn", "root, unicorn"] {
+            let (passes, told) = run(required);
+            assert!(
+                !passes && told.contains("EBB_REQUIRE names unicorn"),
+                "{told}"
+            );
+        }
+    }
+}
