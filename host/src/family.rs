@@ -62,6 +62,13 @@ impl Family {
         !self.members.is_empty()
     }
 
+    /// The members as of the last update, each with the time at which it started, in ticks since
+    /// the machine did.
+    pub fn members(&self) -> impl Iterator<Item = (u32, u64)> {
+        let members = self.members.iter();
+        members.map(|(pid, started_ticks)| (*pid, *started_ticks))
+    }
+
     /// The members as of the last update.
     pub fn pids(&self) -> Vec<u32> {
         self.members.keys().copied().collect()

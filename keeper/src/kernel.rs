@@ -159,7 +159,13 @@ impl Held for KernelHeld {
 
     fn is_needed(&mut self) -> bool {
         match &mut self.family {
-            Some(family) => family.is_alive(),
+            Some(family) => {
+                let is_alive = family.is_alive();
+                if let Err(error) = self.attachments.follow(family) {
+                    tracing::debug!("{error}");
+                }
+                is_alive
+            }
             None => self.site.cgroup.exists(),
         }
     }

@@ -17,12 +17,15 @@ struct {
 	__type(value, u32);
 } ebb_marks SEC(".maps");
 
-/* Processes whose new sockets, and whose descendants' new sockets, are marked. */
+/*
+ * Processes whose new sockets, and whose descendants' new sockets, are marked: when each started, in
+ * ticks as /proc/PID/stat has it, since numbers are used again.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
 	__type(key, u32);
-	__type(value, u32);
+	__type(value, u64);
 } ebb_processes SEC(".maps");
 
 /*

@@ -129,6 +129,8 @@ struct rate_sample {
 struct task_struct {
 	int tgid;
 	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	u64 start_boottime;
 };
 
 struct bpf_map;

@@ -6,7 +6,21 @@
 #include "common.h"
 #include "kernel_types.h"
 
-#define EBB_MAX_ANCESTORS 8
+/* Of those that are deeper the owner tells us, as of those whose parents have ended. */
+#define EBB_MAX_ANCESTORS 64
+
+/* A tick of /proc (USER_HZ). */
+#define EBB_NS_PER_TICK 10000000u
+
+/* Whether a process is chosen, and is not another one of the same number. */
+EBB_INLINE int ebb_is_chosen_process(struct task_struct *task)
+{
+	u32 tgid = task->tgid;
+	u64 *started_ticks = bpf_map_lookup_elem(&ebb_processes, &tgid);
+
+	return started_ticks &&
+	       *started_ticks == task->group_leader->start_boottime / EBB_NS_PER_TICK;
+}
 
 SEC("cgroup/sock_create")
 int ebb_sock_create(struct bpf_sock *sk)
@@ -19,13 +33,11 @@ int ebb_sock_create(struct bpf_sock *sk)
 	if (control.is_released)
 		return 1;
 	for (int i = 0; i <= EBB_MAX_ANCESTORS; i++) {
-		u32 tgid = task->tgid;
-
-		if (bpf_map_lookup_elem(&ebb_processes, &tgid)) {
+		if (ebb_is_chosen_process(task)) {
 			bpf_sk_storage_get(&ebb_marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 			return 1;
 		}
-		if (tgid <= 1)
+		if (task->tgid <= 1)
 			return 1;
 		task = task->real_parent;
 	}

@@ -14,7 +14,7 @@ use crate::run_times::RunTime;
 use crate::shared::{Shared, State};
 use crate::sweep;
 use ebb_algorithms::Policy;
-use ebb_host::is_first_pid_namespace;
+use ebb_host::{Family, is_first_pid_namespace};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
@@ -192,6 +192,16 @@ impl Attachment {
             Wish::EBB_HELD
         };
         self.shared.switch(&mut state, cookies, wish)
+    }
+
+    /// Acts on the new connections of these processes from now on, where processes were chosen, and
+    /// on their descendants': of members whose parents have ended the kernel does not know that they
+    /// are.
+    ///
+    /// *Errors*: [`Error::Ended`]; [`Error::Program`].
+    pub fn follow(&mut self, family: &Family) -> Result<()> {
+        let members: Vec<(u32, u64)> = family.members().collect();
+        self.living()?.programs.mark_processes(&members)
     }
 
     /// What the programs counted since the attachment was made.

@@ -10,7 +10,7 @@ use crate::sys;
 use ebb_algorithms::{LawInfo, Side};
 use ebb_host::with_descendants;
 use std::collections::HashSet;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 
 /// Refuses to act on connections that another Ebb acts on, at the same end: each end has
 /// windows of its own.
@@ -65,7 +65,10 @@ fn overlaps(
         return true;
     }
     // Attachments to chosen processes share a cgroup: each acts on its own.
-    let chosen = found.processes.as_ref().map(|map| chosen_in(map.as_fd()));
+    let chosen = found
+        .processes
+        .as_ref()
+        .map(|map| sys::numbers_in(map.as_fd()));
     let chosen = family(&chosen.unwrap_or_default());
     match selection {
         // One of an attachment's programs has the processes; all of /proc is read for ours.
@@ -82,16 +85,4 @@ fn overlaps(
 fn family(pids: &[u32]) -> HashSet<u32> {
     let of_one = |pid: &u32| with_descendants(&[*pid]).unwrap_or_default();
     pids.iter().flat_map(of_one).collect()
-}
-
-fn chosen_in(processes: BorrowedFd<'_>) -> Vec<u32> {
-    let mut pids = Vec::new();
-    let mut key = [0; size_of::<u32>()];
-    let mut next = sys::next_key(processes, None, &mut key);
-    while next.is_some() {
-        pids.push(u32::from_ne_bytes(key));
-        let last = key;
-        next = sys::next_key(processes, Some(&last), &mut key);
-    }
-    pids
 }

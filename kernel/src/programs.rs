@@ -248,18 +248,29 @@ impl Programs {
         let _ = sys::update(self.maps.marks.as_fd(), &key, &1u32.to_ne_bytes());
     }
 
-    /// From now on, new sockets of this process and its descendants are marked.
-    pub(crate) fn mark_process(&self, pid: u32) -> Result<()> {
-        sys::update(
-            self.maps.processes.as_fd(),
-            &pid.to_ne_bytes(),
-            &1u32.to_ne_bytes(),
-        )
-        .map_err(|source| Error::Program {
-            what: format!("process {pid}"),
-            action: "mark",
-            source,
-        })
+    /// From now on, new sockets of these processes and their descendants are marked, and of no
+    /// others. Of very many the last ones count by their ancestors alone.
+    pub(crate) fn mark_processes(&self, processes: &[(u32, u64)]) -> Result<()> {
+        let map = self.maps.processes.as_fd();
+        let is_member = |pid: u32| processes.iter().any(|(member, _)| *member == pid);
+        for pid in sys::numbers_in(map)
+            .into_iter()
+            .filter(|pid| !is_member(*pid))
+        {
+            let _ = sys::delete(map, &pid.to_ne_bytes());
+        }
+        for (pid, started_ticks) in processes {
+            let marked = sys::update(map, &pid.to_ne_bytes(), &started_ticks.to_ne_bytes());
+            match marked {
+                Err(error) if error.raw_os_error() == Some(libc::E2BIG) => break,
+                marked => marked.map_err(|source| Error::Program {
+                    what: format!("process {pid}"),
+                    action: "mark",
+                    source,
+                })?,
+            }
+        }
+        Ok(())
     }
 
     /// The sum of the counts of all CPUs.

@@ -10,7 +10,7 @@ use crate::lease::Lease;
 use crate::namespaces::Namespaces;
 use crate::programs::{LoadOptions, Programs, Purpose};
 use ebb_algorithms::Policy;
-use ebb_host::{copies_of_sockets, with_descendants};
+use ebb_host::{Family, copies_of_sockets, with_descendants};
 use std::fmt;
 use std::os::fd::AsFd;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -96,9 +96,7 @@ impl Shared {
         control.initialise(&state.policy, state.is_observing, self.is_marked_only);
         self.lease.begin(control);
         if let Selection::Processes(pids) = selection {
-            for pid in pids {
-                state.programs.mark_process(*pid)?;
-            }
+            state.programs.mark_processes(&started(pids)?)?;
         }
         state.programs.try_storage()?;
         state.programs.attach(self.cgroup.as_fd(), None)?;
@@ -164,6 +162,15 @@ fn refuse_what_is_left(state: &State) -> Result<()> {
         (0, count) => Err(Error::NoMemory { count }),
         (count, _) => Err(Error::LeavesRunning { count }),
     }
+}
+
+/// The processes, each with the moment at which it started.
+fn started(pids: &[u32]) -> Result<Vec<(u32, u64)>> {
+    let mut members = Vec::new();
+    for pid in pids {
+        members.extend(Family::of(*pid)?.members());
+    }
+    Ok(members)
 }
 
 /// Marks the sockets that the chosen processes have; new ones are marked as they come.

@@ -207,6 +207,19 @@ pub(crate) fn next_key(map: BorrowedFd<'_>, key: Option<&[u8]>, next: &mut [u8])
     check(result).ok().map(drop)
 }
 
+/// All keys of a map whose keys are numbers of 32 bits.
+pub(crate) fn numbers_in(map: BorrowedFd<'_>) -> Vec<u32> {
+    let mut numbers = Vec::new();
+    let mut key = [0; size_of::<u32>()];
+    let mut next = next_key(map, None, &mut key);
+    while next.is_some() {
+        numbers.push(u32::from_ne_bytes(key));
+        let last = key;
+        next = next_key(map, Some(&last), &mut key);
+    }
+    numbers
+}
+
 /// Sets the value of a key; both must be as long as the map's.
 pub(crate) fn update(map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> io::Result<()> {
     // SAFETY: callers give buffers of the map's sizes.

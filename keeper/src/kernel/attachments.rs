@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use ebb_algorithms::Policy;
+use ebb_host::Family;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment, Counters, Ending, Error as KernelError, Selection};
 
@@ -103,6 +104,14 @@ impl Attachments {
             0 => Err(Error::ConnectionEnded),
             _ => Ok(()),
         }
+    }
+
+    /// Acts on the new connections of these processes.
+    pub(super) fn follow(&mut self, family: &Family) -> Result<()> {
+        for attachment in self.both() {
+            attachment.follow(family)?;
+        }
+        Ok(())
     }
 
     /// Lifts everything.

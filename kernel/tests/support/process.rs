@@ -25,6 +25,10 @@ pub enum Role {
     DownloadMultipath,
     /// As `Download`, by a child of the process.
     DownloadByChild,
+    /// As `Download`, by a descendant so many levels down: `levels address`.
+    DownloadByDescendant,
+    /// As `Download`, by a child that is given its number: `pid address`.
+    DownloadByNumber,
     /// Connects to an address and sends a megabyte.
     SendMegabyte,
     /// Connects to `address congestion-control` and sends until the peer ends.
@@ -101,7 +105,8 @@ impl Actor {
         actor
     }
 
-    fn spawn(
+    /// As [`Self::start_by`], but the process does nothing before [`Self::go`].
+    pub fn spawn(
         mut launcher: Command,
         cable: &Cable,
         side: Side,
@@ -240,7 +245,15 @@ pub fn role() {
             say("CONNECTED");
             say(&format!("RECEIVED {}", drain(stream)));
         }
-        "DownloadByChild" => download_by_child(),
+        "DownloadByChild" => download_by_child(Role::Download, &arguments),
+        "DownloadByDescendant" => match arguments.split_once(' ').unwrap() {
+            ("1", address) => download_by_child(Role::Download, address),
+            (levels, address) => {
+                let levels = levels.parse::<u32>().unwrap() - 1;
+                download_by_child(Role::DownloadByDescendant, &format!("{levels} {address}"));
+            }
+        },
+        "DownloadByNumber" => download_by_number(&arguments),
         "SendMegabyte" => {
             let mut stream = TcpStream::connect(&arguments).unwrap();
             stream.write_all(&vec![0; 1 << 20]).unwrap();
@@ -260,11 +273,36 @@ pub fn role() {
     }
 }
 
-fn download_by_child() {
+/// As if all numbers had been used since, and this one's turn had come again.
+fn download_by_number(arguments: &str) {
+    let (pid, address) = arguments.split_once(' ').unwrap();
+    let number: libc::pid_t = pid.parse().unwrap();
+    // SAFETY: zeroes are valid: a plain fork.
+    let mut how: libc::clone_args = unsafe { std::mem::zeroed() };
+    how.exit_signal = libc::SIGCHLD as u64;
+    how.set_tid = (&raw const number) as u64;
+    how.set_tid_size = 1;
+    // SAFETY: the arguments live through the call; the child does what the parent would have.
+    let child = unsafe { libc::syscall(libc::SYS_clone3, &raw const how, size_of_val(&how)) };
+    if child == 0 {
+        // SAFETY: plain numbers.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        let stream = TcpStream::connect(address).unwrap();
+        say("CONNECTED");
+        say(&format!("RECEIVED {}", drain(stream)));
+        std::process::exit(0);
+    }
+    assert_eq!(child, number.into(), "{}", std::io::Error::last_os_error());
+    // SAFETY: our own child, whose status nobody wants.
+    unsafe { libc::waitpid(number, std::ptr::null_mut(), 0) };
+}
+
+fn download_by_child(role: Role, arguments: &str) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["play_a_role", "--exact", "--nocapture"])
-        .env("EBB_TEST_ROLE", format!("{:?}", Role::Download))
+        .env("EBB_TEST_ROLE", format!("{role:?}"))
+        .env("EBB_TEST_ARGUMENTS", arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::null());
     // SAFETY: prctl is safe between fork and exec. The child must not outlive us.
