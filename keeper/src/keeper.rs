@@ -115,9 +115,9 @@ fn registered<H: Held + ?Sized>(held: Box<H>, whose: &Whose) -> Result<Post<H>> 
 pub(crate) fn refusal(error: &Error) -> FromKeeper {
     let cause = describe(error);
     match error {
-        Error::Kernel(ebb_kernel::Error::AlreadyAttached { .. }) => {
-            FromKeeper::AlreadyAttached { cause }
-        }
+        Error::Kernel(
+            ebb_kernel::Error::AlreadyAttached { .. } | ebb_kernel::Error::OtherVersion { .. },
+        ) => FromKeeper::AlreadyAttached { cause },
         Error::Kernel(_) => FromKeeper::Refused {
             cause: explain(cause),
         },

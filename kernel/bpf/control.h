@@ -22,7 +22,10 @@ struct ebb_param_set {
 	u32 values[EBB_MAX_PARAMS];
 };
 
-/* Live: the owner writes it, through a mapping of the map, while programs run. */
+/*
+ * Live: the owner writes it, through a mapping of the map, while programs run. The first five fields
+ * are the same in every version: by them one Ebb knows of another.
+ */
 struct ebb_control {
 	u64 lease_until_ns; /* bpf_ktime_get_ns(): act until then, no longer */
 	u32 version;        /* EBB_CONTROL_VERSION */

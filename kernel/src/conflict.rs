@@ -4,7 +4,7 @@
 use crate::attachment::Selection;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
-use crate::layout::Control;
+use crate::layout::{Constant, Control};
 use crate::sweep::{Found, find};
 use crate::sys;
 use ebb_algorithms::{LawInfo, Side};
@@ -15,7 +15,8 @@ use std::os::fd::AsFd;
 /// Refuses to act on connections that another Ebb acts on, at the same end: each end has
 /// windows of its own.
 ///
-/// *Errors*: [`Error::AlreadyAttached`].
+/// *Errors*: [`Error::AlreadyAttached`]; [`Error::OtherVersion`], of which it is not known at which
+/// end and for whom it acts.
 pub(crate) fn refuse(cgroup: &Cgroup, side: Side, selection: &Selection) -> Result<()> {
     let mut groups: Vec<Cgroup> = cgroup.ancestors();
     groups.push(cgroup.clone());
@@ -25,8 +26,14 @@ pub(crate) fn refuse(cgroup: &Cgroup, side: Side, selection: &Selection) -> Resu
     }
     for group in &groups {
         for found in find(group).iter().filter(|found| found.is_alive()) {
-            let Some((control, _)) = &found.control else {
-                continue;
+            let head = &found.head;
+            let Some(control) = &found.control else {
+                return Err(Error::OtherVersion {
+                    cgroup: group.path().to_path_buf(),
+                    owner_pid: head.owner_pid,
+                    theirs: head.version,
+                    ours: Constant::EBB_CONTROL_VERSION.0,
+                });
             };
             if law_of(control.law_number).is_some_and(|law| law.side() == side)
                 && overlaps(group, (found, control), cgroup, selection)

@@ -126,6 +126,22 @@ pub enum Error {
         /// The process that holds the lease.
         owner_pid: u32,
     },
+    /// A living Ebb of another version acts on the same cgroup.
+    #[error(
+        "another version of Ebb (its programs are of version {theirs}, ours of {ours}) acts on \
+         cgroup {cgroup}, by process {owner_pid}: take it off first by 'ebb detach', or end that \
+         process; on other cgroups both work side by side"
+    )]
+    OtherVersion {
+        /// The cgroup, which may be above or below the one asked for.
+        cgroup: PathBuf,
+        /// The process that holds the lease.
+        owner_pid: u32,
+        /// The version of its programs.
+        theirs: u32,
+        /// The version of ours.
+        ours: u32,
+    },
     /// The kernel refused a program.
     #[error("the kernel refused {what}: {reason}")]
     Load {

@@ -20,19 +20,51 @@ pub(crate) use layouts::types::{
 /// It is what its name says.
 pub(crate) unsafe trait Plain: Copy {}
 
-// SAFETY: both are, see control.h.
+// SAFETY: all are, see control.h.
 unsafe impl Plain for Control {}
 // SAFETY: as above.
 unsafe impl Plain for Config {}
+// SAFETY: as above.
+unsafe impl Plain for ControlHead {}
+
+/// What every version's control begins with.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct ControlHead {
+    pub(crate) lease_until_ns: u64,
+    pub(crate) version: u32,
+    pub(crate) owner_pid: u32,
+    pub(crate) law_number: u32,
+    pub(crate) is_released: u32,
+}
+
+impl ControlHead {
+    /// Whether this program can read the rest, and what its programs keep of connections.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.version == Constant::EBB_CONTROL_VERSION.0
+    }
+}
+
+const _: () =
+    assert!(offset_of!(ControlHead, lease_until_ns) == offset_of!(Control, lease_until_ns));
+const _: () = assert!(offset_of!(ControlHead, version) == offset_of!(Control, version));
+const _: () = assert!(offset_of!(ControlHead, owner_pid) == offset_of!(Control, owner_pid));
+const _: () = assert!(offset_of!(ControlHead, law_number) == offset_of!(Control, law_number));
+const _: () = assert!(offset_of!(ControlHead, is_released) == offset_of!(Control, is_released));
 
 /// What a map of one element holds; none if that is no such struct, but another version's.
 pub(crate) fn only_element<T: Plain>(map: BorrowedFd<'_>, value_bytes: u32) -> Option<T> {
-    if value_bytes as usize != size_of::<T>() {
+    (value_bytes as usize == size_of::<T>()).then(|| beginning(map, value_bytes))?
+}
+
+/// What the value of a map of one element begins with; none if it is shorter.
+pub(crate) fn beginning<T: Plain>(map: BorrowedFd<'_>, value_bytes: u32) -> Option<T> {
+    let mut value = vec![0u8; value_bytes as usize];
+    if value.len() < size_of::<T>() {
         return None;
     }
-    let mut value = vec![0u8; size_of::<T>()];
     sys::lookup(map, &0u32.to_ne_bytes(), &mut value).ok()?;
-    // SAFETY: the size is the struct's, and any bytes are one.
+    // SAFETY: the value is as long as the struct at the least, and any bytes are one.
     Some(unsafe { value.as_ptr().cast::<T>().read_unaligned() })
 }
 

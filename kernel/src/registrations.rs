@@ -4,7 +4,7 @@
 
 use crate::congestion;
 use crate::features;
-use crate::layout::{Config, Control, only_element};
+use crate::layout::{Config, ControlHead, beginning, only_element};
 use crate::names;
 use crate::sys;
 use ebb_host::is_first_pid_namespace;
@@ -81,7 +81,7 @@ fn owner_of(program: BorrowedFd<'_>) -> Option<(String, Owner)> {
                 name = Some(congestion::name_in(&config.congestion_name));
             }
             names::CONTROL_MAP => {
-                owner = only_element(map.as_fd(), info.value_bytes).map(judge);
+                owner = beginning(map.as_fd(), info.value_bytes).map(judge);
             }
             _ => {}
         }
@@ -90,7 +90,7 @@ fn owner_of(program: BorrowedFd<'_>) -> Option<(String, Owner)> {
 }
 
 /// One that is stopped has no lease either, and will go on.
-fn judge(control: Control) -> Owner {
+fn judge(control: ControlHead) -> Owner {
     let is_leased = control.lease_until_ns > ebb_host::clock::monotonic_ns();
     let has_process = || fs::exists(format!("/proc/{}", control.owner_pid)).unwrap_or(true);
     match is_leased || has_process() {

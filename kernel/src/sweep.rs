@@ -5,7 +5,7 @@ use crate::cgroup::Cgroup;
 use crate::conflict;
 use crate::control::ControlMapping;
 use crate::error::{Error, Result};
-use crate::layout::{Config, Control, only_element};
+use crate::layout::{Config, Control, ControlHead, beginning, only_element};
 use crate::names::{CONTROL_MAP, PROCESSES_MAP, PROGRAM_PREFIX, side_of_flows};
 use crate::namespaces::Namespaces;
 use crate::programs::{LoadOptions, Programs, Purpose};
@@ -19,11 +19,14 @@ use std::time::{Duration, Instant};
 /// How long a living owner has to clear up after itself when asked.
 const OWNER_CLEARS_WITHIN: Duration = Duration::from_millis(1500);
 
-/// One program of an Ebb on a cgroup, perhaps another process's.
+/// One program of an Ebb on a cgroup, perhaps another process's, perhaps of another version.
 pub(crate) struct Found {
     hook: Hook,
     program: OwnedFd,
-    pub(crate) control: Option<(Control, OwnedFd)>,
+    pub(crate) head: ControlHead,
+    /// None: of another version, with another layout.
+    pub(crate) control: Option<Control>,
+    control_map: OwnedFd,
     flows: Option<(Side, OwnedFd)>,
     /// The processes whose connections it acts on, unless on all.
     pub(crate) processes: Option<OwnedFd>,
@@ -32,19 +35,19 @@ pub(crate) struct Found {
 impl Found {
     /// Its owner renews the lease.
     pub(crate) fn is_alive(&self) -> bool {
-        self.control.as_ref().is_some_and(|(control, _)| {
-            control.is_released == 0 && control.lease_until_ns > monotonic_ns()
-        })
+        self.head.is_released == 0 && self.head.lease_until_ns > monotonic_ns()
     }
 }
 
 /// Lets go whatever attachments of dead owners still hold on this cgroup and takes
-/// their programs off. Gives the number of programs taken off.
+/// their programs off. Gives the number of programs taken off. Those of another version of Ebb
+/// stay: what they hold cannot be read, and past their lease they let it go by themselves.
 ///
 /// *Errors*: [`Error::Program`] if a program cannot be taken off.
 pub fn sweep(cgroup: &Cgroup) -> Result<usize> {
     registrations::sweep();
-    let dead = find(cgroup).into_iter().filter(|found| !found.is_alive());
+    let is_dead = |found: &Found| !found.is_alive() && found.head.is_ours();
+    let dead = find(cgroup).into_iter().filter(is_dead);
     take_off(cgroup, dead.collect())
 }
 
@@ -56,14 +59,15 @@ pub fn sweep(cgroup: &Cgroup) -> Result<usize> {
 pub fn detach_all(cgroup: &Cgroup) -> Result<usize> {
     let found = find(cgroup);
     let count = found.len();
-    for (_, map) in found.into_iter().filter_map(|found| found.control) {
-        ControlMapping::of(map)?.set_released();
+    for found in found {
+        ControlMapping::of(found.control_map)?.set_released();
     }
     let deadline = Instant::now() + OWNER_CLEARS_WITHIN;
     while !find(cgroup).is_empty() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(50));
     }
-    take_off(cgroup, find(cgroup))?;
+    let left = find(cgroup).into_iter();
+    take_off(cgroup, left.filter(|found| found.head.is_ours()).collect())?;
     registrations::sweep();
     Ok(count)
 }
@@ -71,11 +75,12 @@ pub fn detach_all(cgroup: &Cgroup) -> Result<usize> {
 /// The living owner of a policy on exactly this cgroup: process and law's name.
 pub fn owner_of(cgroup: &Cgroup) -> Option<(u32, String)> {
     let found = find(cgroup).into_iter().find(Found::is_alive)?;
-    let (control, _) = found.control?;
-    Some((control.owner_pid, conflict::law_name(control.law_number)))
+    let head = found.head;
+    Some((head.owner_pid, conflict::law_name(head.law_number)))
 }
 
-/// Every program of an Ebb on the cgroup itself. Whatever cannot be read is not ours.
+/// Every program of an Ebb on the cgroup itself: by its name, and by the control that each has.
+/// Whatever has no control is somebody else's, however it is called.
 pub(crate) fn find(cgroup: &Cgroup) -> Vec<Found> {
     Hook::ALL
         .into_iter()
@@ -92,13 +97,7 @@ fn describe(hook: Hook, id: u32) -> Option<Found> {
     if !info.name.starts_with(PROGRAM_PREFIX) {
         return None;
     }
-    let mut found = Found {
-        hook,
-        program,
-        control: None,
-        flows: None,
-        processes: None,
-    };
+    let (mut control, mut flows, mut processes) = (None, None, None);
     for map in info.map_ids {
         let Ok(map) = sys::map_by_id(map) else {
             continue;
@@ -108,19 +107,29 @@ fn describe(hook: Hook, id: u32) -> Option<Found> {
         };
         match info.name.as_str() {
             CONTROL_MAP => {
-                // Of another version, with another layout, nothing can be read.
-                let control = only_element(map.as_fd(), info.value_bytes);
-                found.control = control.map(|control| (control, map));
+                let head: Option<ControlHead> = beginning(map.as_fd(), info.value_bytes);
+                let whole = only_element(map.as_fd(), info.value_bytes);
+                let whole = whole.filter(|_| head.is_some_and(|head| head.is_ours()));
+                control = head.map(|head| (head, whole, map));
             }
-            PROCESSES_MAP => found.processes = Some(map),
+            PROCESSES_MAP => processes = Some(map),
             name => {
                 if let Some(side) = side_of_flows(name) {
-                    found.flows = Some((side, map));
+                    flows = Some((side, map));
                 }
             }
         }
     }
-    Some(found)
+    let (head, control, control_map) = control?;
+    Some(Found {
+        hook,
+        program,
+        head,
+        control,
+        control_map,
+        flows,
+        processes,
+    })
 }
 
 fn take_off(cgroup: &Cgroup, dead: Vec<Found>) -> Result<usize> {
@@ -179,3 +188,6 @@ fn release_left(cgroup: &Cgroup, side: Side, flows: &OwnedFd) -> Result<usize> {
     })
     .and_then(|programs| programs.release_existing(&namespaces))
 }
+
+#[cfg(test)]
+mod tests;
