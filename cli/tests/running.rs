@@ -213,6 +213,71 @@ fn a_command_can_be_run_as_somebody_else() {
     assert!(stderr(&output).contains("--user nobody-at-all: there is no such user"));
 }
 
+/// Groups, capabilities, descriptors and environment: as with `su -`.
+#[test]
+fn a_command_of_somebody_else_has_nothing_of_roots() {
+    needs_root!("a_command_of_somebody_else_has_nothing_of_roots");
+    let script = "id -G; grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status | tr -d '[:alpha:]:\\t\\n'; \
+                  echo; ls /proc/self/fd; env";
+    for backend in ["kernel", "user"] {
+        let ebb = Ebb::new();
+        let words = "exec 7</etc/shadow; exec setpriv --inh-caps=+all --ambient-caps=+all \
+                     \"$@\"";
+        let mut command = Command::new("sh");
+        command.args(["-c", words, "sh", env!("CARGO_BIN_EXE_ebb"), "run"]);
+        command.args([
+            "--backend",
+            backend,
+            "--user",
+            "nobody",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ]);
+        command
+            .envs(ebb.environment())
+            .env("SECRET", "roots")
+            .env("LC_ALL", "C");
+        let output = command.output().unwrap();
+        let told = stdout(&output);
+        let mut lines = told.lines();
+        assert_eq!(lines.next(), Some("65534"), "{told}{}", stderr(&output));
+        let capabilities = lines.next().unwrap();
+        assert!(capabilities.bytes().all(|digit| digit == b'0'), "{told}");
+        // The last is that of the folder that is listed.
+        let open: Vec<&str> = lines.by_ref().take(4).collect();
+        assert_eq!(open, ["0", "1", "2", "3"], "{told}");
+        let environment: Vec<&str> = lines.collect();
+        let has = |line: &str| environment.contains(&line);
+        assert!(
+            has("USER=nobody") && has("LC_ALL=C") && !has("SECRET=roots"),
+            "{told}"
+        );
+        assert!(!told.contains("EBB_RUNTIME_DIR"), "{told}");
+    }
+}
+
+#[test]
+fn no_new_privileges_are_to_be_had_if_that_is_asked_for() {
+    needs_root!("no_new_privileges_are_to_be_had_if_that_is_asked_for");
+    let ebb = Ebb::new();
+    let script = "grep NoNewPrivs /proc/self/status";
+    for backend in ["kernel", "user"] {
+        let words = [
+            "run",
+            "--backend",
+            backend,
+            "--no-new-privileges",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ];
+        assert_eq!(ebb.says(words), "NoNewPrivs:\t1\n");
+    }
+}
+
 #[test]
 fn ebb_run_within_ebb_run_runs_under_the_outer_one() {
     needs_root!("ebb_run_within_ebb_run_runs_under_the_outer_one");

@@ -5,12 +5,18 @@ use std::ffi::CString;
 use std::io;
 use std::process::Command;
 
+use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{
     ForkResult, Gid, Uid, User, fork, getegid, geteuid, getgrouplist, setgid, setgroups, setuid,
 };
 
 use crate::error::{Error, Result, Trying};
+
+/// Where programs are looked for at a login.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games";
+/// What is kept of the environment; of the language's, all (`LC_…`).
+const KEPT: [&str; 5] = ["TERM", "COLORTERM", "NO_COLOR", "LANG", "TZ"];
 
 /// A user, with what a process needs to become that user.
 #[derive(Debug, Clone)]
@@ -75,8 +81,14 @@ impl Account {
         })
     }
 
-    /// Sets what programs read to learn whose home they work in.
+    /// Gives a command the environment of a login: what is root's stays root's. What is kept is how
+    /// to speak, and to which terminal, as with `su -`.
     pub fn set_environment(&self, command: &mut Command) {
+        if !self.is_own() {
+            let is_kept = |name: &str| KEPT.contains(&name) || name.starts_with("LC_");
+            let kept = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_kept));
+            command.env_clear().envs(kept).env("PATH", PATH);
+        }
         command
             .env("HOME", &self.entry.dir)
             .env("SHELL", &self.entry.shell)
@@ -84,14 +96,53 @@ impl Account {
             .env("LOGNAME", &self.entry.name);
     }
 
-    /// Turns the calling process into one of this user, if it is not; system calls only.
+    /// Turns the calling process into one of this user, if it is not, with nothing of what it could
+    /// do or had open before; system calls only.
     pub fn become_it(&self) -> io::Result<()> {
-        if (geteuid(), getegid()) == (self.uid, self.gid) {
+        if self.is_own() {
             return Ok(());
         }
         setgroups(&self.groups)?;
         setgid(self.gid)?;
         setuid(self.uid)?;
-        Ok(())
+        if !self.uid.is_root() {
+            drop_capabilities()?;
+        }
+        close_on_exec()
     }
+
+    fn is_own(&self) -> bool {
+        (geteuid(), getegid()) == (self.uid, self.gid)
+    }
+}
+
+/// Drops what a change of the user leaves: capabilities that a program file would give again.
+fn drop_capabilities() -> io::Result<()> {
+    /// _LINUX_CAPABILITY_VERSION_3, whose sets have two words each.
+    const VERSION: u32 = 0x2008_0522;
+    let header: [u32; 2] = [VERSION, 0];
+    // Effective, permitted and inheritable, twice.
+    let none = [0_u32; 6];
+    // SAFETY: both are as long as this version has them, and live through the call.
+    let done = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
+    match done {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// What was open for root is not for others: all but the standard streams goes with exec.
+fn close_on_exec() -> io::Result<()> {
+    let flags = libc::CLOSE_RANGE_CLOEXEC as libc::c_int;
+    // SAFETY: plain numbers; nothing is closed before exec.
+    if unsafe { libc::close_range(3, libc::c_uint::MAX, flags) } == 0 {
+        return Ok(());
+    }
+    // Before Linux 5.11: one by one, as far as anything can be open.
+    let (most, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    for descriptor in 3..libc::c_int::try_from(most).unwrap_or(libc::c_int::MAX) {
+        // SAFETY: as above; of most numbers there is no descriptor.
+        unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+    Ok(())
 }

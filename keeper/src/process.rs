@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use nix::errno::Errno;
+use nix::sys::prctl;
 use nix::sys::signal::{self, SigSet, Signal};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -36,6 +37,8 @@ pub struct Start<'a> {
     pub mask: Option<SigSet>,
     /// The process group that it is to be in, if not ours.
     pub process_group: Option<Pid>,
+    /// Whether no program file gives it, or what it starts, other privileges (PR_SET_NO_NEW_PRIVS).
+    pub no_new_privileges: bool,
     /// How many files it may have open, if not as many as we.
     pub open_files: Option<OpenFiles>,
 }
@@ -82,7 +85,7 @@ impl Start<'_> {
             account.set_environment(&mut command);
         }
         let (cgroup_procs, mask, open_files) = (self.cgroup_procs, self.mask, self.open_files);
-        let account = self.account.cloned();
+        let (account, no_new_privileges) = (self.account.cloned(), self.no_new_privileges);
         // SAFETY: between fork and exec only system calls on prepared data are made.
         unsafe {
             command.pre_exec(move || {
@@ -94,6 +97,9 @@ impl Start<'_> {
                 }
                 if let Some(account) = &account {
                     account.become_it()?;
+                }
+                if no_new_privileges {
+                    prctl::set_no_new_privs()?;
                 }
                 if let Some(mask) = &mask {
                     mask.thread_set_mask()?;

@@ -40,6 +40,8 @@ pub struct Run<'a> {
     pub words: &'a [OsString],
     /// Whom it is to run as, if not as we do.
     pub account: Option<&'a Account>,
+    /// No program file gives it, or what it starts, other privileges.
+    pub no_new_privileges: bool,
     /// Look at its connections now and then, for the account at the end.
     pub is_watched: bool,
 }
@@ -98,6 +100,7 @@ impl Run<'_> {
             account: self.account,
             mask: None,
             process_group: None,
+            no_new_privileges: self.no_new_privileges,
             open_files: None,
         };
         start.exec()

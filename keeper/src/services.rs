@@ -6,6 +6,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -124,6 +125,11 @@ fn cgroups_that(is_right: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
                 _ => waiting.push(path),
             }
         }
+    }
+    // Whoever has a cgroup delegated may call one in it what he likes: what root made comes first.
+    let is_roots = |path: &PathBuf| fs::metadata(path).is_ok_and(|it| it.uid() == 0);
+    if found.iter().any(is_roots) {
+        found.retain(is_roots);
     }
     found.sort();
     let inside = |path: &Path| Path::new("/").join(path.strip_prefix(&root).unwrap_or(path));

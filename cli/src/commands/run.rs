@@ -43,9 +43,13 @@ pub struct Run {
     #[arg(long, value_enum, default_value_t)]
     backend: BackendChoice,
 
-    /// Run the command as this user, not as root
+    /// Run the command as this user, not as root, with a login's environment
     #[arg(short, long, value_name = "USER")]
     user: Option<String>,
+
+    /// No program that the command starts gets other privileges (setuid, file capabilities)
+    #[arg(long)]
+    no_new_privileges: bool,
 
     /// What to do where Ebb cannot act (no root, old kernel): refuse, or run the command anyway
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
@@ -129,6 +133,7 @@ impl Run {
         let run = command::Run {
             words: &self.words,
             account: account.as_ref(),
+            no_new_privileges: self.no_new_privileges,
             is_watched: self.summary,
         };
         match self.prepare(&run) {

@@ -46,6 +46,7 @@ fn govern(order: &Order<'_>, line: &mut KeeperEnd, guardian: Guardian) -> Result
         account: order.run.account,
         mask: Some(order.mask),
         process_group: Some(order.group),
+        no_new_privileges: order.run.no_new_privileges,
         open_files: Some(open_files),
     };
     let command = match start.spawn() {

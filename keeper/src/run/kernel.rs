@@ -44,6 +44,7 @@ pub(super) fn execute(
         account: run.account,
         mask: Some(signals.original_mask()),
         process_group: None,
+        no_new_privileges: run.no_new_privileges,
         open_files: None,
     };
     let child = match start.spawn() {

@@ -105,6 +105,7 @@ impl Member {
             account: account.as_ref(),
             mask: Some(mask),
             process_group: None,
+            no_new_privileges: false,
             open_files: None,
         };
         let child = start.spawn().map_err(|error| Error::NotStarted {
