@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Parts of an experiment, and the same under other policies.
 use ebb_algorithms::nearest;
-use ebb_link::Nanos;
 use ebb_scenario::Setting;
 
 use crate::{
@@ -68,17 +67,6 @@ impl Experiment {
             chosen_runs: Some(runs),
             ..self
         }
-    }
-
-    /// The same with everything over time in its results, not only what its measures need.
-    pub(crate) fn with_series(&self) -> Self {
-        let mut all = self.clone();
-        let scenarios = all.cases.iter_mut().flat_map(Case::scenarios_mut);
-        for scenario in scenarios.filter(|scenario| !scenario.has_flow_series) {
-            scenario.has_flow_series = true;
-            scenario.bin = scenario.bin.min(Nanos::from_millis(100));
-        }
-        all
     }
 
     /// A copy of which rows and cases can be taken away: pictures and sweeps are of the whole.

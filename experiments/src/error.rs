@@ -62,6 +62,7 @@ pub enum ExperimentError {
         source: serde_json::Error,
     },
     /// The simulator refused a scenario.
+    #[cfg(feature = "run")]
     #[error(transparent)]
     Simulation(#[from] ebb_simulator::Error),
     /// The lab refused a scenario, or failed.

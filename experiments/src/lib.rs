@@ -5,11 +5,13 @@
 //! - [`Catalogue`]: the experiments of a folder, `<paper>/<experiment>.toml`;
 //! - [`Experiment`]: scenarios to run, measures to take, the paper's values;
 //! - [`Comparison`]: these beside ours, with a [`Verdict`] for each;
-//! - [`Runner`]: runs them, in the simulator or, with the feature `lab`, with real kernel TCP;
+//! - `Runner`: runs them, with the feature `run` in the simulator, with `lab` with real kernel TCP,
+//!   too;
 //! - [`RunStore`]: finished runs, so that nothing is run twice;
 //! - [`score`]: how far every law is from strict priority.
 //!
 //! ```
+//! # #[cfg(feature = "run")] {
 //! use std::path::Path;
 //!
 //! use ebb_experiments::{Catalogue, Engine, Plan, Runner};
@@ -23,6 +25,7 @@
 //!     println!("{}: {} in the paper, {:?} here", cell.row, cell.paper, cell.ours);
 //! }
 //! assert_eq!(comparison.counts().red, 0);
+//! # }
 //! # Ok::<(), ebb_experiments::ExperimentError>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -54,6 +57,7 @@ mod read_plot;
 mod read_row;
 mod read_series;
 mod read_sweep;
+#[cfg(feature = "run")]
 mod run;
 pub mod score;
 mod store;
@@ -76,6 +80,7 @@ pub use plot::{Axis, Extent, Form, Line, Mark, Place, Plot, Quantity, Source};
 pub use policy_choice::PolicyChoice;
 #[cfg(feature = "lab")]
 pub use run::LabRuns;
+#[cfg(feature = "run")]
 pub use run::{Runner, Watch, Wave};
 pub use store::RunStore;
 pub use sweep::{Influence, InfluenceLine, Sweep};

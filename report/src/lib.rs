@@ -5,7 +5,6 @@
 //! - [`table`]: aligned columns that fit 80 characters and need no colour;
 //! - [`figure`]: a grid of panels that share their axes, and what is drawn in them;
 //! - [`image`]: the one way from a figure to its two files;
-//! - [`command`]: how an experiment is run again;
 //! - [`outcome`]: tables and figure of a scenario;
 //! - [`score`]: how far laws are from strict priority;
 //! - [`pages`]: what papers report beside what we get, as HTML;
@@ -23,7 +22,6 @@
 //! assert_eq!(text.lines().last(), Some("mine  9.41 Mbit/s"));
 //! ```
 
-pub mod command;
 pub mod figure;
 pub mod image;
 pub mod outcome;

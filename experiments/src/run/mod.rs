@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use ebb_algorithms::Policy;
+use ebb_link::Nanos;
 use ebb_scenario::{Results, Scenario};
 use ebb_simulator::Observer;
 
@@ -179,6 +180,19 @@ fn write_results(
         write(&with_ending(&path, "json"), results.to_json().as_bytes())?;
     }
     Ok(())
+}
+
+impl Experiment {
+    /// The same with everything over time in its results, not only what its measures need.
+    fn with_series(&self) -> Self {
+        let mut all = self.clone();
+        let scenarios = all.cases.iter_mut().flat_map(Case::scenarios_mut);
+        for scenario in scenarios.filter(|scenario| !scenario.has_flow_series) {
+            scenario.has_flow_series = true;
+            scenario.bin = scenario.bin.min(Nanos::from_millis(100));
+        }
+        all
+    }
 }
 
 impl Case {

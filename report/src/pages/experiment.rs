@@ -3,9 +3,9 @@
 use ebb_experiments::{Experiment, Influence, InfluenceLine, number};
 use maud::{Markup, html};
 
-use super::Entry;
 use super::results::results;
-use crate::{Error, command};
+use super::{Commands, Entry};
+use crate::Error;
 
 pub(super) fn page(entry: &Entry<'_>) -> Result<Markup, Error> {
     let experiment = entry.experiment;
@@ -19,7 +19,7 @@ pub(super) fn page(entry: &Entry<'_>) -> Result<Markup, Error> {
         (list("How the paper's words were taken", &experiment.taken))
         (list("What was assumed", &experiment.assumed))
         @for one in &entry.influences { (influence(one)) }
-        (commands(experiment))
+        (commands(&entry.commands))
         h2 { "Files" }
         (files(experiment)?)
     };
@@ -73,22 +73,17 @@ fn influence_line(line: &InfluenceLine) -> Markup {
     }
 }
 
-fn commands(experiment: &Experiment) -> Markup {
+fn commands(commands: &Commands) -> Markup {
     html! {
-        h2 { "How to run it" }
-        pre tabindex="0" {
-            @for engine in &experiment.engines { (command::reproduce(experiment, *engine)) "\n" }
-            @if !experiment.sweeps.is_empty() {
-                "ebb reproduce " (experiment.id) " --assumptions\n"
-            }
+        @if !commands.whole.is_empty() {
+            h2 { "How to run it" }
+            pre tabindex="0" { @for command in &commands.whole { (command) "\n" } }
         }
-        @if !experiment.cases.is_empty() {
+        @if !commands.cases.is_empty() {
             details {
                 summary { "One case alone" }
                 pre tabindex="0" {
-                    @for case in &experiment.cases {
-                        "# " (case.name) "\n" (command::run(experiment, case)) "\n"
-                    }
+                    @for (case, command) in &commands.cases { "# " (case) "\n" (command) "\n" }
                 }
             }
         }

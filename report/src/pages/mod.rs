@@ -27,6 +27,17 @@ pub struct Entry<'e> {
     pub comparisons: Vec<Comparison>,
     /// How assumptions matter.
     pub influences: Vec<Influence>,
+    /// How it is run again.
+    pub commands: Commands,
+}
+
+/// Commands for the reader, as they are typed.
+#[derive(Clone, Debug, Default)]
+pub struct Commands {
+    /// For the whole experiment, one after the other.
+    pub whole: Vec<String>,
+    /// Each case's name, and what runs it alone.
+    pub cases: Vec<(String, String)>,
 }
 
 /// Writes `index.html` and a page for each experiment, `PAPER/EXPERIMENT.html`; answers the

@@ -4,42 +4,33 @@ mod browser;
 mod written;
 
 use ebb_experiments::Experiment;
-use ebb_report::pages::{self, Entry};
+use ebb_report::pages::{self, Commands, Entry};
 
 use crate::browser::{browser, elements, screenshot, widths_px};
 use crate::written::{EXPERIMENT, SCENARIO, written};
 
 #[test]
-fn what_only_the_lab_runs_is_run_as_root_there() {
+fn what_was_not_run_says_so_and_has_no_commands_if_none_are_given() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("scenario.toml"), SCENARIO).unwrap();
     let file = folder.path().join("experiment.toml");
-    let only = EXPERIMENT.replace("[\"sim\", \"lab\"]", "[\"lab\"]");
-    std::fs::write(
-        &file,
-        only.replace("[lab]", "[lab]\nset = [\"tcp.mss=960\"]"),
-    )
-    .unwrap();
+    std::fs::write(&file, EXPERIMENT).unwrap();
     let experiment = Experiment::read("paper/table-1", &file).unwrap();
     let entry = Entry {
         experiment: &experiment,
         comparisons: Vec::new(),
         influences: Vec::new(),
+        commands: Commands::default(),
     };
     let index = pages::write(&[entry], &folder.path().join("pages")).unwrap();
-    assert!(
-        std::fs::read_to_string(&index)
-            .unwrap()
-            .contains("None was run yet.")
-    );
+    let text = std::fs::read_to_string(&index).unwrap();
+    assert!(text.contains("None was run yet."), "{text}");
     let page = index.with_file_name("paper/table-1.html");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(
-        page.contains(">sudo ebb reproduce paper/table-1\n"),
+        page.contains("Not run yet.") && !page.contains("How to run it"),
         "{page}"
     );
-    assert!(page.contains("\nsudo ebb lab run "), "{page}");
-    assert!(page.contains(" \\\n    --set 'tcp.mss=960'\n"), "{page}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ebb_experiments::{Engine, Experiment, Plan, Ran, Runner};
-use ebb_report::pages::{self, Entry};
+use ebb_report::pages::{self, Commands, Entry};
 
 pub const SCENARIO: &str = "\
 duration = \"4s\"
@@ -124,14 +124,37 @@ pub fn written(folder: &Path) -> [PathBuf; 2] {
             experiment: &experiment,
             comparisons,
             influences: vec![influence],
+            commands: commands(folder),
         },
         Entry {
             experiment: &other,
             comparisons: Vec::new(),
             influences: Vec::new(),
+            commands: Commands::default(),
         },
     ];
     let pages = folder.join("pages");
     let index = pages::write(&entries, &pages).unwrap();
     [index, pages.join("paper/table-1.html")]
+}
+
+/// As the command line words them.
+fn commands(folder: &Path) -> Commands {
+    let run = format!("ebb sim run {}/scenario.toml", folder.display());
+    let deep = format!("{run} \\\n    --set 'bottleneck.queue=80'");
+    let whole = [
+        "ebb reproduce paper/table-1",
+        "sudo ebb reproduce paper/table-1 --engine lab",
+        "ebb reproduce paper/table-1 --assumptions",
+    ];
+    Commands {
+        whole: whole.map(str::to_owned).into(),
+        cases: vec![
+            ("shallow".to_owned(), run),
+            (
+                "deep, with a name that fits into no column".to_owned(),
+                deep,
+            ),
+        ],
+    }
 }

@@ -9,19 +9,26 @@ use anyhow::{Context, Result, ensure};
 use super::Report;
 
 /// Packages, and what they must be built without unless a feature of theirs is asked for.
-const WITHOUT: [(&str, &str); 1] = [("ebb-experiments", "libbpf-rs")];
+const WITHOUT: [(&str, &str); 3] = [
+    ("ebb-experiments", "libbpf-rs"),
+    ("ebb-report", "ebb-simulator"),
+    ("ebb-report", "libbpf-rs"),
+];
 
 /// Complains of packages that are built with what they must be built without.
 pub fn check(root: &Path, report: &mut Report) -> Result<()> {
     for (package, unwanted) in WITHOUT {
-        if let Some(way) = way_to(&tree(root, package)?, unwanted) {
-            report.problems.push(format!(
-                "{package} must be built without {unwanted}: {}",
-                way.join(" → ")
-            ));
-        }
+        report.problems.extend(problem(root, package, unwanted)?);
     }
     Ok(())
+}
+
+fn problem(root: &Path, package: &str, unwanted: &str) -> Result<Option<String>> {
+    let way = way_to(&tree(root, package)?, unwanted);
+    Ok(way.map(|way| {
+        let way = way.join(" → ");
+        format!("{package} must be built without {unwanted}: {way}")
+    }))
 }
 
 /// All that a package is built with, each line the depth and a package's name.
@@ -71,7 +78,7 @@ mod tests {
 
     /// What the check says of a workspace where `ebb-experiments` may use `ebb-lab`, which is
     /// built with `libbpf-rs`.
-    fn problems(dependencies: &str, features: &str) -> Vec<String> {
+    fn found(dependencies: &str, features: &str) -> Option<String> {
         let root = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = root.path().join(path);
@@ -97,9 +104,7 @@ mod tests {
             write(&format!("{name}/Cargo.toml"), &package);
             write(&format!("{name}/src/lib.rs"), "");
         }
-        let mut report = Report::default();
-        check(root.path(), &mut report).unwrap();
-        report.problems
+        problem(root.path(), "ebb-experiments", "libbpf-rs").unwrap()
     }
 
     const OPTIONAL: &str = "[dependencies]\nebb-lab = { path = \"../ebb-lab\", optional = true }\n";
@@ -108,25 +113,25 @@ mod tests {
 
     #[test]
     fn what_only_a_feature_asks_for_is_not_built() {
-        assert_eq!(problems(OPTIONAL, "lab = [\"dep:ebb-lab\"]"), [""; 0]);
+        assert_eq!(found(OPTIONAL, "lab = [\"dep:ebb-lab\"]"), None);
     }
 
     #[test]
     fn a_dependency_and_its_way_are_named() {
         let always = OPTIONAL.replace(", optional = true", "");
-        assert_eq!(problems(&always, ""), [FOUND]);
+        assert_eq!(found(&always, "").unwrap(), FOUND);
     }
 
     #[test]
     fn a_feature_that_is_on_by_itself_is_seen() {
         let features = "default = [\"lab\"]\nlab = [\"dep:ebb-lab\"]";
-        assert_eq!(problems(OPTIONAL, features), [FOUND]);
+        assert_eq!(found(OPTIONAL, features).unwrap(), FOUND);
     }
 
     #[test]
     fn a_dependency_for_this_target_is_seen() {
         let always = OPTIONAL.replace(", optional = true", "");
         let unix = always.replace("[dependencies]", "[target.'cfg(unix)'.dependencies]");
-        assert_eq!(problems(&unix, ""), [FOUND]);
+        assert_eq!(found(&unix, "").unwrap(), FOUND);
     }
 }

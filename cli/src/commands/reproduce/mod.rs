@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb reproduce`: what papers report, beside what we get; and our own figures beside their bounds.
+mod again;
 mod check;
 mod chosen;
 mod layout;
@@ -213,6 +214,7 @@ impl Reproduce {
                 experiment,
                 comparisons,
                 influences: Influence::stored(&self.out, &experiment.id)?,
+                commands: again::commands(experiment),
             });
         }
         let index = pages::write(&entries, folder)?;

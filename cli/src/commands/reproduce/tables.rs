@@ -6,9 +6,9 @@ use anyhow::Result;
 use ebb_experiments::{
     Cell, Comparison, Counts, Engine, Experiment, Influence, InfluenceLine, tolerance,
 };
-use ebb_report::command;
 use ebb_report::table::{Align, Table, cut, wrap};
 
+use super::again;
 use super::layout::{LEAST, Line, WIDTH, named};
 use crate::output;
 
@@ -64,7 +64,7 @@ fn listed(experiment: &Experiment, folder: &Path) -> Result<Vec<[String; 4]>> {
 /// What the paper has, what we have, how close that is, and how it is run again: `flags` are what
 /// was asked for beyond the experiment and its engine.
 pub(super) fn text(experiment: &Experiment, comparison: &Comparison, flags: &str) -> String {
-    let again = command::reproduce(experiment, comparison.engine);
+    let again = again::reproduce(experiment, comparison.engine);
     // A line for the shell: it must not be wrapped.
     format!("{}Again: {again}{flags}\n", table(experiment, comparison))
 }
