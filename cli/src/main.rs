@@ -10,6 +10,7 @@
 //! ebb run -- curl -O https://example.org/large
 //! ```
 
+mod backend;
 mod chosen;
 mod commands;
 mod output;

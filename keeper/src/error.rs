@@ -5,10 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ebb_algorithms::PolicyError;
+use ebb_algorithms::{PolicyError, counter_laws};
 use ebb_sharing::SharingError;
 
-use crate::policies::USER_LAWS;
 use crate::protocol::VERSION;
 
 /// Answer of everything here that can fail.
@@ -67,7 +66,7 @@ pub enum Error {
     /// A law judges packets, which the user backend does not see.
     #[error(
         "the law '{law}' judges every packet, which only the kernel backend sees (as root); the \
-         user backend has the laws {}", USER_LAWS.join(" and ")
+         user backend has the laws {}", counter_laws().iter().map(|law| law.name).collect::<Vec<_>>().join(" and ")
     )]
     NotForUserBackend {
         /// The law.

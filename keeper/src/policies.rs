@@ -12,9 +12,6 @@ use crate::error::{Error, Result};
 /// The word for [`UploadPolicy::Untouched`].
 const UNTOUCHED: &str = "none";
 
-/// The laws of the user backend: for what arrives, for what is sent.
-pub const USER_LAWS: [&str; 2] = ["sampled", "paced"];
-
 /// The policies of both directions, as a backend is to have them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policies {
@@ -138,7 +135,7 @@ mod tests {
         assert_eq!(kernel.upload, Some(Policy::default_of(Side::Sender)));
         let user = Policies::new(&Wanted::default(), Backend::User).unwrap();
         let names = [&user.download, user.upload.as_ref().unwrap()].map(|it| it.law().name);
-        assert_eq!(names, USER_LAWS);
+        assert_eq!(names, ["sampled", "paced"]);
         assert!(!kernel.needs_upload && !user.needs_upload);
     }
 

@@ -3,15 +3,15 @@
 
 use std::fmt;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use ebb_algorithms::Policy;
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Record, Registry};
 use ebb_keeper::{Backend, Error, Policies, UploadPolicy, Wanted, Whose, keep};
 
+use crate::backend::{BackendChoice, require_root};
 use crate::chosen::{ARGUMENTS, Chosen};
-use crate::commands::run::{BackendChoice, require_root};
 use crate::output;
 
 /// Make a running process, or everything in a unit, a container or a cgroup, or on a port, yield
@@ -73,7 +73,6 @@ Examples:
 impl Attach {
     /// Attaches the policy, or changes it where one is attached.
     pub fn execute(self) -> Result<()> {
-        let is_root = nix::unistd::geteuid().is_root();
         if self.backend == BackendChoice::Kernel {
             require_root("attach --backend kernel")?;
         }
@@ -83,36 +82,19 @@ impl Attach {
         if let Some(record) = whose.find(&registry.records()?) {
             return self.change(&registry, &record);
         }
-        let policies = match self.backend {
-            BackendChoice::Kernel => self.attach_by(Backend::Kernel, &whose),
-            BackendChoice::Auto if is_root && !matches!(whose, Whose::Port(_)) => {
-                self.attach_by_either(&whose)
-            }
-            BackendChoice::Auto | BackendChoice::User => self.attach_by(Backend::User, &whose),
-        }?;
+        // The kernel backend has no ports.
+        let backend = match (self.backend, &whose) {
+            (BackendChoice::Auto, Whose::Port(_)) => BackendChoice::User,
+            (chosen, _) => chosen,
+        };
+        let attach = |backend| self.attach_by(backend, &whose);
+        let policies = backend.attempt("attach", has_nothing_to_do_with_backends, attach)?;
         drop(lock);
         output::print(&format!(
             "{} yields by {policies}; to end it: ebb detach {}\n",
             self.chosen,
             self.chosen.as_option()
         ))
-    }
-
-    /// By the user backend where the kernel backend cannot be used, as `ebb run` has it.
-    fn attach_by_either(&self, whose: &Whose) -> Result<String> {
-        let by_kernel = self.attach_by(Backend::Kernel, whose);
-        let Err(kernel) = by_kernel else {
-            return by_kernel;
-        };
-        if !matches!(kernel.downcast_ref(), Some(Error::CannotKeep { .. })) {
-            return Err(kernel);
-        }
-        let kernel = output::describe(&kernel);
-        tracing::info!("the kernel backend cannot be used: {kernel}");
-        self.attach_by(Backend::User, whose).map_err(|user| {
-            let user = output::describe(&user);
-            anyhow!("{kernel}; nor can the user backend be used: {user}")
-        })
     }
 
     fn attach_by(&self, backend: Backend, whose: &Whose) -> Result<String> {
@@ -176,6 +158,11 @@ impl Attach {
             .chain(upload.map(Request::SetUploadPolicy))
             .collect()
     }
+}
+
+/// Another backend would have the same to say.
+fn has_nothing_to_do_with_backends(error: &anyhow::Error) -> bool {
+    !matches!(error.downcast_ref(), Some(Error::CannotKeep { .. }))
 }
 
 /// Both policies in words, and the backend where it is not the one for root.

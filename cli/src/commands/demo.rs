@@ -10,13 +10,13 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use ebb_algorithms::Policy;
-use ebb_keeper::USER_LAWS;
 use ebb_keeper::run::check_for_user_backend;
+use ebb_keeper::{Backend, Policies, Wanted, kernel};
 use ebb_lab::demo::{self, Options, PartKind, Status};
 use ebb_lab::emulator::EmulatorReport;
 use ebb_report::{image, units};
 
-use super::run::{BackendChoice, require_root};
+use crate::backend::BackendChoice;
 use crate::output::{self, StatusLine};
 
 /// Show on an emulated home link what a download does to a person's traffic
@@ -87,20 +87,26 @@ impl Demo {
     }
 
     fn options(&self) -> Result<Options> {
-        let (backend, default) = match self.backend()? {
-            BackendChoice::User => ("user", USER_LAWS[0].parse()?),
-            _ => ("kernel", Policy::default()),
+        let backend = self.backend()?;
+        let wanted = Wanted {
+            download: self.policy.clone(),
+            ..Wanted::default()
         };
-        let policy = self.policy.as_ref().unwrap_or(&default);
+        let policy = Policies::new(&wanted, backend)?.download;
         anyhow::ensure!(
-            (backend == "user") == USER_LAWS.contains(&policy.law().name),
+            (backend == Backend::User) == policy.law().is_for_counters(),
             "the law '{}' is not one of the {backend} backend (see 'ebb policies'; --backend \
              chooses the backend)",
             policy.law().name
         );
         let ebb = std::env::current_exe().context("where is this program?")?;
-        let (ebb, law) = (ebb.display().to_string(), policy.to_string());
-        let yielding = [&ebb, "run", "--backend", backend, "--policy", &law, "--"];
+        let words = [
+            ebb.display().to_string(),
+            backend.to_string(),
+            policy.to_string(),
+        ];
+        let [ebb, name, law] = &words;
+        let yielding = [ebb, "run", "--backend", name, "--policy", law, "--"];
         Ok(Options {
             part: Duration::from_secs(self.seconds),
             yielding: yielding.map(str::to_owned).to_vec(),
@@ -109,20 +115,19 @@ impl Demo {
     }
 
     /// The backend that there is, before anything is set up for it.
-    fn backend(&self) -> Result<BackendChoice> {
-        let is_root = nix::unistd::geteuid().is_root();
-        let has_kernel_backend = || is_root && ebb_keeper::kernel::features::probe().is_usable();
-        match self.backend {
-            BackendChoice::Kernel => {
-                require_root("demo")?;
-                Ok(BackendChoice::Kernel)
+    fn backend(&self) -> Result<Backend> {
+        let is_final = |_: &anyhow::Error| false;
+        self.backend.attempt("demo", is_final, |backend| {
+            match backend {
+                Backend::Kernel if self.backend == BackendChoice::Kernel => {}
+                Backend::Kernel => anyhow::ensure!(
+                    kernel::features::probe().is_usable(),
+                    "this machine cannot have the kernel backend (see 'ebb doctor')"
+                ),
+                Backend::User => check_for_user_backend("curl".as_ref())?,
             }
-            BackendChoice::Auto if has_kernel_backend() => Ok(BackendChoice::Kernel),
-            BackendChoice::Auto | BackendChoice::User => {
-                check_for_user_backend("curl".as_ref())?;
-                Ok(BackendChoice::User)
-            }
-        }
+            Ok(backend)
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use ebb_keeper::laws::{self, congestion_name};
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::Registry;
 
-use crate::commands::run::require_root;
+use crate::backend::require_root;
 use crate::output;
 
 /// Load sender laws as congestion controls that any program can select

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use ebb_algorithms::Policy;
 use ebb_keeper::registry::Registry;
@@ -14,6 +14,7 @@ use ebb_keeper::{
     Account, Backend, Error, NOT_FOUND, NotStarted, Policies, Summary, UploadPolicy, Wanted,
 };
 
+use crate::backend::BackendChoice;
 use crate::output::{self, complain};
 use crate::scope;
 use crate::summary;
@@ -67,18 +68,6 @@ pub struct Run {
     /// The command and its arguments, best behind `--`
     #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     words: Vec<OsString>,
-}
-
-/// How a policy reaches connections.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum BackendChoice {
-    /// The kernel backend as root, else the user backend
-    #[default]
-    Auto,
-    /// eBPF programs in the kernel; needs root
-    Kernel,
-    /// From outside, by the sockets of one's own processes; needs no privilege
-    User,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -154,28 +143,14 @@ impl Run {
     }
 
     fn prepare<'a>(&self, run: &'a command::Run<'a>) -> Result<Prepared<'a>> {
-        let is_root = nix::unistd::geteuid().is_root();
-        match self.backend {
-            BackendChoice::Kernel => self.prepare_kernel(run),
-            BackendChoice::Auto if is_root => self.prepare_either(run),
-            BackendChoice::Auto | BackendChoice::User => self.prepare_user(run),
-        }
-    }
-
-    fn prepare_either<'a>(&self, run: &'a command::Run<'a>) -> Result<Prepared<'a>> {
-        let kernel = match self.prepare_kernel(run) {
-            Err(error) if !is_under_policy(&error) => error,
-            prepared => return prepared,
-        };
-        tracing::info!("the kernel backend cannot be used: {kernel:#}");
-        self.prepare_user(run).map_err(|user| {
-            let [kernel, user] = [kernel, user].map(|error| output::describe(&error));
-            anyhow!("{kernel}; nor can the user backend be used: {user}")
-        })
+        self.backend
+            .attempt("run", is_under_policy, |backend| match backend {
+                Backend::Kernel => self.prepare_kernel(run),
+                Backend::User => self.prepare_user(run),
+            })
     }
 
     fn prepare_kernel<'a>(&self, run: &'a command::Run<'a>) -> Result<Prepared<'a>> {
-        require_root("run")?;
         if !self.in_scope && scope::is_available() {
             return Err(scope::enter()).context("systemd-run");
         }
@@ -247,17 +222,4 @@ impl Run {
 /// It would be under another policy anyway.
 fn is_under_policy(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(Error::AlreadyAttached { .. }))
-}
-
-/// Says what to do before the first system call fails for want of it.
-pub fn require_root(command: &str) -> Result<()> {
-    let hint = match command {
-        "run" => " (with --user $USER behind 'run' the command is still yours)",
-        _ => "",
-    };
-    anyhow::ensure!(
-        nix::unistd::geteuid().is_root(),
-        "'ebb {command}' needs root: put 'sudo' in front{hint}"
-    );
-    Ok(())
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use ebb_keeper::share::{Event, Report, Session};
 use ebb_sharing::{Stage, Target};
 
-use super::run::require_root;
+use crate::backend::require_root;
 use crate::output::{self, complain};
 use crate::sharing_file;
 

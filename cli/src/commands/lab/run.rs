@@ -9,8 +9,8 @@ use ebb_experiments::Runner;
 use ebb_report::outcome;
 use ebb_scenario::{Results, Scenario, Setting};
 
+use crate::backend::require_root;
 use crate::commands::progress::Progress;
-use crate::commands::run::require_root;
 use crate::output;
 
 /// Run scenario files with real kernel TCP, as `ebb sim run` does in the simulator

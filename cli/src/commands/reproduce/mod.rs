@@ -19,7 +19,7 @@ use ebb_report::pages::{self, Entry};
 use ebb_scenario::Setting;
 
 use super::progress::Progress;
-use super::run::require_root;
+use crate::backend::require_root;
 use crate::output;
 
 /// Run what papers report and our own figures, and print their values beside ours
