@@ -9,6 +9,8 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E)
 INSTALL := $(if $(DESTDIR),,$(AS_ROOT)) install
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 EBB := $(TARGET)/release/ebb
+# What `ebb reproduce` and `ebb score` run: scenarios beside experiments, traces, and known verdicts.
+DATA = $(wildcard experiments/*/*.toml experiments/*/*.trace experiments/*.csv)
 # Figures: many runs at a time, all of them new.
 MEASURED := --fresh --parallel 20 --out $(TARGET)/figures
 # The law's defaults on the link of the other figures, where the paper's experiments have its own.
@@ -83,11 +85,15 @@ reproduce-quick: build ## every table and figure of the papers in the simulator,
 man: build ## manual pages, into target/man
 	@$(EBB) man $(TARGET)/man
 
-install: build man ## install ebb and its manual pages under PREFIX (/usr/local)
+install: build man ## install ebb, its manual pages and experiments under PREFIX (/usr/local)
 	$(INSTALL) -D -m 755 $(EBB) $(DESTDIR)$(PREFIX)/bin/ebb
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/share/man/man1
 	$(INSTALL) -m 644 $(TARGET)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	for file in $(DATA); do \
+		$(INSTALL) -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/ebb/$$file || exit 1; \
+	done
 
 uninstall: ## remove what install put there
 	$(if $(DESTDIR),,$(AS_ROOT)) rm -f $(DESTDIR)$(PREFIX)/bin/ebb $(DESTDIR)$(PREFIX)/share/man/man1/ebb.1 \
 		$(DESTDIR)$(PREFIX)/share/man/man1/ebb-*.1
+	$(if $(DESTDIR),,$(AS_ROOT)) rm -rf $(DESTDIR)$(PREFIX)/share/ebb

@@ -13,6 +13,8 @@
 mod backend;
 mod chosen;
 mod commands;
+mod count;
+mod data;
 mod output;
 mod scope;
 mod sharing_file;

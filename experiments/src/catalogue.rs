@@ -25,8 +25,15 @@ impl Catalogue {
     /// Finds `<paper>/<experiment>.toml`; only files that have `[[row]]`s are experiments,
     /// since scenarios stand beside them.
     ///
-    /// *Errors:* [`ExperimentError::File`], and [`ExperimentError::Empty`] without any.
+    /// *Errors:* [`ExperimentError::NoFolder`], [`ExperimentError::File`], and
+    /// [`ExperimentError::Empty`] without any.
     pub fn open(folder: &Path) -> Result<Self, ExperimentError> {
+        if !folder.exists() {
+            return Err(ExperimentError::NoFolder {
+                path: folder.to_owned(),
+                flag: "--experiments",
+            });
+        }
         let mut found = Vec::new();
         for paper in entries(folder)? {
             if !paper.is_dir() {

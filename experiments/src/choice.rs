@@ -95,7 +95,15 @@ pub fn only_cases(
         if !known().any(|known| known == name) {
             let hint = match nearest(name, known()) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!("there are: {}", known().collect::<Vec<_>>().join("; ")),
+                None => {
+                    let mut names: Vec<&str> = Vec::new();
+                    for name in known() {
+                        if !names.contains(&name) {
+                            names.push(name);
+                        }
+                    }
+                    format!("there are: {}", names.join("; "))
+                }
             };
             let name = name.clone();
             return Err(ExperimentError::UnknownCase { name, hint });

@@ -15,6 +15,14 @@ pub enum ExperimentError {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// There is no folder of experiments, or of scenarios of the score.
+    #[error("{path}: there is no such file or folder (name the folder with {flag} DIR)")]
+    NoFolder {
+        /// What was looked for.
+        path: PathBuf,
+        /// What names another.
+        flag: &'static str,
+    },
     /// There are no experiments in this folder.
     #[error(
         "{0}: no experiments there, which are files <paper>/<experiment>.toml (say where \
@@ -73,6 +81,16 @@ pub enum ExperimentError {
     #[cfg(not(feature = "lab"))]
     #[error("this program was built without the lab (feature `lab` of ebb-experiments)")]
     NoLab,
+    /// A file is none of verdicts.
+    #[error(
+        "{path}: not a file of verdicts, which has the columns id,engine,row,case,verdict: {source}"
+    )]
+    Verdicts {
+        /// The file.
+        path: PathBuf,
+        /// What was found in it.
+        source: csv::Error,
+    },
     /// A table could not be made.
     #[error("the table could not be made: {0}")]
     Table(#[from] csv::Error),

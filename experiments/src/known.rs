@@ -47,7 +47,7 @@ impl KnownVerdicts {
 
     /// Reads a CSV file with the columns id, engine, row, case, verdict.
     ///
-    /// *Errors:* [`ExperimentError::Table`] with the line that is wrong,
+    /// *Errors:* [`ExperimentError::Verdicts`] with the line that is wrong,
     /// [`ExperimentError::File`] when it cannot be read.
     pub fn read(path: &Path) -> Result<Self, ExperimentError> {
         let text = std::fs::read(path).map_err(|source| ExperimentError::File {
@@ -55,9 +55,12 @@ impl KnownVerdicts {
             source,
         })?;
         let lines = csv::Reader::from_reader(text.as_slice()).into_deserialize();
-        Ok(Self {
-            lines: lines.collect::<Result<_, _>>()?,
-        })
+        let lines = lines.collect::<Result<_, _>>();
+        let lines = lines.map_err(|source| ExperimentError::Verdicts {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Self { lines })
     }
 
     /// Writes such a file.

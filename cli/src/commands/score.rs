@@ -11,7 +11,7 @@ use ebb_experiments::{RunStore, Runner};
 use ebb_report::{image, score};
 
 use super::progress::Progress;
-use crate::output;
+use crate::{count, data, output};
 
 /// Hold every law against strict priority, in one set of scenarios
 #[derive(Debug, Args)]
@@ -50,12 +50,13 @@ pub struct ScoreCommand {
     #[arg(short, long, value_name = "DIR", default_value = "ebb-score")]
     out: PathBuf,
 
-    /// Directory of the scenarios, with matrix.toml and held-out.toml
-    #[arg(long, value_name = "DIR", default_value = "experiments/score")]
-    matrix: PathBuf,
+    /// Directory of the scenarios, with matrix.toml and held-out.toml; without it
+    /// experiments/score here, or what was installed with this program
+    #[arg(long, value_name = "DIR")]
+    matrix: Option<PathBuf>,
 
     /// Runs at the same time; one on each core if not given
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = count::parse)]
     jobs: Option<NonZeroUsize>,
 
     /// Print the scores as JSON in place of the table
@@ -90,7 +91,8 @@ const RUNS: u32 = 3;
 impl ScoreCommand {
     /// Does it.
     pub fn execute(self) -> Result<()> {
-        let matrix = Matrix::open(&self.matrix, self.half())?;
+        let folder = data::folder(self.matrix.as_deref(), "experiments/score");
+        let matrix = Matrix::open(&folder, self.half())?;
         let scenarios = matrix.select(&self.scenarios, self.quick)?;
         if self.list {
             return output::print(&score::list(&scenarios).to_string());

@@ -14,10 +14,16 @@ use crate::ExperimentError;
 impl Matrix {
     /// Reads a half's file in this folder; the scenarios that it names stand beside it.
     ///
-    /// *Errors:* [`ExperimentError::File`] when it cannot be read, [`ExperimentError::Wrong`]
-    /// with all that is wrong in it or in a scenario.
+    /// *Errors:* [`ExperimentError::NoFolder`], [`ExperimentError::File`] when it cannot be read,
+    /// [`ExperimentError::Wrong`] with all that is wrong in it or in a scenario.
     pub fn open(folder: &Path, half: Half) -> Result<Self, ExperimentError> {
         let path = folder.join(half.file());
+        if !path.exists() {
+            return Err(ExperimentError::NoFolder {
+                path,
+                flag: "--matrix",
+            });
+        }
         let text = std::fs::read_to_string(&path).map_err(|source| ExperimentError::File {
             path: path.clone(),
             source,

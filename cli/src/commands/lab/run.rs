@@ -11,7 +11,7 @@ use ebb_scenario::{Results, Scenario, Setting};
 
 use crate::backend::require_root;
 use crate::commands::progress::Progress;
-use crate::output;
+use crate::{count, output};
 
 /// Run scenario files with real kernel TCP, as `ebb sim run` does in the simulator
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ pub(super) struct LabRun {
     runs: Option<u32>,
 
     /// Runs at the same time, each on a link of its own
-    #[arg(long, default_value = "8", value_name = "N")]
+    #[arg(long, default_value = "8", value_name = "N", value_parser = count::parse)]
     parallel: NonZeroUsize,
 
     /// Writes the results there: FILE.json for each FILE.toml

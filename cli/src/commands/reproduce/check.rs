@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `--check`: whether values are as they have to be.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use ebb_experiments::{Comparison, KnownVerdicts};
 
-use super::Reproduce;
+use super::{EngineChoice, Reproduce};
 use crate::output;
 
 /// What has to be green.
@@ -16,6 +16,23 @@ pub(super) enum Check {
     All,
     /// What was green when this file was written.
     Known(PathBuf),
+}
+
+/// The same, read.
+#[derive(Debug)]
+pub(super) enum Known<'c> {
+    All,
+    Known(&'c Path, KnownVerdicts),
+}
+
+impl Check {
+    /// Reads the file, if there is one.
+    pub(super) fn read(&self) -> Result<Known<'_>> {
+        match self {
+            Self::All => Ok(Known::All),
+            Self::Known(path) => Ok(Known::Known(path, KnownVerdicts::read(path)?)),
+        }
+    }
 }
 
 impl FromStr for Check {
@@ -41,34 +58,37 @@ impl Reproduce {
                 path.display()
             );
         }
+        if self.trace.is_some() && matches!(self.engine, Some(EngineChoice::Sim)) {
+            bail!("--trace: only the lab has laws in a kernel to record: leave --engine sim away");
+        }
         Ok(())
     }
 
     /// Whether all is green that has to be.
-    pub(super) fn check_verdicts(&self, comparisons: &[Comparison]) -> Result<()> {
+    pub(super) fn check_verdicts(
+        &self,
+        comparisons: &[Comparison],
+        known: Option<&Known<'_>>,
+    ) -> Result<()> {
         if let Some(path) = &self.verdicts {
             KnownVerdicts::new(comparisons).write(path)?;
         }
-        let Some(check) = &self.check else {
+        let Some(known) = known else {
             return Ok(());
         };
-        let lost = match check {
-            Check::All => comparisons.iter().flat_map(Comparison::not_green).collect(),
-            Check::Known(path) => {
-                let known = KnownVerdicts::read(path);
-                let known = known.with_context(|| path.display().to_string())?;
-                known.lost(comparisons)
-            }
+        let lost = match known {
+            Known::All => comparisons.iter().flat_map(Comparison::not_green).collect(),
+            Known::Known(_, verdicts) => verdicts.lost(comparisons),
         };
         for line in &lost {
             output::complain(line);
         }
         let plural = output::plural(lost.len() as u64);
-        match (lost.len(), check) {
+        match (lost.len(), known) {
             (0, _) => Ok(()),
-            (1, Check::All) => bail!("1 value is not green"),
-            (count, Check::All) => bail!("{count} values are not green"),
-            (count, Check::Known(path)) => bail!(
+            (1, Known::All) => bail!("1 value is not green"),
+            (count, Known::All) => bail!("{count} values are not green"),
+            (count, Known::Known(path, _)) => bail!(
                 "{count} value{plural} lost against {} (write it again with --verdicts if that is \
                  right)",
                 path.display()

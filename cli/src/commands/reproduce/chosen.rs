@@ -32,6 +32,13 @@ impl Reproduce {
             let with_runs = |experiment: Experiment| experiment.with_runs(runs);
             chosen = chosen.into_iter().map(with_runs).collect();
         }
+        let is_of_lab = |experiment: &Experiment| self.plan(experiment).engine == Engine::Lab;
+        if self.trace.is_some() && !chosen.iter().any(is_of_lab) {
+            bail!(
+                "--trace: none of these experiments runs in the lab, which alone has laws in a \
+                 kernel to record: --engine lab"
+            );
+        }
         Ok(chosen)
     }
 

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use check::Check;
+use check::{Check, Known};
 use clap::{Args, ValueEnum};
 use ebb_experiments::{
     Catalogue, Comparison, Engine, Experiment, Influence, PolicyChoice, RunStore, Runner,
@@ -20,7 +20,7 @@ use ebb_scenario::Setting;
 
 use super::progress::Progress;
 use crate::backend::require_root;
-use crate::output;
+use crate::{count, data, output};
 
 /// Run what papers report and our own figures, and print their values beside ours
 #[derive(Debug, Args)]
@@ -77,7 +77,7 @@ pub struct Reproduce {
     stored: bool,
 
     /// Runs in the lab at the same time, each on a link of its own
-    #[arg(long, value_name = "NUMBER", default_value = "8")]
+    #[arg(long, value_name = "NUMBER", default_value = "8", value_parser = count::parse)]
     parallel: NonZeroUsize,
 
     /// Write pages that show it all in a browser to this directory, without a network
@@ -107,12 +107,13 @@ pub struct Reproduce {
     #[arg(short, long, value_name = "DIR", default_value = "ebb-reproduced")]
     out: PathBuf,
 
-    /// Directory of the experiments
-    #[arg(long, value_name = "DIR", default_value = "experiments")]
-    experiments: PathBuf,
+    /// Directory of the experiments; without it experiments/ here, or what was installed with this
+    /// program
+    #[arg(long, value_name = "DIR")]
+    experiments: Option<PathBuf>,
 
     /// Runs in the simulator at the same time; one on each core if not given
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = count::parse)]
     jobs: Option<NonZeroUsize>,
 
     /// Print the results as JSON in place of the tables
@@ -150,7 +151,7 @@ Examples:
   ebb reproduce tcp-lp/fig-11 --assumptions  how what was assumed matters
   sudo ebb reproduce vulture/fig-17 --quick --engine lab
   sudo ebb reproduce ebb --check             our own figures; fails when one misses its bound
-  sudo ebb reproduce ebb/kernel --policy none --policy priority --policy ebb --case 'bursts 3 s'
+  sudo ebb reproduce ebb/kernel --policy none --policy priority --policy ebb --case 'bursts of 3 s'
   ebb reproduce --stored --html pages        what came out last, for a browser
   ebb reproduce --json | jq '.[].cells[]'
 
@@ -161,13 +162,14 @@ impl Reproduce {
     /// Does it.
     pub fn execute(self) -> Result<()> {
         self.check_usage()?;
-        let experiments = self.chosen(&Catalogue::open(&self.experiments)?)?;
+        // What would go wrong at the end is told at the beginning.
+        let known = self.check.as_ref().map(Check::read).transpose()?;
+        let experiments = self.chosen(&self.catalogue()?)?;
         if self.list {
             return self.print_list(&experiments);
         }
         if self.stored {
-            self.print_stored(&experiments)?;
-            return self.write_pages(&experiments);
+            return self.print_stored(&experiments, known.as_ref());
         }
         let store = RunStore::open(&self.out, self.fresh)?;
         let progress = Progress::default();
@@ -196,7 +198,12 @@ impl Reproduce {
         }
         self.print_end(&comparisons)?;
         self.write_pages(&experiments)?;
-        self.check_verdicts(&comparisons)
+        self.check_verdicts(&comparisons, known.as_ref())
+    }
+
+    fn catalogue(&self) -> Result<Catalogue> {
+        let folder = data::folder(self.experiments.as_deref(), "experiments");
+        Ok(Catalogue::open(&folder)?)
     }
 
     /// Pages of these experiments, with all that is stored of them.
@@ -273,7 +280,7 @@ impl Reproduce {
         }
     }
 
-    fn print_stored(&self, experiments: &[Experiment]) -> Result<()> {
+    fn print_stored(&self, experiments: &[Experiment], known: Option<&Known>) -> Result<()> {
         let mut comparisons = Vec::new();
         for experiment in experiments {
             let engine = self.plan(experiment).engine;
@@ -293,7 +300,8 @@ impl Reproduce {
             );
         }
         self.print_end(&comparisons)?;
-        self.check_verdicts(&comparisons)
+        self.check_verdicts(&comparisons, known)?;
+        self.write_pages(experiments)
     }
 
     fn print_end(&self, comparisons: &[Comparison]) -> Result<()> {
@@ -323,5 +331,54 @@ impl Reproduce {
             }));
         }
         output::print_json(&list)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// What a line of the examples says: its words, as a shell would take them.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut is_quoted = false;
+        for letter in line.chars() {
+            match letter {
+                '\'' => is_quoted = !is_quoted,
+                ' ' if !is_quoted => words.push(String::new()),
+                letter => words.last_mut().unwrap().push(letter),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    #[test]
+    fn each_example_of_the_help_names_what_there_is() {
+        let examples = AFTER_HELP.lines().filter_map(|line| {
+            let line = line.strip_prefix("  ")?;
+            let line = line.strip_prefix("sudo ").unwrap_or(line);
+            // What it does stands behind two spaces, what reads it behind a pipe.
+            line.split("  ").next()?.split(" | ").next()
+        });
+        let mut count = 0;
+        for example in examples {
+            let words = words(example);
+            assert_eq!(words[..2], ["ebb", "reproduce"], "{example}");
+            let parser = Reproduce::augment_args(clap::Command::new("reproduce"));
+            let matches = parser.try_get_matches_from(&words[1..]).unwrap();
+            let mut command =
+                <Reproduce as clap::FromArgMatches>::from_arg_matches(&matches).unwrap();
+            let tree = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+            command.experiments = Some(tree.join("experiments"));
+            command.check_usage().unwrap();
+            let chosen = command.chosen(&command.catalogue().unwrap());
+            let chosen = chosen.unwrap_or_else(|error| panic!("{example}: {error:#}"));
+            assert!(!chosen.is_empty(), "{example}");
+            count += 1;
+        }
+        assert_eq!(count, 9);
     }
 }

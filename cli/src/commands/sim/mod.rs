@@ -14,7 +14,7 @@ use ebb_report::{image, outcome};
 use ebb_scenario::{Results, Scenario, Setting};
 
 use super::progress::Progress;
-use crate::output;
+use crate::{count, output};
 use capture::{Capture, Place};
 
 /// Simulate scenarios: links, queues and flows from one file
@@ -75,7 +75,7 @@ struct SimRun {
     runs: Option<u32>,
 
     /// Runs at the same time; one on each core if not given
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = count::parse)]
     jobs: Option<NonZeroUsize>,
 
     /// Print the result as JSON in place of the tables
@@ -96,7 +96,8 @@ struct SimShow {
     plot: Option<PathBuf>,
 
     /// Run to draw, from 1
-    #[arg(long, value_name = "NUMBER", default_value = "1", requires = "plot")]
+    #[arg(long, value_name = "NUMBER", default_value = "1", requires = "plot",
+          value_parser = count::parse)]
     run: NonZeroUsize,
 }
 

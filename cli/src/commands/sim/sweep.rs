@@ -10,7 +10,7 @@ use ebb_report::outcome::{self, SweepPoint};
 use ebb_scenario::{Scenario, ScenarioError, Setting};
 
 use crate::commands::progress::Progress;
-use crate::output;
+use crate::{count, output};
 
 /// Run a scenario with each of several values
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub(super) struct SimSweep {
     runs: Option<u32>,
 
     /// Runs at the same time; one on each core if not given
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = count::parse)]
     jobs: Option<NonZeroUsize>,
 }
 
