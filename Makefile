@@ -36,7 +36,7 @@ setup: ## install the Debian packages that are missing
 build: setup ## build target/release/ebb
 	$(CARGO) build --release --locked
 
-demo: build ## a download steps aside, everything emulated on this machine, 90 seconds; no root needed
+demo: build ## a download steps aside, everything emulated on this machine, 75 seconds; no root needed
 	$(EBB) demo
 
 test: setup ## lints and every test (those that need root are skipped unless you are)
