@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ebb_keeper::registry::{Record, Sharer, Target};
+use ebb_keeper::registry::{Attached, Record, Sharer};
 use ebb_keeper::{Backend, Summary};
 use serde::Serialize;
 use serde_json::Value;
@@ -62,9 +62,9 @@ fn a_summary_has_the_fields_of_the_page() {
 
 #[test]
 fn a_record_has_the_fields_of_the_page_and_so_has_each_target() {
-    let record = |target| Record {
+    let record = |attached| Record {
         id: "p7".into(),
-        target,
+        attached,
         backend: Backend::Kernel,
         policy: "ebb".into(),
         upload_policy: Some("ledbat++".into()),
@@ -85,36 +85,36 @@ fn a_record_has_the_fields_of_the_page_and_so_has_each_target() {
     };
     let fields_of_sharer = written(&sharer);
     let targets = [
-        Target::Run {
+        Attached::Run {
             command: vec!["curl".into()],
             cgroup: Some("/run".into()),
         },
-        Target::Process { pid: 7 },
-        Target::Cgroup {
+        Attached::Process { pid: 7 },
+        Attached::Cgroup {
             cgroup: "/backup".into(),
         },
-        Target::Port { port: 873 },
-        Target::Share {
+        Attached::Port { port: 873 },
+        Attached::Share {
             file: "share.toml".into(),
             programs: vec![sharer],
         },
-        Target::Laws {
+        Attached::Laws {
             names: vec!["ebb_reno".into()],
         },
     ];
     let rows = rows("`kind` of a target");
     assert_eq!(rows.len(), targets.len());
-    for (target, row) in targets.into_iter().zip(rows) {
-        let record = record(target);
+    for (attached, row) in targets.into_iter().zip(rows) {
+        let record = record(attached);
         assert_eq!(written(&record), documented("field of a RECORD"));
-        let mut fields = written(&record.target);
+        let mut fields = written(&record.attached);
         assert!(fields.remove("kind"));
-        let kind = serde_json::to_value(&record.target).unwrap()["kind"].clone();
+        let kind = serde_json::to_value(&record.attached).unwrap()["kind"].clone();
         assert_eq!(
             names(&row[0]),
             BTreeSet::from([kind.as_str().unwrap().to_owned()])
         );
-        if matches!(record.target, Target::Share { .. }) {
+        if matches!(record.attached, Attached::Share { .. }) {
             fields.extend(fields_of_sharer.iter().cloned());
         }
         assert_eq!(fields, names(&row[1]), "{kind}");

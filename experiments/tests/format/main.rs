@@ -196,7 +196,7 @@ fn an_unknown_id_is_answered_with_the_nearest() {
 fn every_experiment_of_the_repository_can_be_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let catalogue = Catalogue::open(folder).unwrap();
-    let experiments = catalogue.read(&[]).unwrap();
+    let experiments = catalogue.read_all().unwrap();
     assert_eq!(experiments.len(), catalogue.ids().count());
     for experiment in &experiments {
         assert!(!experiment.rows.is_empty(), "{} has no rows", experiment.id);

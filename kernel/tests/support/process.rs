@@ -292,7 +292,12 @@ fn download_by_number(arguments: &str) {
         say(&format!("RECEIVED {}", drain(stream)));
         std::process::exit(0);
     }
-    assert_eq!(child, number.into(), "{}", std::io::Error::last_os_error());
+    assert_eq!(
+        child,
+        i64::from(number),
+        "{}",
+        std::io::Error::last_os_error()
+    );
     // SAFETY: our own child, whose status nobody wants.
     unsafe { libc::waitpid(number, std::ptr::null_mut(), 0) };
 }
