@@ -285,7 +285,7 @@ fn our_own_figures_are_listed_and_run_when_they_are_named() {
         "--case",
         "alone",
         "--case",
-        "four",
+        "constant",
     ];
     let output = reproduce(
         out.path(),
@@ -301,7 +301,7 @@ fn our_own_figures_are_listed_and_run_when_they_are_named() {
         "LBE, share of the link",
         "bound",
         ">= 0.985",
-        "Again: ebb reproduce ebb/kernel --engine sim --case 'alone' --case 'four' --set",
+        "Again: ebb reproduce ebb/kernel --engine sim --case 'alone' --case 'constant' --set",
     ] {
         assert!(table.contains(part), "no `{part}` in\n{table}");
     }
