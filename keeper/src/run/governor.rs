@@ -52,10 +52,9 @@ fn govern(order: &Order<'_>, line: &mut KeeperEnd, guardian: Guardian) -> Result
     let command = match start.spawn() {
         Ok(child) => child.pid(),
         Err(error) => {
-            return line.say(&FromKeeper::NotStarted {
-                status: error.status,
-                errno: error.cause.raw_os_error().unwrap_or(0),
-            });
+            let status = error.status;
+            let errno = error.cause.raw_os_error().unwrap_or(0);
+            return line.say(&FromKeeper::NotStarted { status, errno });
         }
     };
     leave_streams_and_directory()?;

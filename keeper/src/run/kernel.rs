@@ -36,11 +36,10 @@ pub(super) fn execute(
     cgroup: &Cgroup,
     tell: &dyn Fn(&str),
 ) -> Result<Outcome> {
-    let cgroup_procs = Some(cgroup.procs_file()?);
     let signals = Signals::receive()?;
     let start = Start {
         words: run.words,
-        cgroup_procs,
+        cgroup_procs: Some(cgroup.procs_file()?),
         account: run.account,
         mask: Some(signals.original_mask()),
         process_group: None,
