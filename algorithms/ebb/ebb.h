@@ -19,7 +19,7 @@ EBB_INLINE void ebb_ebb_end_yielding_round(struct ebb_ebb_state *s,
 					   const struct ebb_segment *segment,
 					   const struct ebb_ebb_params *p)
 {
-	if (s->round_queue_us < ebb_ebb_target_us(s, p) && segment->now_us >= s->hold_until_us) {
+	if (s->round_queue_us < s->target_us && segment->now_us >= s->hold_until_us) {
 		s->is_yielding = 0;
 		s->is_reclaiming = 1;
 		s->clear_rounds = 0;
@@ -52,10 +52,10 @@ EBB_INLINE void ebb_ebb_end_round(struct ebb_ebb_state *s, const struct ebb_segm
 					     ebb_moves_grant_bytes(s->round_bytes, s->mss_bytes)));
 		if (ebb_ebb_drain(s, segment, p))
 			return;
-		if (s->round_queue_us < ebb_ebb_low_us(s, p)) {
+		if (s->round_queue_us < s->low_us) {
 			s->clear_rounds++;
 			s->growth_bytes = (u32)ebb_ebb_growth_bytes(s, p);
-		} else if (s->round_queue_us < ebb_ebb_target_us(s, p)) {
+		} else if (s->round_queue_us < s->target_us) {
 			s->is_starting = 0;
 			ebb_moves_set_window(
 				&s->moves,
@@ -81,10 +81,9 @@ EBB_INLINE u8 ebb_ebb_is_hole_old(const struct ebb_ebb_state *s, const struct eb
 
 /* A hole means congestion if segments were queueing, or if delays tell nothing. */
 EBB_INLINE u8 ebb_ebb_is_congestive(const struct ebb_ebb_state *s,
-				    const struct ebb_segment *segment,
-				    const struct ebb_ebb_params *p)
+				    const struct ebb_segment *segment)
 {
-	u32 usual_us = ebb_moves_usual_us(ebb_ebb_target_us(s, p), s->longest_queue_us);
+	u32 usual_us = ebb_moves_usual_us(s->target_us, s->longest_queue_us);
 
 	if (segment->is_ce)
 		return 1;
@@ -102,7 +101,32 @@ EBB_INLINE void ebb_ebb_watch_hole(struct ebb_ebb_state *s, const struct ebb_seg
 		s->hole_since_us = segment->now_us;
 		s->hole_seq = segment->rcv_nxt;
 		s->hole_queue_us = s->queue_us;
+		s->has_lost = 0;
 	}
+}
+
+/* What is lost is lost when the queue is full, or as long as a router lets it be. */
+EBB_INLINE void ebb_ebb_learn_full(struct ebb_ebb_state *s, const struct ebb_segment *segment)
+{
+	u64 sum_us = (u64)s->full_us * EBB_EBB_FULL_X4 + s->hole_queue_us;
+
+	if (s->has_lost || !ebb_ebb_is_hole_old(s, segment))
+		return;
+	s->has_lost = 1;
+	s->full_us = s->full_us ? (u32)(sum_us / EBB_ONE_X4) : s->hole_queue_us;
+}
+
+/* Where others were just now, a loss says that they still are. */
+EBB_INLINE void ebb_ebb_cut_for_loss(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+				     const struct ebb_ebb_params *p)
+{
+	if (s->is_near) {
+		ebb_moves_set_window(&s->moves, ebb_moves_segments(&s->moves, p->probe_segments));
+		ebb_ebb_enter_yield(s, p, segment->now_us);
+	} else {
+		ebb_moves_set_window(&s->moves, ebb_moves_loss_bytes(s->rwnd_bytes, s->mss_bytes));
+	}
+	ebb_moves_stop_growing(&s->moves, segment, EBB_EBB_BLIND_RTTS);
 }
 
 EBB_INLINE void ebb_ebb_take_loss(struct ebb_ebb_state *s, const struct ebb_segment *segment,
@@ -114,12 +138,11 @@ EBB_INLINE void ebb_ebb_take_loss(struct ebb_ebb_state *s, const struct ebb_segm
 		ebb_ebb_leave_route(s, segment, p);
 		return;
 	}
-	if (!ebb_ebb_is_congestive(s, segment, p))
+	if (!ebb_ebb_is_congestive(s, segment))
 		return;
 	s->loss_until_us = segment->now_us + s->rtt_us + s->queue_us;
 	s->saturation_bytes = s->rwnd_bytes;
-	ebb_moves_set_window(&s->moves, ebb_moves_loss_bytes(s->rwnd_bytes, s->mss_bytes));
-	ebb_moves_stop_growing(&s->moves, segment, EBB_EBB_BLIND_RTTS);
+	ebb_ebb_cut_for_loss(s, segment, p);
 }
 
 /* Without timestamps, the time until a new window is used is the round trip. */
@@ -240,7 +263,9 @@ EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_seg
 	ebb_end_step();
 	s->round_bytes += segment->payload_bytes;
 	ebb_ebb_watch_hole(s, segment);
+	ebb_ebb_learn_full(s, segment);
 	ebb_end_step();
+	ebb_ebb_set_thresholds(s, p);
 
 	if (!s->is_begun || s->is_awaiting)
 		ebb_ebb_await_older_window(s, segment);

@@ -6,7 +6,7 @@
 #ifndef EBB_EBB_PATH_H
 #define EBB_EBB_PATH_H
 
-#include "ebb/state.h"
+#include "ebb/thresholds.h"
 
 /* ---- helpers: window and path ---- */
 
@@ -40,30 +40,10 @@ EBB_INLINE void ebb_ebb_update_base(struct ebb_ebb_state *s, const struct ebb_eb
 	s->rtt_us = rtt_us == EBB_MOVES_NO_DELAY ? 0 : rtt_us;
 }
 
-/* A queue below a segment's time, or a tick, cannot be told from none: thresholds scale. */
-EBB_INLINE u32 ebb_ebb_grain_us(const struct ebb_ebb_state *s)
-{
-	u32 tick_us = s->clock.tick.tick_us > EBB_TICK_USUAL_US ? s->clock.tick.tick_us : 0;
-
-	return (u32)ebb_max(s->segment_us, tick_us);
-}
-
-EBB_INLINE u32 ebb_ebb_low_us(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
-{
-	return (u32)ebb_max(p->low_us, ebb_ebb_grain_us(s));
-}
-
-EBB_INLINE u32 ebb_ebb_target_us(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
-{
-	return (u32)ebb_max(p->target_us,
-			    ebb_ebb_grain_us(s) * EBB_EBB_TARGET_GRAINS_X2 / EBB_ONE_X2);
-}
-
 /* The window that fills the link with a queue of the target; no limit before C is known. */
-EBB_INLINE u64 ebb_ebb_cap_bytes(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p)
+EBB_INLINE u64 ebb_ebb_cap_bytes(const struct ebb_ebb_state *s)
 {
-	u64 cap_bytes = ebb_moves_bytes_in(s->capacity_bytes_per_s,
-					   (u64)s->rtt_us + ebb_ebb_target_us(s, p));
+	u64 cap_bytes = ebb_moves_bytes_in(s->capacity_bytes_per_s, (u64)s->rtt_us + s->target_us);
 
 	return s->capacity_bytes_per_s
 		       ? ebb_max(cap_bytes, ebb_moves_segments(&s->moves, EBB_MOVES_CAP_SEGMENTS))

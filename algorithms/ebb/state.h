@@ -64,6 +64,23 @@ struct ebb_ebb_params {
 #define EBB_EBB_ARRIVAL_GAP_US 250u
 /* [EBB §thresholds] Thresholds in times of a segment, or ticks; the low one is one of them. */
 #define EBB_EBB_TARGET_GRAINS_X2 3u
+/* [EBB §short queues] Weight of D, the queue that is full, when another hole is seen. */
+#define EBB_EBB_FULL_X4 3u
+/* [EBB §short queues] The high threshold is this part of D at the most, or this if it is more. */
+#define EBB_EBB_FULL_PART_X10 3u
+#define EBB_EBB_SHORT_US 4000u
+/* [EBB §short queues] The others are such parts of that. */
+#define EBB_EBB_SHORT_TARGET_X10 6u
+#define EBB_EBB_SHORT_LOW_X10 4u
+/* [EBB §short queues] Others are near for so long after a yield, where D is within these. */
+#define EBB_EBB_NEAR_FOR_US 10000000u
+#define EBB_EBB_NEAR_LEAST_US 4500u
+#define EBB_EBB_NEAR_MOST_US 30000u
+/* [EBB §short queues] The thresholds then. */
+#define EBB_EBB_NEAR_LOW_US 1000u
+#define EBB_EBB_NEAR_TARGET_US 2000u
+#define EBB_EBB_NEAR_HIGH_US 3000u
+#define EBB_EBB_NEAR_GRAINS_X2 5u
 /* [EBB §yield] The link was ours if a round trip carried this part of the BDP. */
 #define EBB_EBB_HAD_LINK_X10 7u
 /* [EBB §In numbers] A yield within so many RTT of the last is the same. */
@@ -150,6 +167,10 @@ struct ebb_ebb_state {
 	u64 hole_since_us; /* when the hole at hole_seq was seen first; 0: none */
 	u32 hole_seq;
 	u32 hole_queue_us; /* queue then */
+	u32 low_us;        /* thresholds for the segment under way */
+	u32 target_us;
+	u32 high_us;
+	u32 full_us; /* D: what that was at holes that stayed open, on average; 0: none */
 
 	/* Whether the delay in YIELD has been the same, and what it was taken for before. */
 	u64 calm_since_us;
@@ -161,6 +182,8 @@ struct ebb_ebb_state {
 
 	u8 is_begun;    /* a segment has arrived */
 	u8 is_steady;   /* a steady run of arrivals was seen */
+	u8 is_near;     /* others that we yielded to may still be there */
+	u8 has_lost;    /* the hole stayed open: its queue is part of full_us */
 	u8 is_awaiting; /* blind until a window older than the law is used up */
 };
 

@@ -65,7 +65,7 @@ EBB_INLINE void ebb_ebb_yield(struct ebb_ebb_state *s, const struct ebb_segment 
 {
 	u64 window_bytes = ebb_min(s->rwnd_bytes, s->last_rwnd_bytes);
 	u64 least_bytes = ebb_moves_segments(&s->moves, p->probe_segments);
-	u64 over_us = ebb_sub_floor(ebb_sub_floor(excess_us, own_us), ebb_ebb_target_us(s, p));
+	u64 over_us = ebb_sub_floor(ebb_sub_floor(excess_us, own_us), s->target_us);
 	u8 had_link = (u64)s->last_round_bytes * EBB_ONE_X10 >
 		      ebb_ebb_bdp_bytes(s) * EBB_EBB_HAD_LINK_X10;
 	u64 since_last_us = segment->now_us - s->yield_since_us;
@@ -85,9 +85,9 @@ EBB_INLINE void ebb_ebb_yield(struct ebb_ebb_state *s, const struct ebb_segment 
 
 /* We overshot ourselves: back to what the link and the target hold. */
 EBB_INLINE void ebb_ebb_retreat(struct ebb_ebb_state *s, const struct ebb_segment *segment,
-				const struct ebb_ebb_params *p, u32 excess_us)
+				u32 excess_us)
 {
-	u64 over_us = ebb_sub_floor(excess_us, ebb_ebb_target_us(s, p));
+	u64 over_us = ebb_sub_floor(excess_us, s->target_us);
 	u64 window_bytes = ebb_moves_retreat_bytes(s->rwnd_bytes, s->rtt_us, over_us);
 
 	ebb_moves_set_window(&s->moves, ebb_min(s->last_rwnd_bytes, window_bytes));
@@ -99,7 +99,7 @@ EBB_INLINE void ebb_ebb_retreat(struct ebb_ebb_state *s, const struct ebb_segmen
 EBB_INLINE u8 ebb_ebb_judge(struct ebb_ebb_state *s, const struct ebb_segment *segment,
 			    const struct ebb_ebb_params *p, u32 excess_us)
 {
-	u32 high_us = ebb_moves_high_us(p->high_us, ebb_ebb_grain_us(s));
+	u32 high_us = s->high_us;
 	u64 grown_bytes = ebb_sub_floor(s->rwnd_bytes, s->last_rwnd_bytes);
 	u32 own_us = (u32)ebb_min(ebb_moves_time_us(s->capacity_bytes_per_s, grown_bytes),
 				  EBB_MOVES_MAX_RTT_US);
@@ -109,7 +109,7 @@ EBB_INLINE u8 ebb_ebb_judge(struct ebb_ebb_state *s, const struct ebb_segment *s
 	if (excess_us > high_us + own_us)
 		ebb_ebb_yield(s, segment, p, excess_us, own_us);
 	else
-		ebb_ebb_retreat(s, segment, p, excess_us);
+		ebb_ebb_retreat(s, segment, excess_us);
 	return 1;
 }
 
@@ -133,12 +133,11 @@ EBB_INLINE u64 ebb_ebb_recall_bytes(struct ebb_ebb_state *s, const struct ebb_eb
 }
 
 /* Just out of YIELD, segments that come back to back at C show that the link is ours. */
-EBB_INLINE u8 ebb_ebb_may_jump(const struct ebb_ebb_state *s, const struct ebb_ebb_params *p,
-			       u64 bdp_bytes)
+EBB_INLINE u8 ebb_ebb_may_jump(const struct ebb_ebb_state *s, u64 bdp_bytes)
 {
 	u8 is_fast = s->round_rate_bytes_per_s * EBB_ONE_X100 >
 		     s->capacity_bytes_per_s * EBB_EBB_FAST_X100;
-	u8 is_alone = s->round_excess_us < ebb_ebb_target_us(s, p) + EBB_EBB_ALONE_US;
+	u8 is_alone = s->round_excess_us < s->target_us + EBB_EBB_ALONE_US;
 	u8 is_below = (u64)s->rwnd_bytes * EBB_ONE_X10 < bdp_bytes * EBB_EBB_JUMP_BELOW_X10;
 
 	return s->is_reclaiming && is_fast && is_alone && is_below;
@@ -161,13 +160,13 @@ EBB_INLINE u64 ebb_ebb_growth_bytes(struct ebb_ebb_state *s, const struct ebb_eb
 	u64 window_bytes = s->rwnd_bytes;
 	u64 bdp_bytes = s->capacity_bytes_per_s ? ebb_ebb_bdp_bytes(s)
 						: window_bytes * EBB_EBB_UNKNOWN_BDP_WINDOWS;
-	u64 room_bytes = ebb_sub_floor(ebb_ebb_cap_bytes(s, p), window_bytes);
+	u64 room_bytes = ebb_sub_floor(ebb_ebb_cap_bytes(s), window_bytes);
 
 	if (!ebb_moves_is_used(s->round_bytes, s->mss_bytes, s->round_rwnd_bytes))
 		return 0;
 	if (s->is_starting)
 		return ebb_min(window_bytes, room_bytes);
-	if (ebb_ebb_may_jump(s, p, bdp_bytes))
+	if (ebb_ebb_may_jump(s, bdp_bytes))
 		return ebb_min(window_bytes * EBB_EBB_JUMP_WINDOWS, bdp_bytes - window_bytes);
 	if (window_bytes < s->saturation_bytes)
 		return ebb_ebb_recall_bytes(s, p);
@@ -182,7 +181,7 @@ EBB_INLINE void ebb_ebb_shrink(struct ebb_ebb_state *s, const struct ebb_segment
 {
 	u64 near_bytes = ebb_moves_near_bytes(s->round_bytes, s->mss_bytes);
 	u64 window_bytes = ebb_min(s->rwnd_bytes, near_bytes);
-	u64 over_us = s->round_queue_us - ebb_ebb_target_us(s, p);
+	u64 over_us = s->round_queue_us - s->target_us;
 
 	s->saturation_bytes = ebb_moves_saturation_bytes(s->rwnd_bytes, s->saturation_bytes);
 	ebb_moves_set_window(&s->moves, ebb_moves_shrink_bytes(window_bytes, over_us, s->rtt_us,

@@ -202,6 +202,27 @@ fn leaves_the_link_to_a_greedy_flow_whoever_came_first() {
 }
 
 #[test]
+fn leaves_a_link_with_little_room_to_a_greedy_flow() {
+    for (buffer_us, least) in [(12_500, 0.8), (25_000, 0.85)] {
+        let path = Path {
+            rtt_us: 50_000,
+            buffer_us,
+            greedy: vec![(20 * SECOND_US, 60 * SECOND_US)],
+            ..Path::default()
+        };
+        let outcome = run(&path, &ebb(), 80);
+        let bins = 220..600;
+        let ours: u64 = outcome.received_bytes[bins.clone()].iter().sum();
+        let theirs: u64 = outcome.greedy_bytes[bins].iter().sum();
+        let share = theirs as f64 / (ours + theirs) as f64;
+        let after = outcome.utilisation(&path, 65.0, 80.0);
+        println!("{buffer_us} us: {share:.3}, after {after:.3}");
+        assert!(share > least, "{buffer_us} us: {share}");
+        assert!(after > 0.95, "{buffer_us} us: {after}");
+    }
+}
+
+#[test]
 fn takes_over_a_connection_and_has_the_link_again_as_soon_as_its_older_window_is_used_up() {
     // 3 MB are 2.5 s of the link; the phase of a round trip is what the runs differ in.
     for phase in 0..16 {

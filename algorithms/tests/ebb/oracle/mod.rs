@@ -56,6 +56,11 @@ struct Ebb {
     loss_until_us: f64,
     /// What is missing, since when, and the queue then.
     hole: Option<(u32, f64, f64)>,
+    /// The queue at holes that stayed open, on average; 0: there was none. Is this one counted?
+    full_us: f64,
+    has_lost: bool,
+    /// When the last round trip began.
+    round_since_us: f64,
 }
 
 impl Ebb {
@@ -83,6 +88,9 @@ impl Ebb {
             clear_rounds: 0,
             loss_until_us: 0.0,
             hole: None,
+            full_us: 0.0,
+            has_lost: false,
+            round_since_us: 0.0,
         }
     }
 
@@ -160,24 +168,45 @@ impl Ebb {
             return;
         }
         let rtt_us = self.path.rtt_us();
-        let is_old = |(_, since_us, _): (u32, f64, f64)| now_us - since_us > (rtt_us / 4.0).floor();
-        if self.path.is_on_trial() && self.hole.is_some_and(is_old) {
+        if self.path.is_on_trial() && self.old_hole(now_us).is_some() {
             return self.leave_route(segment);
         }
         let usual_us = self
             .target_us()
             .min((self.path.longest_queue_us / 4.0).floor() * 3.0)
             .max(1000.0);
-        let is_congestion = self
-            .hole
-            .is_some_and(|hole| is_old(hole) && hole.2 > usual_us);
+        let is_congestion = self.old_hole(now_us).is_some_and(|queue| queue > usual_us);
         if segment.is_ce == 0 && !is_congestion {
             return;
         }
         self.loss_until_us = now_us + rtt_us + self.path.queue_us;
         self.remember_saturation(self.window, 0.0);
-        self.set((self.window / 2.0).max(2.0 * SEGMENT));
+        if self.is_near() {
+            self.set(self.params.probe_segments * SEGMENT);
+            self.enter_yield(now_us);
+        } else {
+            self.set((self.window / 2.0).max(2.0 * SEGMENT));
+        }
         self.stop_growing(segment);
+    }
+
+    /// The queue when the hole was seen first, if it is still open after a quarter RTT.
+    fn old_hole(&self, now_us: f64) -> Option<f64> {
+        let old_us = (self.path.rtt_us() / 4.0).floor();
+        let is_old = |hole: &(u32, f64, f64)| now_us - hole.1 > old_us;
+        self.hole.filter(is_old).map(|hole| hole.2)
+    }
+
+    /// §short queues: how long the queue is when it is full.
+    fn learn_full(&mut self, now_us: f64) {
+        if let Some(queue_us) = self.old_hole(now_us).filter(|_| !self.has_lost) {
+            self.has_lost = true;
+            self.full_us = if self.full_us > 0.0 {
+                ((3.0 * self.full_us + queue_us) / 4.0).floor()
+            } else {
+                queue_us
+            };
+        }
     }
 
     fn watch_hole(&mut self, segment: &Segment) {
@@ -185,6 +214,7 @@ impl Ebb {
             self.hole = None;
         } else if self.hole.is_none_or(|(seq, ..)| seq != segment.rcv_nxt) {
             self.hole = Some((segment.rcv_nxt, segment.now_us as f64, self.path.queue_us));
+            self.has_lost = false;
         }
     }
 
@@ -220,6 +250,7 @@ impl Ebb {
             round.most_excess_us = round.most_excess_us.max(excess_us);
         }
         self.watch_hole(segment);
+        self.learn_full(segment.now_us as f64);
     }
 }
 

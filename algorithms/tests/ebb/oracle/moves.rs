@@ -6,17 +6,38 @@ use ebb_algorithms::Segment;
 
 impl Ebb {
     pub(super) fn low_us(&self) -> f64 {
-        self.params.low_us.max(self.path.segment_us)
+        self.threshold_us(self.params.low_us, 0.4, 1000.0)
+            .max(self.path.segment_us)
     }
 
     pub(super) fn target_us(&self) -> f64 {
-        self.params
-            .target_us
+        self.threshold_us(self.params.target_us, 0.6, 2000.0)
             .max((self.path.segment_us * 1.5).floor())
     }
 
     pub(super) fn high_us(&self) -> f64 {
-        self.params.high_us.max(self.path.segment_us * 4.0)
+        let segments = if self.is_near() { 2.5 } else { 4.0 };
+        self.threshold_us(self.params.high_us, 1.0, 3000.0)
+            .max((self.path.segment_us * segments).floor())
+    }
+
+    /// §short queues: for 10 s after a yield, where the queue is full at 4.5 to 30 ms.
+    pub(super) fn is_near(&self) -> bool {
+        let is_short = (4_500.0..=30_000.0).contains(&self.full_us);
+        let is_soon = |at_us| self.round_since_us - at_us < 1e7;
+        is_short && self.yielded_at_us.is_some_and(is_soon)
+    }
+
+    /// §short queues: a part of 0.3 D, or of 4 ms, at the most.
+    fn threshold_us(&self, usual_us: f64, part: f64, near_us: f64) -> f64 {
+        if self.is_near() {
+            return usual_us.min(near_us);
+        }
+        if self.full_us == 0.0 {
+            return usual_us;
+        }
+        let short_us = (self.full_us * 3.0 / 10.0).floor().max(4000.0);
+        usual_us.min((short_us * part).floor())
     }
 
     pub(super) fn set(&mut self, window: f64) {
@@ -34,6 +55,7 @@ impl Ebb {
             window: self.window,
             ..Round::default()
         });
+        self.round_since_us = segment.now_us as f64;
         self.path.begin_round();
         self.begin_look(segment.now_us as f64);
     }
