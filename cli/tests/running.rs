@@ -221,8 +221,8 @@ fn a_command_can_be_run_as_somebody_else() {
 #[test]
 fn a_command_of_somebody_else_has_nothing_of_roots() {
     needs_root!("a_command_of_somebody_else_has_nothing_of_roots");
-    let script = "id -G; grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status | tr -d '[:alpha:]:\\t\\n'; \
-                  echo; ls /proc/self/fd; env";
+    let script = "id -G; grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status | cut -f2 | sort -u; \
+                  ls /proc/self/fd; env";
     for backend in ["kernel", "user"] {
         let ebb = Ebb::new();
         let words = "exec 7</etc/shadow; exec setpriv --inh-caps=+net_admin,+kill --ambient-caps=+net_admin,+kill \
@@ -247,8 +247,7 @@ fn a_command_of_somebody_else_has_nothing_of_roots() {
         let told = stdout(&output);
         let mut lines = told.lines();
         assert_eq!(lines.next(), Some("65534"), "{told}{}", stderr(&output));
-        let capabilities = lines.next().unwrap();
-        assert!(capabilities.bytes().all(|digit| digit == b'0'), "{told}");
+        assert_eq!(lines.next(), Some("0000000000000000"), "{told}");
         // The last is that of the folder that is listed.
         let open: Vec<&str> = lines.by_ref().take(4).collect();
         assert_eq!(open, ["0", "1", "2", "3"], "{told}");

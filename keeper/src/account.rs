@@ -133,9 +133,9 @@ fn drop_capabilities() -> io::Result<()> {
 
 /// What was open for root is not for others: all but the standard streams goes with exec.
 fn close_on_exec() -> io::Result<()> {
-    let flags = libc::CLOSE_RANGE_CLOEXEC as libc::c_int;
+    let (last, flags) = (libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
     // SAFETY: plain numbers; nothing is closed before exec.
-    if unsafe { libc::close_range(3, libc::c_uint::MAX, flags) } == 0 {
+    if unsafe { libc::syscall(libc::SYS_close_range, 3, last, flags) } == 0 {
         return Ok(());
     }
     // Before Linux 5.11: one by one, as far as anything can be open.
