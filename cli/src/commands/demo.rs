@@ -88,11 +88,10 @@ impl Demo {
 
     fn options(&self) -> Result<Options> {
         let backend = self.backend()?;
-        let wanted = Wanted {
-            download: self.policy.clone(),
-            ..Wanted::default()
+        let policy = match &self.policy {
+            Some(policy) => policy.clone(),
+            None => Policies::new(&Wanted::default(), backend)?.download,
         };
-        let policy = Policies::new(&wanted, backend)?.download;
         anyhow::ensure!(
             (backend == Backend::User) == policy.law().is_for_counters(),
             "the law '{}' is not one of the {backend} backend (see 'ebb policies'; --backend \
