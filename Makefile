@@ -13,8 +13,12 @@ EBB := $(TARGET)/release/ebb
 DATA = $(wildcard experiments/*/*.toml experiments/*/*.trace experiments/*.csv)
 # Figures: many runs at a time, all of them new.
 MEASURED := --fresh --parallel 20 --out $(TARGET)/figures
-# The law's defaults on the link of the other figures, where the paper's experiments have its own.
+# The law's defaults on the link of the other figures, with buffers and sockets as downloads have
+# them, where the paper's experiments have their own.
 OF_VULTURE := --policy vulture --set bottleneck.rate=10mbit
+AS_DOWNLOADS := --engine lab --runs 5 --set tcp.receive_buffer=auto --set tcp.send_buffer=auto \
+	--set tcp.shrink_window=false --set flow.lbe.connects=receiver
+BY_TWO = --set flow.$(1).write=2896 --set flow.$(1).backlog=750kB --set flow.$(1).connects=receiver
 # Beside plain TCP and strict priority.
 BESIDE := --policy none --policy priority --policy ebb --case constant --case 'greedy, BE first' \
 	--case 'greedy, BE second' --case 'greedy, queue of 500' --case 'bursts of 1 s' \
@@ -70,8 +74,11 @@ figures: build ## every figure of docs/figures.md, measured again (as root throu
 	$(AS_ROOT) $(EBB) reproduce ebb/kernel $(MEASURED) --runs 2 $(BESIDE)
 	$(EBB) reproduce ebb/kernel-uploads --engine sim --fresh --out $(TARGET)/figures-sim --runs 3 $(UPLOADS)
 	$(AS_ROOT) $(EBB) reproduce vulture/kernels $(MEASURED) $(OF_VULTURE)
-	$(AS_ROOT) $(EBB) reproduce vulture/fig-15 vulture/fig-16 vulture/table-1 vulture/table-2 \
-		--engine lab --runs 5 $(MEASURED) $(OF_VULTURE) --set tcp.shrink_window=false
+	$(AS_ROOT) $(EBB) reproduce vulture/fig-15 vulture/fig-16 $(MEASURED) $(OF_VULTURE) $(AS_DOWNLOADS) \
+		$(call BY_TWO,be) $(call BY_TWO,reverse)
+	$(AS_ROOT) $(EBB) reproduce vulture/table-1 $(MEASURED) $(OF_VULTURE) $(AS_DOWNLOADS) \
+		$(call BY_TWO,reverse) --set flow.be.connects=receiver --set flow.be.start=5s
+	$(AS_ROOT) $(EBB) reproduce vulture/table-2 $(MEASURED) $(OF_VULTURE) $(AS_DOWNLOADS)
 	@scripts/measure --as-root both-ways
 
 reproduce: build ## every table and figure of the papers in the simulator, with all runs, into target/reproduced-all
