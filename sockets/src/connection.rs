@@ -139,8 +139,9 @@ impl Connection {
         };
         if info.receives() {
             let is_free = self.is_free(Direction::Down, &info);
+            let is_paced = self.upload.as_ref().is_some_and(Upload::is_paced);
             let download = &mut self.download;
-            look.settings += download.look(socket, &self.last, &info, now.1, is_free)?;
+            look.settings += download.look(socket, &self.last, &info, now.1, is_free, is_paced)?;
         }
         if info.sends() {
             look.settings += self.govern_upload(socket, &info, now.1)?;
@@ -202,7 +203,7 @@ impl Connection {
         let download = self.download.flow().map(|own| Flow {
             payload_bytes: info.bytes_received.saturating_sub(begun.bytes_received),
             window_bytes: self.download.window_bytes(info),
-            rtt_us: known(info.rcv_rtt_us).or(known(info.rtt_us)),
+            rtt_us: self.download.rtt_us().or(known(info.rtt_us)),
             is_limited: self.download.is_limited(),
             ..self.flow(pid, Direction::Down, own.policy(), own.state_bytes())
         });

@@ -20,6 +20,8 @@ pub(crate) struct Download {
     /// The clamp may have been lifted by somebody else.
     is_stale: bool,
     samples: SenderSamples,
+    /// As the law was told it last; 0: not yet.
+    rtt_us: u32,
 }
 
 impl Download {
@@ -30,6 +32,7 @@ impl Download {
             clamp_bytes: NO_CLAMP_BYTES,
             is_stale: false,
             samples: SenderSamples::default(),
+            rtt_us: 0,
         }
     }
 
@@ -52,7 +55,7 @@ impl Download {
     }
 
     /// Tells the law and sets the clamp, unless it is to be free; answers how many limits were
-    /// set.
+    /// set. `is_paced`: what this end sends is held to a pace.
     ///
     /// *Errors:* the copy is no TCP socket.
     pub(crate) fn look(
@@ -62,13 +65,16 @@ impl Download {
         info: &TcpInfo,
         now_us: u64,
         is_free: bool,
+        is_paced: bool,
     ) -> io::Result<u64> {
         let Some(flow) = &mut self.flow else {
             return self.release(socket);
         };
-        let least_us = self.samples.least_us(last, info, now_us);
+        self.samples.look(last, info, now_us);
         if let Some(mut segment) = arrived(last, info, now_us) {
-            segment.kernel_rtt_us = segment.kernel_rtt_us.max(least_us);
+            let estimate_us = segment.kernel_rtt_us;
+            segment.kernel_rtt_us = self.samples.rtt_us(info, now_us, estimate_us, is_paced);
+            self.rtt_us = segment.kernel_rtt_us;
             segment.is_observing = is_free.into();
             flow.on_segment(&segment);
         }
@@ -104,6 +110,11 @@ impl Download {
         self.flow.as_ref()
     }
 
+    /// The round trip that its law goes by, if there was one.
+    pub(crate) fn rtt_us(&self) -> Option<u32> {
+        (self.rtt_us > 0).then_some(self.rtt_us)
+    }
+
     /// Whether a clamp is set.
     pub(crate) fn is_limited(&self) -> bool {
         self.clamp_bytes != NO_CLAMP_BYTES
@@ -120,26 +131,35 @@ impl Download {
 
 /// The round trips that are measured where this end sends as well.
 ///
-/// The receiver's estimate can be far too short for a moment, which a law would remember: Linux
+/// The receiver's estimate can be far too short, which a law would remember. For a moment: Linux
 /// takes the time that a window's bytes need, too, and that is less than a round trip where more
-/// than a window is on its way. The sender's least is a bound, as long as it is kept up to date:
-/// that of a handshake behind others' queue would hide the queue.
+/// than a window is on its way. And for as long as what is sent is held to a pace: Linux stamps an
+/// acknowledgement with the time at which the next segment may leave, and the echo of that comes
+/// back too soon by as much, which at a slow pace is most of a round trip.
+///
+/// The sender knows better, as long as its samples are of now: that of a handshake behind others'
+/// queue would hide the queue.
 #[derive(Debug, Default)]
 struct SenderSamples {
     until_us: u64,
 }
 
 impl SenderSamples {
-    /// No round trip is shorter; 0: nobody knows.
-    fn least_us(&mut self, last: &TcpInfo, info: &TcpInfo, now_us: u64) -> u32 {
+    fn look(&mut self, last: &TcpInfo, info: &TcpInfo, now_us: u64) {
         if info.delivered != last.delivered {
             self.until_us = now_us + 2 * u64::from(info.rtt_us);
         }
+    }
+
+    /// The round trip, by the receiver's estimate and by what the sender measured.
+    fn rtt_us(&self, info: &TcpInfo, now_us: u64, estimate_us: u32, is_paced: bool) -> u32 {
         // Before the first sample the kernel has the greatest number that there is.
-        if now_us < self.until_us && info.min_rtt_us < u32::MAX {
-            info.min_rtt_us
+        if now_us >= self.until_us || info.min_rtt_us == u32::MAX {
+            estimate_us
+        } else if is_paced {
+            info.rtt_us
         } else {
-            0
+            estimate_us.max(info.min_rtt_us)
         }
     }
 }
@@ -256,16 +276,23 @@ mod tests {
     fn no_round_trip_is_shorter_than_the_senders_while_it_sends() {
         let told = |delivered| TcpInfo {
             delivered,
-            rtt_us: 110_000,
-            min_rtt_us: 100_000,
+            rtt_us: 130_000,
+            min_rtt_us: 110_000,
             ..info(14_480, 10)
         };
         let mut samples = SenderSamples::default();
+        let mut rtt_us = |last, now, now_us, is_paced| {
+            samples.look(&told(last), &told(now), now_us);
+            samples.rtt_us(&told(now), now_us, 101_000, is_paced)
+        };
         // A handshake is no sample of now.
-        assert_eq!(samples.least_us(&told(2), &told(2), 1_000_000), 0);
-        assert_eq!(samples.least_us(&told(2), &told(4), 1_010_000), 100_000);
-        assert_eq!(samples.least_us(&told(4), &told(4), 1_200_000), 100_000);
-        assert_eq!(samples.least_us(&told(4), &told(4), 1_230_000), 0);
+        assert_eq!(rtt_us(2, 2, 1_000_000, false), 101_000);
+        assert_eq!(rtt_us(2, 4, 1_010_000, false), 110_000);
+        assert_eq!(rtt_us(4, 4, 1_200_000, false), 110_000);
+        // Paced, the receiver's estimate is of no use.
+        assert_eq!(rtt_us(4, 4, 1_200_000, true), 130_000);
+        assert_eq!(rtt_us(4, 4, 1_270_000, false), 101_000);
+        assert_eq!(rtt_us(4, 4, 1_270_000, true), 101_000);
     }
 
     #[test]
