@@ -190,15 +190,15 @@ impl Governor {
         }
     }
 
-    /// Counts a socket that cannot be looked at for want of something, until it can.
+    /// Counts a socket that cannot be looked at for want of something, until it can. One that goes
+    /// before stays counted.
     fn note_reach(&mut self, inode: u64, error: Option<&io::Error>) {
-        match error {
-            None if self.unreached.remove(&inode) => self.counters.unreached -= 1,
-            Some(error) if is_for_want(error) && self.unreached.insert(inode) => {
-                self.counters.unreached += 1;
-                self.note_want();
-            }
-            _ => {}
+        if error.is_none() && self.unreached.remove(&inode) {
+            self.counters.unreached -= 1;
+        }
+        if error.is_some_and(is_for_want) && self.unreached.insert(inode) {
+            self.counters.unreached += 1;
+            self.note_want();
         }
     }
 
