@@ -102,35 +102,23 @@ fn is_stopped(pid: Pid) -> bool {
 #[test]
 fn control_z_stops_the_whole_job_and_fg_continues_it() {
     needs_root!("control_z_stops_the_whole_job_and_fg_continues_it");
-    let mut running = Ebb::new().run_script("echo ready; read -r line; echo got $line; exit 4");
-    running.send_to_group(Signal::SIGTSTP);
-    until("the job is stopped", || is_stopped(running.pid()));
-    running.send_to_group(Signal::SIGCONT);
-    running
-        .child
-        .stdin
-        .as_mut()
-        .unwrap()
-        .write_all(b"it\n")
-        .unwrap();
-    assert_eq!(running.line(), "got it");
-    assert_eq!(running.status(), Some(4));
+    stop_and_continue(Running::send_to_group);
 }
 
 #[test]
 fn stopping_ebb_alone_stops_its_command_and_continuing_it_continues_both() {
     needs_root!("stopping_ebb_alone_stops_its_command_and_continuing_it_continues_both");
+    stop_and_continue(Running::send);
+}
+
+/// The command goes on where it was, and has what is typed then.
+fn stop_and_continue(send: impl Fn(&Running, Signal)) {
     let mut running = Ebb::new().run_script("echo ready; read -r line; echo got $line; exit 4");
-    running.send(Signal::SIGTSTP);
+    send(&running, Signal::SIGTSTP);
     until("the job is stopped", || is_stopped(running.pid()));
-    running.send(Signal::SIGCONT);
-    running
-        .child
-        .stdin
-        .as_mut()
-        .unwrap()
-        .write_all(b"it\n")
-        .unwrap();
+    send(&running, Signal::SIGCONT);
+    let input = running.child.stdin.as_mut().unwrap();
+    input.write_all(b"it\n").unwrap();
     assert_eq!(running.line(), "got it");
     assert_eq!(running.status(), Some(4));
 }
