@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Looks for what a folder must not know of in the names of its sources: who never says
-//! `BorrowedFd` or `LEASE` holds no descriptor and renews no lease.
+//! `BorrowedFd` or `LEASE` holds no descriptor and renews no lease, and who never says
+//! `UnixStream` waits for nobody who does.
 
 use std::path::Path;
 
@@ -9,10 +10,22 @@ use anyhow::{Context, Result};
 use super::{Report, rust_files};
 use crate::literals::without_comments;
 
-/// Folders, and words that no name there may have, alone or as a part.
+/// Folders, and what no name there may be, or have as a word.
 const FORBIDDEN: [(&str, &[&str]); 1] = [(
     "cli/src",
-    &["fd", "descriptor", "descriptors", "lease", "leases"],
+    &[
+        "fd",
+        "descriptor",
+        "descriptors",
+        "lease",
+        "leases",
+        "Attachment",
+        "UnixStream",
+        "UnixListener",
+        "libbpf",
+        "libc",
+        "unsafe",
+    ],
 )];
 
 /// Complains of names with such a word.
@@ -39,7 +52,8 @@ fn found<'w>(text: &str, words: &[&'w str]) -> Vec<(usize, String, &'w str)> {
     for (number, line) in code.lines().enumerate() {
         for name in line.split(|it: char| !(it.is_alphanumeric() || it == '_')) {
             let parts = parts(name);
-            let word = words.iter().find(|word| parts.iter().any(|it| it == *word));
+            let is_meant = |word: &&&str| name == **word || parts.iter().any(|it| it == *word);
+            let word = words.iter().find(is_meant);
             found.extend(word.map(|word| (number + 1, name.to_owned(), *word)));
         }
     }
@@ -97,6 +111,12 @@ mod tests {
         ];
         let expected = expected.map(|(line, name, word)| (line, name.to_owned(), word));
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_name_of_several_words_is_found_whole() {
+        let found = found("use a::{UnixStream, Stream};\n", &["UnixStream"]);
+        assert_eq!(found, [(1, "UnixStream".to_owned(), "UnixStream")]);
     }
 
     #[test]
