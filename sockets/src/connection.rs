@@ -139,9 +139,8 @@ impl Connection {
         };
         if info.receives() {
             let is_free = self.is_free(Direction::Down, &info);
-            let is_paced = self.upload.as_ref().is_some_and(Upload::is_paced);
             let download = &mut self.download;
-            look.settings += download.look(socket, &self.last, &info, now.1, is_free, is_paced)?;
+            look.settings += download.look(socket, &self.last, &info, now.1, is_free)?;
         }
         if info.sends() {
             look.settings += self.govern_upload(socket, &info, now.1)?;

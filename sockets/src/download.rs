@@ -6,7 +6,7 @@ use std::io;
 use ebb_algorithms::{Policy, ReceiverFlow, Segment, Start};
 use ebb_host::TcpInfo;
 
-use crate::socket::{CopiedSocket, NO_CLAMP_BYTES};
+use crate::socket::{CopiedSocket, NO_CLAMP_BYTES, NO_PACE};
 
 /// A segment's payload on nearly every path, until it is known.
 const USUAL_MSS_BYTES: u32 = 1_448;
@@ -55,7 +55,7 @@ impl Download {
     }
 
     /// Tells the law and sets the clamp, unless it is to be free; answers how many limits were
-    /// set. `is_paced`: what this end sends is held to a pace.
+    /// set.
     ///
     /// *Errors:* the copy is no TCP socket.
     pub(crate) fn look(
@@ -65,7 +65,6 @@ impl Download {
         info: &TcpInfo,
         now_us: u64,
         is_free: bool,
-        is_paced: bool,
     ) -> io::Result<u64> {
         let Some(flow) = &mut self.flow else {
             return self.release(socket);
@@ -73,7 +72,7 @@ impl Download {
         self.samples.look(last, info, now_us);
         if let Some(mut segment) = arrived(last, info, now_us) {
             let estimate_us = segment.kernel_rtt_us;
-            segment.kernel_rtt_us = self.samples.rtt_us(info, now_us, estimate_us, is_paced);
+            segment.kernel_rtt_us = self.samples.rtt_us(info, now_us, estimate_us);
             self.rtt_us = segment.kernel_rtt_us;
             segment.is_observing = is_free.into();
             flow.on_segment(&segment);
@@ -141,27 +140,43 @@ impl Download {
 /// queue would hide the queue.
 #[derive(Debug, Default)]
 struct SenderSamples {
+    last_us: u32,
     until_us: u64,
 }
 
 impl SenderSamples {
     fn look(&mut self, last: &TcpInfo, info: &TcpInfo, now_us: u64) {
         if info.delivered != last.delivered {
+            self.last_us = last_sample_us(last, info);
             self.until_us = now_us + 2 * u64::from(info.rtt_us);
         }
     }
 
     /// The round trip, by the receiver's estimate and by what the sender measured.
-    fn rtt_us(&self, info: &TcpInfo, now_us: u64, estimate_us: u32, is_paced: bool) -> u32 {
+    fn rtt_us(&self, info: &TcpInfo, now_us: u64, estimate_us: u32) -> u32 {
         // Before the first sample the kernel has the greatest number that there is.
         if now_us >= self.until_us || info.min_rtt_us == u32::MAX {
             estimate_us
-        } else if is_paced {
-            info.rtt_us
+        } else if info.max_pacing_rate != NO_PACE {
+            estimate_us.max(self.last_us).max(info.min_rtt_us)
         } else {
             estimate_us.max(info.min_rtt_us)
         }
     }
+}
+
+/// What the sender measured between two looks, from its mean: that goes 1/8 of the way to each
+/// sample, and mostly there is one for two segments [RFC6298 §2].
+fn last_sample_us(last: &TcpInfo, info: &TcpInfo) -> u32 {
+    let delivered = info.delivered.wrapping_sub(last.delivered);
+    let samples = i32::try_from(delivered.div_ceil(2)).unwrap_or(i32::MAX);
+    let gone = 1.0 - (7.0_f64 / 8.0).powi(samples);
+    let (before_us, now_us) = (f64::from(last.rtt_us), f64::from(info.rtt_us));
+    // The first sample is the mean.
+    if last.rtt_us == 0 {
+        return info.rtt_us;
+    }
+    (before_us + (now_us - before_us) / gone).max(0.0) as u32
 }
 
 /// Whether a receiver's round trip is measured. Without timestamps the kernel's estimate only
@@ -274,25 +289,43 @@ mod tests {
 
     #[test]
     fn no_round_trip_is_shorter_than_the_senders_while_it_sends() {
-        let told = |delivered| TcpInfo {
+        let told = |delivered, max_pacing_rate| TcpInfo {
             delivered,
             rtt_us: 130_000,
             min_rtt_us: 110_000,
+            max_pacing_rate,
             ..info(14_480, 10)
         };
         let mut samples = SenderSamples::default();
-        let mut rtt_us = |last, now, now_us, is_paced| {
-            samples.look(&told(last), &told(now), now_us);
-            samples.rtt_us(&told(now), now_us, 101_000, is_paced)
+        let mut rtt_us = |last, now, now_us, pace| {
+            samples.look(&told(last, pace), &told(now, pace), now_us);
+            samples.rtt_us(&told(now, pace), now_us, 101_000)
         };
         // A handshake is no sample of now.
-        assert_eq!(rtt_us(2, 2, 1_000_000, false), 101_000);
-        assert_eq!(rtt_us(2, 4, 1_010_000, false), 110_000);
-        assert_eq!(rtt_us(4, 4, 1_200_000, false), 110_000);
-        // Paced, the receiver's estimate is of no use.
-        assert_eq!(rtt_us(4, 4, 1_200_000, true), 130_000);
-        assert_eq!(rtt_us(4, 4, 1_270_000, false), 101_000);
-        assert_eq!(rtt_us(4, 4, 1_270_000, true), 101_000);
+        assert_eq!(rtt_us(2, 2, 1_000_000, NO_PACE), 101_000);
+        assert_eq!(rtt_us(2, 4, 1_010_000, NO_PACE), 110_000);
+        assert_eq!(rtt_us(4, 4, 1_200_000, NO_PACE), 110_000);
+        // Paced, the receiver's estimate is too short.
+        assert_eq!(rtt_us(4, 4, 1_200_000, 25_000), 130_000);
+        assert_eq!(rtt_us(4, 4, 1_270_000, NO_PACE), 101_000);
+        assert_eq!(rtt_us(4, 4, 1_270_000, 25_000), 101_000);
+    }
+
+    #[test]
+    fn a_mean_tells_the_samples_that_moved_it() {
+        let told = |delivered, rtt_us| TcpInfo {
+            delivered,
+            rtt_us,
+            ..info(14_480, 10)
+        };
+        let sample_us = |samples: u32, rtt_us| {
+            let mean_us = (0..samples).fold(100_000, |mean, _| mean + (rtt_us - mean) / 8);
+            last_sample_us(&told(7, 100_000), &told(7 + 2 * samples, mean_us as u32))
+        };
+        assert_eq!(sample_us(1, 180_000), 180_000);
+        assert_eq!(sample_us(1, 60_000), 60_000);
+        assert!(sample_us(3, 180_000).abs_diff(180_000) < 20);
+        assert_eq!(last_sample_us(&told(0, 0), &told(1, 90_000)), 90_000);
     }
 
     #[test]

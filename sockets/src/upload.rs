@@ -72,11 +72,7 @@ impl Upload {
 
     /// The pace that it may have at the most; none: it is not limited.
     pub(crate) fn pace_bytes_per_s(&self) -> Option<u64> {
-        self.is_paced().then_some(self.pace_bytes_per_s)
-    }
-
-    pub(crate) fn is_paced(&self) -> bool {
-        self.pace_bytes_per_s != NO_PACE
+        (self.pace_bytes_per_s != NO_PACE).then_some(self.pace_bytes_per_s)
     }
 
     /// What the pace is in a round trip, or the kernel's own window where there is none.
