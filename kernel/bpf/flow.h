@@ -20,6 +20,8 @@
 #define EBB_CALLBACKS (BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG | BPF_SOCK_OPS_STATE_CB_FLAG)
 /* After so many segments the largest one seen is believed to be the sender's MSS. */
 #define EBB_MSS_KNOWN_AFTER 10u
+/* A round trip that the sender measured bounds the echoes of so long. */
+#define EBB_ECHO_BOUND_US 2000000u
 
 EBB_INLINE u32 ebb_mss(const struct ebb_flow *flow)
 {
@@ -107,6 +109,26 @@ EBB_INLINE void ebb_flow_begin(struct ebb_flow *flow, struct tcp_sock *tp, u64 c
 	ebb_trace_call(flow, EBB_TRACE_START, order, rwnd_bytes, &start, sizeof(start));
 }
 
+/*
+ * The echo of what this end sent. While that is held to a pace Linux stamps acknowledgements with
+ * the time at which the next segment may leave (tcp_wstamp_ns), and their echo comes back that
+ * much too soon. The round trip of the last segment that was acknowledged bounds it.
+ */
+EBB_INLINE u32 ebb_echo(const struct tcp_sock *tp, const struct ebb_packet *packet,
+			const struct ebb_segment *segment)
+{
+	u8 is_paced = ((const struct sock *)tp)->sk_pacing_status != EBB_SK_PACING_NONE;
+	u64 sent_us = tp->rack.mstamp;
+	u32 rtt_ticks;
+
+	if (!is_paced || !sent_us || segment->now_us - sent_us > EBB_ECHO_BOUND_US)
+		return packet->tsecr;
+	rtt_ticks = tp->rack.rtt_us / segment->local_tick_us;
+	if ((s32)(segment->local_ts - packet->tsecr) >= (s32)rtt_ticks)
+		return packet->tsecr;
+	return segment->local_ts - rtt_ticks;
+}
+
 EBB_INLINE void ebb_describe_segment(struct ebb_segment *segment, const struct tcp_sock *tp,
 				     const struct ebb_packet *packet, u64 now_ns)
 {
@@ -116,9 +138,9 @@ EBB_INLINE void ebb_describe_segment(struct ebb_segment *segment, const struct t
 	segment->seq = packet->seq;
 	segment->payload_bytes = packet->payload_bytes;
 	segment->tsval = packet->tsval;
-	segment->tsecr = packet->tsecr;
 	segment->local_ts = ebb_local_ts(segment->now_us, tick_us) + tp->tsoffset;
 	segment->local_tick_us = tick_us;
+	segment->tsecr = ebb_echo(tp, packet, segment);
 	segment->rcv_nxt = tp->rcv_nxt;
 	segment->right_edge_seq = tp->rcv_wup + tp->rcv_wnd;
 	segment->kernel_rtt_us = tp->rcv_rtt_est.rtt_us >> 3;

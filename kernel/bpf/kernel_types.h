@@ -109,6 +109,10 @@ struct tcp_sock {
 	struct {
 		u32 rtt_us;
 	} rcv_rtt_est;
+	struct tcp_rack {
+		u64 mstamp;
+		u32 rtt_us;
+	} rack;
 };
 
 struct ack_sample {
