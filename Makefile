@@ -55,9 +55,11 @@ test-kernels: setup ## the kernel backend's tests on kernels from 5.10 on, in QE
 	@EBB_PACKAGES_FILE=scripts/packages-kernels.txt scripts/setup
 	@scripts/test-kernels $(KERNELS)
 
-fuzz: setup ## search every law for calls that break it, a minute each (EBB_FUZZ_LAW=cubic: one law)
+fuzz: setup ## search every law and the parser of packets, a minute each (EBB_FUZZ_LAW=cubic: that law)
 	EBB_FUZZ_SECONDS=$${EBB_FUZZ_SECONDS:-60} $(CARGO) test --locked -p ebb-algorithms --test fuzz \
 		-- --nocapture the_fuzzer_finds_nothing
+	EBB_FUZZ_SECONDS=$${EBB_FUZZ_SECONDS:-60} $(CARGO) test --locked -p ebb-kernel --test packet \
+		-- --nocapture the_parser
 
 lint: setup ## formatting, clippy, licences, sources of constants
 	@scripts/lint
