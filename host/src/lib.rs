@@ -36,6 +36,7 @@ mod process;
 mod socket;
 mod sysctl;
 mod tree;
+mod want;
 
 pub use error::{Error, Result};
 pub use family::Family;
@@ -50,3 +51,4 @@ pub use socket::{copies_of_sockets, sockets_in, sockets_of_port};
 pub use sysctl::sysctl;
 pub use tcp_info::TcpInfo;
 pub use tree::{all_processes, children_of, descendants_of, threads_of, with_descendants};
+pub use want::{NO_FORK, what_ran_out};

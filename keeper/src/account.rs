@@ -5,6 +5,7 @@ use std::ffi::CString;
 use std::io;
 use std::process::Command;
 
+use ebb_host::NO_FORK;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{
@@ -61,7 +62,7 @@ impl Account {
     /// *Errors:* it cannot, with what would be right. Call it while there is a single thread.
     pub fn try_on(&self) -> Result<()> {
         // SAFETY: there is a single thread, and the child makes system calls only.
-        let child = match unsafe { fork() }.trying("fork")? {
+        let child = match unsafe { fork() }.trying(NO_FORK)? {
             ForkResult::Parent { child } => child,
             ForkResult::Child => {
                 let errno = self.become_it().err().and_then(|it| it.raw_os_error());

@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 
+use ebb_host::NO_FORK;
 use nix::errno::Errno;
 use nix::unistd::{ForkResult, fork as fork_process, setsid};
 
@@ -16,7 +17,7 @@ use crate::error::{Result, Trying};
 /// of a pipe or for a lock must not wait for it. Call it while there is a single thread.
 pub fn fork() -> Result<bool> {
     // SAFETY: there is a single thread, so the child may go on as the parent would have.
-    match unsafe { fork_process() }.trying("fork")? {
+    match unsafe { fork_process() }.trying(NO_FORK)? {
         ForkResult::Parent { .. } => Ok(false),
         ForkResult::Child => {
             setsid().trying("setsid")?;

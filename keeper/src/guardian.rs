@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ebb_host::NO_FORK;
 use ebb_sockets::{Holds, Journal};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -60,7 +61,7 @@ pub(crate) fn watch_over(
     name_process(c"ebb-guardian");
     let (theirs, ours) = lay()?;
     // SAFETY: there is a single thread.
-    let governor = match unsafe { fork() }.trying("fork")? {
+    let governor = match unsafe { fork() }.trying(NO_FORK)? {
         ForkResult::Child => {
             drop(ours);
             std::process::exit(govern(theirs));

@@ -118,7 +118,7 @@ pub(crate) fn refusal(error: &Error) -> FromKeeper {
         Error::Kernel(
             ebb_kernel::Error::AlreadyAttached { .. } | ebb_kernel::Error::OtherVersion { .. },
         ) => FromKeeper::AlreadyAttached { cause },
-        Error::Kernel(_) => FromKeeper::Refused {
+        Error::Kernel(error) if !error.is_for_want() => FromKeeper::Refused {
             cause: explain(cause),
         },
         _ => FromKeeper::Refused { cause },

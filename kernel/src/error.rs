@@ -81,7 +81,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Something on a cgroup failed.
-    #[error("cgroup {path}: cannot {action}: {source}")]
+    #[error("cgroup {path}: cannot {action}: {source}{}", ran_out(source))]
     Cgroup {
         /// The cgroup.
         path: PathBuf,
@@ -150,6 +150,16 @@ pub enum Error {
         /// What libbpf and the verifier said.
         reason: String,
     },
+    /// Memory or descriptors ran out while the kernel took the programs.
+    #[error("the kernel could not take {what}: {ran_out} ({reason})")]
+    RanOut {
+        /// The program, map or object.
+        what: String,
+        /// What ran out, and where that is bounded.
+        ran_out: &'static str,
+        /// What libbpf said.
+        reason: String,
+    },
     /// A congestion control of this name exists already.
     #[error(
         "the kernel has a congestion control '{name}' already, perhaps of another Ebb; \
@@ -160,7 +170,7 @@ pub enum Error {
         name: String,
     },
     /// A system call on a loaded program failed.
-    #[error("cannot {action} {what}: {source}")]
+    #[error("cannot {action} {what}: {source}{}", ran_out(source))]
     Program {
         /// The program or map.
         what: String,
@@ -196,4 +206,27 @@ pub enum Error {
         /// Why.
         reason: crate::Ending,
     },
+}
+
+impl Error {
+    /// Whether something ran out (memory, descriptors, threads), which tells nothing of what the
+    /// kernel can do.
+    pub fn is_for_want(&self) -> bool {
+        match self {
+            Self::RanOut { .. } | Self::NoMemory { .. } => true,
+            Self::Program { source, .. } | Self::Cgroup { source, .. } => {
+                !ran_out(source).is_empty()
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What follows on what the kernel said; nothing where nothing ran out.
+fn ran_out(source: &io::Error) -> String {
+    // Of what is done here only the start of a thread is answered so.
+    let no_thread = (source.raw_os_error() == Some(libc::EAGAIN))
+        .then_some("no thread can be started, see pids.max of this process's cgroup and ulimit -u");
+    let ran_out = ebb_host::what_ran_out(source).or(no_thread);
+    ran_out.map_or_else(String::new, |what| format!(" ({what})"))
 }

@@ -14,6 +14,7 @@ use crate::skeleton::sender::SenderSkelBuilder;
 use ebb_algorithms::{LawInfo, Policy, Side};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{OpenMapMut, OpenProgramMut};
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -206,13 +207,34 @@ fn load<'object, S: OpenSkel<'object>>(open: S, side: Side) -> Result<S::Output>
     crate::messages::collect();
     let loaded = open.load();
     let said = crate::messages::take();
-    loaded.map_err(|error| match crate::features::explain() {
-        Err(missing) => missing,
-        Ok(()) => Error::Load {
-            what: format!("the {side}'s programs"),
-            reason: format!("{error}{}", crate::messages::tail(&said)),
-        },
+    loaded.map_err(|error| {
+        let what = format!("the {side}'s programs");
+        match what_ran_out(&format!("{error:#} {said}")) {
+            Some(ran_out) => Error::RanOut {
+                what,
+                ran_out,
+                reason: format!("{error:#}"),
+            },
+            None => crate::features::explain().err().unwrap_or(Error::Load {
+                what,
+                reason: format!("{error}{}", crate::messages::tail(&said)),
+            }),
+        }
     })
+}
+
+/// What libbpf says has run out: of its errors there is nothing but the words.
+fn what_ran_out(said: &str) -> Option<&'static str> {
+    let numbers = [
+        (libc::ENOMEM, "-ENOMEM"),
+        (libc::EMFILE, "-EMFILE"),
+        (libc::ENFILE, "-ENFILE"),
+    ];
+    let is_said = |(number, name): &&(i32, &str)| {
+        said.contains(*name) || said.contains(&format!("(os error {number})"))
+    };
+    let (number, _) = numbers.iter().find(is_said)?;
+    ebb_host::what_ran_out(&io::Error::from_raw_os_error(*number))
 }
 
 /// A descriptor of a loaded program or map that outlives libbpf's.
@@ -227,8 +249,13 @@ pub(crate) fn held(object: BorrowedFd<'_>, name: &str) -> Result<OwnedFd> {
 
 /// An error of libbpf, on what.
 pub(crate) fn load_error(what: &str, error: &libbpf_rs::Error) -> Error {
-    Error::Load {
-        what: what.to_owned(),
-        reason: format!("{error:#}"),
+    let (what, reason) = (what.to_owned(), format!("{error:#}"));
+    match what_ran_out(&reason) {
+        Some(ran_out) => Error::RanOut {
+            what,
+            ran_out,
+            reason,
+        },
+        None => Error::Load { what, reason },
     }
 }

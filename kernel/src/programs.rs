@@ -141,7 +141,7 @@ impl Programs {
 
     /// Tries whether sockets keep the state of a connection here, with one that is nobody's.
     ///
-    /// *Errors*: [`Error::NoStorage`].
+    /// *Errors*: [`Error::NoStorage`]; [`Error::Program`] if memory or descriptors ran out.
     pub(crate) fn try_storage(&self) -> Result<()> {
         let flows = self.maps.flows.as_fd();
         let tried = sys::map_info(flows).and_then(|info| {
@@ -149,7 +149,14 @@ impl Programs {
             let state = vec![0; info.value_bytes as usize];
             sys::update(flows, &socket.as_raw_fd().to_ne_bytes(), &state)
         });
-        tried.map_err(|source| Error::NoStorage { source })
+        tried.map_err(|source| match ebb_host::what_ran_out(&source) {
+            Some(_) => Error::Program {
+                what: "the state of a connection".to_owned(),
+                action: "try",
+                source,
+            },
+            None => Error::NoStorage { source },
+        })
     }
 
     /// Attaches to a cgroup, each program instead of the predecessor's if there is one.

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use ebb_host::{ProcessHandle, real_user_of, sysctl};
+use ebb_host::{NO_FORK, ProcessHandle, real_user_of, sysctl};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, User, fork};
 
@@ -25,7 +25,7 @@ pub fn probe() -> Result<()> {
         source,
     })?;
     // SAFETY: the child makes only system calls that are safe after fork.
-    match unsafe { fork() }.map_err(system("fork"))? {
+    match unsafe { fork() }.map_err(system(NO_FORK))? {
         ForkResult::Child => {
             drop(hold_end);
             let mut byte = 0_u8;

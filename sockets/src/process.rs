@@ -8,7 +8,9 @@ use std::os::fd::{AsFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use ebb_host::{ProcessHandle, copies_of_sockets, lives_still, name_of, sockets_in, started_ticks};
+use ebb_host::{
+    ProcessHandle, copies_of_sockets, lives_still, name_of, sockets_in, started_ticks, what_ran_out,
+};
 use nix::sys::resource::{Resource, getrlimit};
 
 use crate::socket::CopiedSocket;
@@ -124,8 +126,7 @@ fn most_handles() -> usize {
 
 /// Something was missing (descriptors, memory) that may be there later.
 pub(crate) fn is_for_want(error: &io::Error) -> bool {
-    let number = error.raw_os_error();
-    matches!(number, Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
+    what_ran_out(error).is_some()
 }
 
 /// The process, or its descriptor, is not there any more.

@@ -135,13 +135,16 @@ impl Keeper {
     /// If the command left no processes, nothing of it is left when the starter goes on.
     fn finish(&mut self, line: &mut KeeperEnd) -> Result<()> {
         let summary = self.post.summary();
+        let mut released = Ok(());
         if summary.processes_left == 0 {
-            self.post.release()?;
+            released = self.post.release();
             // Fails if somebody has moved in just now: it goes with them then.
             let _ = self.cgroup.0.remove();
         }
+        // What came of it is said all the same: the programs let go what this could not reach.
         line.say(&FromKeeper::Summary(Box::new(summary)))?;
-        line.flush_within(SAID_WITHIN)
+        line.flush_within(SAID_WITHIN)?;
+        released
     }
 
     /// Stays with what the command left: the cgroup is ours to remove.

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use ebb_host::NO_FORK;
 use nix::sys::prctl;
 use nix::sys::signal::{self, Signal};
 use nix::unistd::{ForkResult, Pid, fork, getpgrp};
@@ -29,7 +30,7 @@ pub(super) fn execute(run: &Run<'_>, policies: &Policies, tell: &dyn Fn(&str)) -
     prctl::set_child_subreaper(true).trying("PR_SET_CHILD_SUBREAPER")?;
     let group = getpgrp();
     // SAFETY: there is a single thread.
-    let child = match unsafe { fork() }.trying("fork")? {
+    let child = match unsafe { fork() }.trying(NO_FORK)? {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
             drop((from_guardian, from_governor));
