@@ -2,7 +2,7 @@
 //! The test binary as another process, with a role.
 
 use super::transfer::{connect_multipath, connect_with, drain};
-use super::{Cable, Side, enter_namespace};
+use super::{Cable, Side, enter_namespace, many};
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{AttachOptions, Attachment};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -41,6 +41,10 @@ pub enum Role {
     OwnerWithoutDescriptors,
     /// The same, having no room for a thread left.
     OwnerWithoutThreads,
+    /// Accepts so many connections at an address: `count address`.
+    AcceptMany,
+    /// Makes so many, which bring something in every pause: `count address pause_ms`.
+    ConnectMany,
 }
 
 /// Another process; killed on drop.
@@ -269,6 +273,8 @@ pub fn role() {
             // A thread's stack is two megabytes.
             set_limit(libc::RLIMIT_AS, own_memory_bytes() + (1 << 20));
         }),
+        "AcceptMany" => many::accept(&arguments),
+        "ConnectMany" => many::connect(&arguments),
         other => panic!("no role {other}"),
     }
 }
@@ -356,7 +362,7 @@ fn detach_without(arguments: &str, take_away: impl FnOnce()) {
     say(&format!("DETACHED {}", attachment.detach().is_ok()));
 }
 
-fn set_limit(resource: libc::__rlimit_resource_t, most: u64) {
+pub fn set_limit(resource: libc::__rlimit_resource_t, most: u64) {
     let limit = libc::rlimit {
         rlim_cur: most,
         rlim_max: most,
@@ -382,7 +388,7 @@ fn set_the_first_free(attachment: &mut Attachment) {
     }
 }
 
-fn say(line: &str) {
+pub fn say(line: &str) {
     println!("{line}");
     std::io::stdout().flush().unwrap();
 }
