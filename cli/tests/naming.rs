@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 
 use ebb_kernel::cgroup::Cgroup;
 use support::{Ebb, stderr, stdout};
@@ -16,6 +16,15 @@ impl Named {
         Self(Cgroup::root().unwrap().create_child(name).unwrap())
     }
 
+    /// One below another, which is somebody else's.
+    fn delegated(above: &Self, name: &str) -> Self {
+        let cgroup = above.0.create_child(name).unwrap();
+        for directory in [above.0.directory_path(), cgroup.directory_path()] {
+            chown(directory, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        Self(cgroup)
+    }
+
     fn path(&self) -> String {
         self.0.path().display().to_string()
     }
@@ -26,6 +35,9 @@ impl Drop for Named {
         let _ = self.0.remove();
     }
 }
+
+/// Who has a cgroup delegated.
+const NOBODY: u32 = 65_534;
 
 /// As identifiers of containers are, and no other's.
 fn identifier() -> String {
@@ -59,6 +71,24 @@ fn units_and_containers_are_attached_to_by_name() {
         ebb.says(["detach", option, value]);
         assert!(!ebb.says(["status"]).contains(&cgroup.path()));
     }
+}
+
+#[test]
+fn a_delegated_cgroup_with_the_name_of_a_unit_of_roots_is_not_taken_for_it() {
+    let name = "a_delegated_cgroup_with_the_name_of_a_unit_of_roots_is_not_taken_for_it";
+    if !ebb_kernel::requires_root(name) {
+        return;
+    }
+    let ebb = Ebb::new();
+    let name = format!("ebb-squatted-{}", std::process::id());
+    let unit = Named::create(&format!("{name}.service"));
+    let slice = Named::create(&format!("{name}.slice"));
+    let squatter = Named::delegated(&slice, &format!("{name}.service"));
+    ebb.says(["attach", "--unit", &name]);
+    let told = ebb.says(["status"]);
+    ebb.says(["detach", "--unit", &name]);
+    assert!(!told.contains(&squatter.path()), "{told}");
+    assert!(told.contains(&unit.path()), "{told}");
 }
 
 #[test]
