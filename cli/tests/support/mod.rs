@@ -33,6 +33,8 @@ pub struct Directions {
     pub moving: BTreeSet<String>,
     /// One that does is held back.
     pub held_back: BTreeSet<String>,
+    /// What is told of each of them.
+    pub told: Vec<String>,
 }
 
 /// A command under `ebb run` that has said that it is ready.
@@ -91,6 +93,7 @@ impl Ebb {
             if flow["payload_bytes"].as_u64().unwrap() < BYTES {
                 continue;
             }
+            directions.told.push(flow.to_string());
             let direction = flow["direction"].as_str().unwrap();
             directions.moving.insert(direction.to_owned());
             if flow["is_acting"] == true && flow["reason"] != "" {
