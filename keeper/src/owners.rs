@@ -14,6 +14,8 @@ use crate::registry::{Attached, Record};
 #[derive(Debug, Default)]
 pub struct Owners {
     pids: HashMap<u64, u32>,
+    /// Names of the processes of the last connections that were looked for, with their numbers.
+    names: HashMap<u32, String>,
 }
 
 impl Owners {
@@ -24,6 +26,29 @@ impl Owners {
                 self.pids.insert(view.cookie, pid);
             }
         }
+        self.look_for(record, views);
+        // A process may be called otherwise by now.
+        let pids = views.iter().filter_map(|view| self.pid_of(view));
+        let pids: HashSet<u32> = pids.collect();
+        self.names = pids.into_iter().map(|pid| (pid, name_of(pid))).collect();
+    }
+
+    /// Forgets all connections but these.
+    pub fn forget_all_but(&mut self, is_there: impl Fn(u64) -> bool) {
+        self.pids.retain(|cookie, _| is_there(*cookie));
+    }
+
+    /// The process.
+    pub fn pid_of(&self, view: &FlowView) -> Option<u32> {
+        self.pids.get(&view.cookie).copied()
+    }
+
+    /// The program and its process, of a connection that was learnt of last.
+    pub fn of(&self, view: &FlowView) -> Option<String> {
+        self.names.get(&self.pid_of(view)?).cloned()
+    }
+
+    fn look_for(&mut self, record: &Record, views: &[FlowView]) {
         let cookies = views.iter().map(|view| view.cookie);
         let unknown: HashSet<u64> = cookies
             .filter(|cookie| !self.pids.contains_key(cookie))
@@ -39,16 +64,6 @@ impl Owners {
                 self.pids.insert(cookie, pid);
             }
         }
-    }
-
-    /// The process.
-    pub fn pid_of(&self, view: &FlowView) -> Option<u32> {
-        self.pids.get(&view.cookie).copied()
-    }
-
-    /// The program and its process.
-    pub fn of(&self, view: &FlowView) -> Option<String> {
-        self.pid_of(view).map(name_of)
     }
 }
 

@@ -59,6 +59,12 @@ impl Line {
         Self::Flow(flow.attachment.clone(), view.cookie, view.direction)
     }
 
+    fn is_of_flow(&self, flow: &SeenFlow) -> bool {
+        let view = &flow.view;
+        matches!(self, Self::Flow(id, cookie, direction)
+            if *cookie == view.cookie && *direction == view.direction && *id == flow.attachment)
+    }
+
     fn attachment(&self) -> &str {
         let (Self::Unit(id) | Self::Flow(id, ..)) = self;
         id
@@ -79,7 +85,13 @@ pub fn lines(look: &Look) -> impl Iterator<Item = Line> {
 
 /// Where a line stands, from above.
 pub fn position(look: &Look, line: &Line) -> Option<usize> {
-    lines(look).position(|it| it == *line)
+    match line {
+        Line::Unit(id) => look.attachments.iter().position(|record| record.id == *id),
+        Line::Flow(..) => {
+            let at = look.flows.iter().position(|flow| line.is_of_flow(flow));
+            at.map(|at| look.attachments.len() + at)
+        }
+    }
 }
 
 /// What keys act on now; none: nothing is chosen, or nothing is known of it for the moment.
@@ -100,14 +112,14 @@ pub fn of<'a>(look: &'a Look, view: &View) -> Option<Chosen<'a>> {
 
 fn flow_of<'a>(look: &'a Look, line: &Line) -> Option<&'a SeenFlow> {
     let mut flows = look.flows.iter();
-    flows.find(|flow| Line::of_flow(flow) == *line)
+    flows.find(|flow| line.is_of_flow(flow))
 }
 
 /// Chooses a line further down or up; the first one where none is chosen.
 pub fn step(look: &Look, view: &mut View, by: isize) {
     let at = view.chosen.as_ref();
     let at = at.and_then(|line| position(look, line).or_else(|| position(look, &line.unit())));
-    let last = lines(look).count().saturating_sub(1);
+    let last = (look.attachments.len() + look.flows.len()).saturating_sub(1);
     let next = at.map_or(0, |at| at.saturating_add_signed(by).min(last));
     view.chosen = lines(look).nth(next);
 }
@@ -154,9 +166,15 @@ fn same_process(view: &View, before: &Look, after: &Look) -> Option<Line> {
     after.flows.iter().find(is_same).map(Line::of_flow)
 }
 
-/// Whether keys act on a connection, or on a whole attachment where none is named.
-pub fn is_in_scope(look: &Look, view: &View, attachment: &str, flow: Option<&SeenFlow>) -> bool {
-    match (of(look, view), flow) {
+/// Whether keys that act on what is chosen act on a connection, or on a whole attachment where none
+/// is named.
+pub fn is_in_scope(
+    chosen: Option<Chosen<'_>>,
+    view: &View,
+    attachment: &str,
+    flow: Option<&SeenFlow>,
+) -> bool {
+    match (chosen, flow) {
         (None, _) => false,
         (Some(Chosen::Unit(record)), None) => record.id == attachment,
         // The line of an attachment stands for what is below it.

@@ -46,7 +46,8 @@ link), look (sends little for a moment, to see the path without its queue), wait
 granted before Ebb came is used up), free (switched off).";
 
 const AFTER_HELP: &str = "\
-Keys: up and down choose an attachment or a connection; tab widens that to its process, then \
+Keys: up and down (a page: PgUp and PgDn; all the way: Home and End) choose an attachment or a \
+connection; tab widens that to its process, then \
 to its unit (all that is attached together); a > stands before all that is meant. Space sets it \
 free or holds it back again (a process with the connections to come), l asks for another policy \
 (with the kernel backend the unit's), d detaches the unit, p stops the picture, q or Esc ends.

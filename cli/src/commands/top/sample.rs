@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One look at all connections, with rates since the look before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 use anyhow::Result;
@@ -98,6 +98,9 @@ impl Sampler {
             look.attachments.push(record);
         }
         self.before = counts;
+        let cookies: HashSet<u64> = self.before.keys().map(|(cookie, _)| *cookie).collect();
+        self.owners
+            .forget_all_but(|cookie| cookies.contains(&cookie));
         Ok(look)
     }
 

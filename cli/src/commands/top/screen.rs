@@ -178,8 +178,9 @@ fn draw_attachments(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
         Paragraph::new(hint).render(area, buffer);
         return;
     }
+    let chosen = chosen::of(look, view);
     let lines = look.attachments.iter().map(|record| {
-        let mark = mark(chosen::is_in_scope(look, view, &record.id, None));
+        let mark = mark(chosen::is_in_scope(chosen, view, &record.id, None));
         let free = if record.is_observing { "[free] " } else { "" };
         let silent = if look.is_silent(record) {
             "[no answer] "
@@ -219,13 +220,15 @@ fn draw_flows(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
         Some(at) => (at + 2).saturating_sub(usize::from(area.height)),
         None => 0,
     };
-    let rows = look.flows.iter().skip(first).map(|flow| {
+    let chosen = chosen::of(look, view);
+    let in_sight = look.flows.iter().skip(first).take(area.height.into());
+    let rows = in_sight.map(|flow| {
         let style = match flow.view.is_acting {
             true => Style::new(),
             false => Style::new().add_modifier(Modifier::DIM),
         };
         let mark = mark(chosen::is_in_scope(
-            look,
+            chosen,
             view,
             &flow.attachment,
             Some(flow),

@@ -14,6 +14,9 @@ use super::sample::{Look, Sampler};
 use super::screen::{self, Message, View};
 use crate::output;
 
+/// Lines that a page is.
+const PAGE: isize = 20;
+
 /// Whether there is somebody to look and to press keys.
 pub fn is_terminal() -> bool {
     std::io::stdout().is_terminal() && std::io::stdin().is_terminal()
@@ -88,8 +91,12 @@ impl Live {
         }
         match key.code {
             KeyCode::Char('q') | KeyCode::Esc => return true,
-            KeyCode::Up | KeyCode::Char('k') => chosen::step(&self.look, &mut self.view, -1),
-            KeyCode::Down | KeyCode::Char('j') => chosen::step(&self.look, &mut self.view, 1),
+            KeyCode::Up | KeyCode::Char('k') => self.step(-1),
+            KeyCode::Down | KeyCode::Char('j') => self.step(1),
+            KeyCode::PageUp => self.step(-PAGE),
+            KeyCode::PageDown => self.step(PAGE),
+            KeyCode::Home => self.step(isize::MIN),
+            KeyCode::End => self.step(isize::MAX),
             KeyCode::Tab => {
                 self.view.scope = self.view.scope.next();
                 let what = chosen::words(&self.look, &self.view);
@@ -107,6 +114,10 @@ impl Live {
             _ => {}
         }
         false
+    }
+
+    fn step(&mut self, by: isize) {
+        chosen::step(&self.look, &mut self.view, by);
     }
 
     /// Whatever of it is chosen, it is the unit that is detached.

@@ -265,22 +265,54 @@ fn a_policy_that_is_typed_is_seen_with_what_it_is_for() {
     );
 }
 
+fn look_at_many(count: u64) -> Look {
+    let look = look();
+    let one = &look.flows[0];
+    let flows = (0..count).map(|number| SeenFlow {
+        program: Some(format!("curl[{number}]")),
+        view: FlowView {
+            cookie: number,
+            ..one.view.clone()
+        },
+        ..one.clone()
+    });
+    Look {
+        flows: flows.collect(),
+        ..look
+    }
+}
+
 #[test]
 fn the_chosen_connection_is_in_sight_among_many() {
-    let mut look = look();
-    let one = look.flows[0].clone();
-    look.flows = (0..50)
-        .map(|number| SeenFlow {
-            program: Some(format!("curl[{number}]")),
-            view: FlowView {
-                cookie: number,
-                ..one.view.clone()
-            },
-            ..one.clone()
-        })
-        .collect();
+    let look = look_at_many(50);
     let view = choosing(&look, 2 + 49, Scope::Flow);
     assert!(picture(&look, &view, 80, 24).contains(">curl[49]"));
+}
+
+#[test]
+fn ten_thousand_connections_both_ways_fit_any_terminal_and_each_can_be_chosen() {
+    let look = look_at_many(20_000);
+    let mut view = choosing(&look, 0, Scope::Flow);
+    for (by, name) in [
+        (isize::MAX, ">curl[19999]"),
+        (-1, ">curl[19998]"),
+        (-10_000, ">curl[9998]"),
+        (isize::MIN + 1, ">"),
+        (2, ">curl[0]"),
+    ] {
+        chosen::step(&look, &mut view, by);
+        let screen = picture(&look, &view, 80, 24);
+        assert!(screen.contains(name), "{by}: {screen}");
+        assert_eq!(screen.lines().count(), 24);
+    }
+    let text = text(&look);
+    assert!(
+        text.trim_end()
+            .lines()
+            .last()
+            .unwrap()
+            .contains("curl[19999]")
+    );
 }
 
 #[test]
