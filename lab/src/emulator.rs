@@ -6,6 +6,7 @@
 //! runs at real-time priority where it may, keeps count of how late it delivered each
 //! packet, and says so ([`EmulatorReport::is_disturbed`]): a disturbed run is repeated,
 //! not believed.
+mod corruption;
 mod detours;
 mod lateness;
 mod packet;
@@ -30,6 +31,7 @@ pub use series::{QueueBin, QueueSeries};
 
 use crate::LabError;
 use crate::clock::monotonic_now;
+use corruption::Corruption;
 use detours::Detours;
 use worker::{OneWay, Worker};
 
@@ -75,8 +77,11 @@ impl Testbed {
                 Detours::new(ports.map(move |delay| (delay.port, of(delay))))
             };
             let forward = direction(forward, &server_tun, &client_tun);
+            let corruption = |seed| Corruption::new(spec.corrupt, seed);
+            let forward = forward.with_corruption(corruption(seed));
             directions.push(forward.with_detours(delays(|delay| delay.forward)));
             let reverse = direction(reverse, &client_tun, &server_tun);
+            let reverse = reverse.with_corruption(corruption(seed.wrapping_add(1)));
             directions.push(reverse.with_detours(delays(|delay| delay.reverse)));
             paths.push(path);
         }

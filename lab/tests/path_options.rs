@@ -7,7 +7,7 @@ use std::net::{IpAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 
 use ebb_lab::emulator::{Path, PathSpec, SERVER_IPV4, SERVER_IPV6, Testbed};
-use ebb_link::{LinkSpec, Nanos, QueueLimit, Rate};
+use ebb_link::{LinkSpec, Nanos, Probability, QueueLimit, Rate};
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::TcpCongestion;
 
@@ -162,4 +162,23 @@ fn marks_packets_where_both_ends_use_ecn() {
     assert!(forward.marked_pkts > 0, "{forward:?}");
     // The sender heeds the marks before the queue is full.
     assert_eq!(forward.dropped_pkts, 0, "{forward:?}");
+}
+
+#[test]
+fn flipped_bits_are_found_by_checksums_and_sent_again() {
+    if !common::is_root("flipped_bits_are_found_by_checksums_and_sent_again") {
+        return;
+    }
+    let testbed = start(PathSpec {
+        corrupt: Probability::new(0.05).unwrap(),
+        ..PathSpec::default()
+    });
+    for server in [SERVER_IPV4.into(), SERVER_IPV6.into()] {
+        // Looks at every byte.
+        transfer_from(testbed.path(0), server, 500_000);
+    }
+    let report = testbed.stop().unwrap();
+    let forward = &report.paths[0].forward;
+    // 700 packets at the least.
+    assert!(forward.corrupted_pkts > 15, "{}", forward.corrupted_pkts);
 }

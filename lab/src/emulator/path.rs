@@ -2,7 +2,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use ebb_link::{Class, LinkSpec};
+use ebb_link::{Class, LinkSpec, Probability};
 
 use super::PortDelay;
 use super::packet::{Classifier, ClassifierState, PortClasses};
@@ -43,6 +43,8 @@ pub struct PathSpec {
     pub congestion_control: Option<String>,
     /// Ports that are further away than the others.
     pub port_delays: Vec<PortDelay>,
+    /// Share of packets, each way, of which one bit arrives flipped.
+    pub corrupt: Probability,
     /// Seed of the path's random numbers; paths differ even with equal seeds.
     pub seed: u64,
     /// Whether the report has each packet's waiting time and not only means and maxima.

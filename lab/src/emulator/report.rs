@@ -42,6 +42,8 @@ pub struct DirectionReport {
     pub statistics: LinkStatistics,
     /// Waiting at the bottleneck over time.
     pub series: QueueSeries,
+    /// Packets of which a bit was flipped.
+    pub corrupted_pkts: u64,
     /// Packets that the receiving device refused; they are lost.
     pub refused_pkts: u64,
     /// Multicast and broken packets, which are not carried.

@@ -3,11 +3,12 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 
-use ebb_link::{Ecn, Link, Nanos, Packet};
+use ebb_link::{Ecn, Link, Nanos, Packet, Probability};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::eventfd::EventFd;
 use nix::sys::mman::{MlockAllFlags, mlockall};
 
+use super::corruption::Corruption;
 use super::detours::Detours;
 use super::packet::{ClassifierState, flow_of, mark_congested, ports_of};
 use super::{DirectionReport, EmulatorReport, Lateness, PathReport, QueueSeries};
@@ -31,6 +32,7 @@ pub(super) struct OneWay {
     to: Arc<Device>,
     classifier: ClassifierState,
     detours: Detours<Frame>,
+    corruption: Corruption,
     deadline: Option<Nanos>,
     series: QueueSeries,
     refused_pkts: u64,
@@ -69,6 +71,7 @@ impl OneWay {
             to,
             classifier,
             detours: Detours::new(std::iter::empty()),
+            corruption: Corruption::new(Probability::NEVER, 0),
             deadline: None,
             series,
             refused_pkts: 0,
@@ -81,13 +84,19 @@ impl OneWay {
         Self { detours, ..self }
     }
 
+    /// Some packets are to arrive broken.
+    pub(super) fn with_corruption(self, corruption: Corruption) -> Self {
+        Self { corruption, ..self }
+    }
+
     fn next_deadline(&self) -> Option<Nanos> {
         let deadlines = [self.link.next_deadline(), self.detours.next_deadline()];
         deadlines.into_iter().flatten().min()
     }
 
     /// Gives the packet to the kernel.
-    fn write(&mut self, frame: &Frame) {
+    fn write(&mut self, frame: &mut Frame) {
+        self.corruption.apply(&mut frame.bytes[..frame.length]);
         if self.to.write(&frame.bytes[..frame.length]).is_err() {
             self.refused_pkts += 1;
         }
@@ -97,6 +106,7 @@ impl OneWay {
         DirectionReport {
             statistics: *self.link.statistics(),
             series: self.series,
+            corrupted_pkts: self.corruption.corrupted_pkts,
             refused_pkts: self.refused_pkts,
             ignored_pkts: self.ignored_pkts,
         }
@@ -202,20 +212,20 @@ impl Worker {
                 let ports = || ports_of(&frame.bytes[..frame.length]);
                 let detour = direction.detours.delay(ports);
                 direction.series.add_sent(&delivery);
-                let frame = delivery.packet.payload;
+                let mut frame = delivery.packet.payload;
                 if let Some(delay) = detour {
                     direction.detours.hold(delivery.due + delay, frame);
                     continue;
                 }
                 now = monotonic_now();
                 self.lateness.add(now.since(delivery.due));
-                direction.write(&frame);
+                direction.write(&mut frame);
                 self.pool.push(frame);
             }
-            while let Some((due, frame)) = direction.detours.poll(now) {
+            while let Some((due, mut frame)) = direction.detours.poll(now) {
                 now = monotonic_now();
                 self.lateness.add(now.since(due));
-                direction.write(&frame);
+                direction.write(&mut frame);
                 self.pool.push(frame);
             }
             direction.deadline = direction.next_deadline();
