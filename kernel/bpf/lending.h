@@ -40,7 +40,7 @@ EBB_INLINE void ebb_name_reno(char name[16])
 	name[3] = 'o';
 }
 
-EBB_INLINE void ebb_give_back_pace(struct tcp_sock *tp)
+EBB_INLINE void ebb_give_back_pace(void *caller, struct tcp_sock *tp)
 {
 	struct ebb_upload *upload = bpf_sk_storage_get(&ebb_uploads, tp, 0, 0);
 	u32 limit;
@@ -48,14 +48,14 @@ EBB_INLINE void ebb_give_back_pace(struct tcp_sock *tp)
 	if (!upload || !upload->pace_bytes_per_s)
 		return;
 	limit = upload->own_pace_bytes_per_s;
-	bpf_setsockopt(tp, EBB_SOL_SOCKET, EBB_SO_MAX_PACING_RATE, &limit, sizeof(limit));
+	bpf_setsockopt(caller, EBB_SOL_SOCKET, EBB_SO_MAX_PACING_RATE, &limit, sizeof(limit));
 }
 
 /*
  * Gives a connection its own congestion control back; it stays ours. A small threshold is
- * no use to it: it was the law's.
+ * no use to it: it was the law's. `caller` is what the caller's helpers take for it.
  */
-EBB_INLINE void ebb_set_free(struct tcp_sock *tp)
+EBB_INLINE void ebb_set_free(void *caller, struct tcp_sock *tp)
 {
 	struct ebb_origin *origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
 	u32 family = ((struct sock *)tp)->__sk_common.skc_family;
@@ -65,18 +65,18 @@ EBB_INLINE void ebb_set_free(struct tcp_sock *tp)
 	if (!origin || !origin->is_lent)
 		return;
 	if (origin->is_marked)
-		ebb_unmark_lower_effort(tp, family);
+		ebb_unmark_lower_effort(caller, family);
 	__builtin_memcpy(name, origin->congestion_name, sizeof(name));
 	origin->is_marked = 0;
 	origin->is_lent = 0;
-	ebb_give_back_pace(tp);
+	ebb_give_back_pace(caller, tp);
 	if (!ebb_is_reducing(ebb_phase(tp)))
-		bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_BPF_SNDCWND_CLAMP, &no_threshold,
+		bpf_setsockopt(caller, EBB_SOL_TCP, EBB_TCP_BPF_SNDCWND_CLAMP, &no_threshold,
 			       sizeof(no_threshold));
 	/* It may have been removed meanwhile; reno never is. */
-	if (EBB_SET_CONGESTION(tp, name)) {
+	if (EBB_SET_CONGESTION(caller, name)) {
 		ebb_name_reno(name);
-		EBB_SET_CONGESTION(tp, name);
+		EBB_SET_CONGESTION(caller, name);
 	}
 }
 
@@ -209,6 +209,25 @@ EBB_INLINE void ebb_before_syn(struct bpf_sock_ops *ops)
 		ebb_select(ops, 0);
 }
 
+/*
+ * Past the lease a connection is let go before its next segment: the law's own hooks do not hear
+ * of one that only receives, nor, until all is repaired, of one that repairs losses.
+ */
+EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
+{
+	struct bpf_sock *sk = ops->sk;
+	struct tcp_sock *tp;
+
+	if (!sk || ops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS ||
+	    ebb_is_leased(bpf_ktime_get_ns()))
+		return;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp || !bpf_sk_storage_get(&ebb_origins, tp, 0, 0))
+		return;
+	ebb_set_free(ops, tp);
+	ebb_forget(tp);
+}
+
 /* Once a round trip: the program itself may have chosen another congestion control. */
 EBB_INLINE void ebb_select_again(struct bpf_sock_ops *ops)
 {
@@ -238,6 +257,7 @@ int ebb_sockops(struct bpf_sock_ops *ops)
 		break;
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
 		ebb_before_syn(ops);
+		ebb_before_outgoing(ops);
 		break;
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:

@@ -4,7 +4,8 @@
  * the connections of a cgroup.
  *
  * Connections that Ebb put under the law get their own congestion control back when the
- * owner's lease is over: at their next acknowledgement, from the law's own hooks, which
+ * owner's lease is over: before their next segment where sockops is called for each, as it is
+ * beside a receiver law, and at their next acknowledgement from the law's own hooks, which
  * live as long as a connection uses them.
  */
 #include "upload.h"
@@ -84,7 +85,7 @@ EBB_INLINE void ebb_after_ack(struct tcp_sock *tp, struct ebb_upload *upload)
 {
 	if (!upload->is_lent || ebb_may_lend(tp->tcp_mstamp * 1000, upload->wish))
 		return;
-	ebb_set_free(tp);
+	ebb_set_free(tp, tp);
 	if (!ebb_is_leased(tp->tcp_mstamp * 1000))
 		ebb_forget(tp);
 }

@@ -49,7 +49,7 @@ EBB_INLINE void ebb_upload_switch(struct tcp_sock *tp, struct ebb_origin *origin
 	if (upload)
 		upload->wish = wish;
 	if (ebb_is_free(wish)) {
-		ebb_set_free(tp);
+		ebb_set_free(tp, tp);
 		return;
 	}
 	if (!origin->is_lent && ebb_lend(tp, tp, origin))
@@ -83,7 +83,7 @@ int ebb_release(struct bpf_iter__tcp *context)
 
 	if (!tp)
 		return 0;
-	ebb_set_free(tp);
+	ebb_set_free(tp, tp);
 	ebb_forget(tp);
 	return 0;
 }

@@ -8,11 +8,10 @@ use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::trace::{Input, Trace};
 use ebb_kernel::{AttachOptions, Attachment, LoadedLaws, congestion_name, requires_root, sweep};
 use std::time::{Duration, Instant};
+use support::giving_back::{goes_with_its_owner, name_of, upload};
 use support::process::{Actor, Role, role};
-use support::transfer::{
-    Receiver, code_point, congestion_control, set_code_point, set_congestion_control, uses_ecn,
-};
-use support::{Cable, Side, holds};
+use support::transfer::{Receiver, code_point, set_code_point, set_congestion_control, uses_ecn};
+use support::{Cable, holds};
 
 const LINK_MBIT_PER_S: u32 = 10;
 const QUEUE_BYTES: u32 = 40 * 1514;
@@ -330,23 +329,6 @@ fn available() -> Vec<String> {
         .collect()
 }
 
-/// Whether this kernel takes the congestion controls of a killed owner off by itself.
-fn goes_with_its_owner() -> bool {
-    let features = ebb_kernel::features::probe().features;
-    let links = features.iter().find(|it| it.key == "struct-ops-links");
-    links.unwrap().presence == ebb_kernel::features::Presence::Present
-}
-
-/// A sender on the left, in the cable's cgroup or not.
-fn upload(cable: &Cable, is_in_cgroup: bool, congestion_control: &str) -> (Receiver, Actor) {
-    let receiver = Receiver::listen(cable);
-    let arguments = format!("{} {congestion_control}", receiver.address);
-    let cgroup = is_in_cgroup.then_some(&cable.cgroup);
-    let mut actor = Actor::start_on(cable, Side::Left, cgroup, Role::Send, &arguments);
-    actor.told("CONNECTED");
-    (receiver, actor)
-}
-
 /// Bytes of each transfer in the coming time.
 fn carried_within(time: Duration, transfers: &[(Receiver, Actor)]) -> Vec<f64> {
     let bytes = || transfers.iter().map(|(receiver, _)| receiver.bytes());
@@ -358,11 +340,4 @@ fn carried_within(time: Duration, transfers: &[(Receiver, Actor)]) -> Vec<f64> {
 
 fn code_points<const N: usize>(actors: [&Actor; N]) -> [u32; N] {
     actors.map(|actor| code_point(&actor.sockets()[0]))
-}
-
-/// The congestion control of a process's only connection.
-fn name_of(actor: &Actor) -> String {
-    let sockets = actor.sockets();
-    assert_eq!(sockets.len(), 1);
-    congestion_control(&sockets[0])
 }

@@ -6,6 +6,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod giving_back;
 pub mod many;
 pub mod process;
 pub mod transfer;
