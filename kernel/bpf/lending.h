@@ -120,7 +120,8 @@ EBB_INLINE struct ebb_origin *ebb_take(void *caller, void *storage_of, const str
 
 /*
  * Puts a connection of ours under the law. Its own congestion control is remembered, but
- * not one that another policy lent it.
+ * not one that another policy lent it. The name is our owner's while that lives: past its death
+ * another Ebb may have it, whose law has no state of ours.
  */
 EBB_INLINE int ebb_lend(void *caller, void *storage_of, struct ebb_origin *origin)
 {
@@ -131,9 +132,13 @@ EBB_INLINE int ebb_lend(void *caller, void *storage_of, struct ebb_origin *origi
 		__builtin_memcpy(origin->congestion_name, name, sizeof(name));
 	for (u32 i = 0; i < sizeof(name); i++)
 		name[i] = config.congestion_name[i];
-	origin->is_lent = !EBB_SET_CONGESTION(caller, name);
-	if (origin->is_lent)
-		return 1;
+	if (!EBB_SET_CONGESTION(caller, name)) {
+		origin->is_lent = bpf_sk_storage_get(&ebb_uploads, storage_of, 0, 0) != 0;
+		if (origin->is_lent)
+			return 1;
+		__builtin_memcpy(name, origin->congestion_name, sizeof(name));
+		EBB_SET_CONGESTION(caller, name);
+	}
 	bpf_sk_storage_delete(&ebb_origins, storage_of);
 	return 0;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a killed owner's programs do with congestion controls: they give them back.
+//! What a killed owner's programs do with congestion controls: they give them back, and lend nobody
+//! another's.
 
 mod support;
 
 use ebb_algorithms::{LawInfo, Side as End, laws_of};
 use ebb_kernel::requires_root;
 use std::time::Duration;
-use support::giving_back::{name_of, upload};
+use support::giving_back::{goes_with_its_owner, name_of, upload};
 use support::process::{Actor, Role, role};
 use support::transfer::{Sender, code_point};
 use support::{Cable, Side};
@@ -78,4 +79,31 @@ fn every_law_gives_a_connection_back_when_its_owner_dies() {
     for (law, _, (_, actor), _) in &begun {
         assert_eq!(name_of(actor), "cubic", "{}", law.name);
     }
+}
+
+#[test]
+fn a_dead_owner_lends_nobody_the_law_of_another() {
+    if !requires_root("a_dead_owner_lends_nobody_the_law_of_another") || !goes_with_its_owner() {
+        return;
+    }
+    let (dead, living) = (Cable::new(), Cable::new());
+    let own = |cable: &Cable| {
+        let path = cable.cgroup.path().display().to_string();
+        // No other test has a policy of this law, whose name might be taken for this one's.
+        let mut owner = Actor::start(cable, None, Role::Owner, &format!("{path} cubic+"));
+        owner.told("ATTACHED");
+        owner
+    };
+    let owner = own(&dead);
+    let (_receiver, before) = upload(&dead, true, "cubic");
+    let name = name_of(&before);
+    assert_ne!(name, "cubic");
+    owner.signal(libc::SIGKILL);
+    drop(owner);
+    // Its name is free, and the next one takes it while the dead one's lease lasts.
+    let _owner = own(&living);
+    let (_receiver, other) = upload(&living, true, "cubic");
+    assert_eq!(name_of(&other), name);
+    let (_receiver, late) = upload(&dead, true, "cubic");
+    assert_eq!(name_of(&late), "cubic");
 }
