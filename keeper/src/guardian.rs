@@ -140,6 +140,11 @@ impl Watcher {
 }
 
 impl Known {
+    /// The connections that were limited, and have back what their programs had set.
+    pub(crate) fn holds(&self) -> &Holds {
+        &self.holds
+    }
+
     fn hear(&mut self, said: FromGovernor) {
         match said {
             FromGovernor::Beat { command } => self.command = command.map(Pid::from_raw),

@@ -5,17 +5,19 @@ use std::collections::HashSet;
 
 use ebb_host::descendants_of;
 
+use crate::hold::Holds;
 use crate::process::sockets_of;
 use crate::socket::{CopiedSocket, Kind, NO_CLAMP_BYTES, NO_PACE};
 
-/// Lifts the limits of every TCP connection that descendants of this process have; answers
-/// how many there were. Needs nothing that a governor knew: whatever it left is lifted.
-/// Where a guardian knows the [`crate::Holds`], these give back what programs had set.
-pub fn lift_limits_of_descendants() -> usize {
+/// Lifts the limits of every TCP connection that descendants of this process have, but of those
+/// that are `known`, whose own settings are [given back](Holds::lift) and not lifted; answers how
+/// many there were. Needs nothing that a governor knew: whatever it left is lifted.
+pub fn lift_limits_of_descendants(known: &Holds) -> usize {
     let mut seen = HashSet::new();
     for pid in descendants_of(std::process::id()) {
         for socket in sockets_of(pid).into_iter().flatten() {
             if let Ok(cookie) = socket.cookie()
+                && !known.knows(cookie)
                 && !seen.contains(&cookie)
                 && lift(&socket)
             {
@@ -37,8 +39,11 @@ fn lift(socket: &CopiedSocket) -> bool {
     // A socket that is closed meanwhile needs nothing lifted.
     if is_open {
         let _ = socket.set_window_clamp(NO_CLAMP_BYTES);
-        let _ = socket.set_max_pace(NO_PACE);
-        let _ = socket.set_unsent_limit(0);
+        // A governor bounds both, this one first: without it the pace is the program's own.
+        if socket.unsent_limit().is_ok_and(|bytes| bytes > 0) {
+            let _ = socket.set_max_pace(NO_PACE);
+            let _ = socket.set_unsent_limit(0);
+        }
         let _ = socket.unmark_lower_effort(0);
     }
     is_open

@@ -72,6 +72,11 @@ impl Holds {
         self.0.is_empty()
     }
 
+    /// Whether a connection is among them.
+    pub fn knows(&self, cookie: u64) -> bool {
+        self.0.contains_key(&cookie)
+    }
+
     /// Gives every connection back what it had; answers how many there still were.
     pub fn lift(&self) -> usize {
         self.0.values().filter(|hold| hold.lift().is_ok()).count()

@@ -199,12 +199,8 @@ impl Upload {
         let mut settings = 0;
         let pace = pace.min(self.own.pace_bytes_per_s).max(LEAST_PACE);
         let is_other = pace.abs_diff(self.pace_bytes_per_s) > self.pace_bytes_per_s / PACE_GRAIN;
-        if is_other || self.is_stale {
-            socket.set_max_pace(pace)?;
-            self.pace_bytes_per_s = pace;
-            settings += 1;
-        }
-        // A program that writes far ahead would not notice that it is held back.
+        // A program that writes far ahead would not notice that it is held back. This comes first,
+        // and goes last: whoever finds a pace with it knows whose that is.
         let unsent = (2 * window_bytes)
             .max(LEAST_UNSENT_BYTES)
             .next_power_of_two();
@@ -212,6 +208,11 @@ impl Upload {
         if unsent != self.unsent_bytes || self.is_stale {
             socket.set_unsent_limit(unsent)?;
             self.unsent_bytes = unsent;
+            settings += 1;
+        }
+        if is_other || self.is_stale {
+            socket.set_max_pace(pace)?;
+            self.pace_bytes_per_s = pace;
             settings += 1;
         }
         self.is_stale = false;

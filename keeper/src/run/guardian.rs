@@ -51,11 +51,12 @@ fn guard(order: &Order<'_>, line: &mut KeeperEnd, of_governor: KeeperEnd) -> Res
     prctl::set_child_subreaper(true).trying("PR_SET_CHILD_SUBREAPER")?;
     let govern = |guardian| governor::live(order, of_governor, guardian);
     let (known, end) = watch_over(govern, leave_streams_and_directory)?;
-    // Also after an orderly end: what is left of the command is ours by now.
-    ebb_sockets::lift_limits_of_descendants();
     if matches!(end, Ok(WaitStatus::Exited(_, 0))) {
+        // It has given everything back itself.
         return Ok(());
     }
+    // What is left of the command is ours by now, also what the governor could not tell of.
+    ebb_sockets::lift_limits_of_descendants(known.holds());
     outlive(line, known.command)
 }
 

@@ -144,7 +144,7 @@ impl Front<'_> {
 
     /// Both others were killed: the command is our child now.
     fn wait_alone(self) -> Result<Outcome> {
-        ebb_sockets::lift_limits_of_descendants();
+        ebb_sockets::lift_limits_of_descendants(&ebb_sockets::Holds::default());
         let Some(command) = self.command else {
             return Err(Error::GovernorDied);
         };
