@@ -19,6 +19,9 @@ struct ebb_origin {
 	u32 is_lent;   /* under the law, not free */
 };
 
+/* sockops is called once a round trip, and before each segment. */
+#define EBB_CALLBACKS (BPF_SOCK_OPS_RTT_CB_FLAG | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG)
+
 /* The connections that are the policy's: under the law, or free for now. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -197,7 +200,7 @@ EBB_INLINE void ebb_begin(struct bpf_sock_ops *ops)
 		return;
 	if (ops->sk)
 		ebb_mark(ops, ops->sk, ops->family);
-	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_RTT_CB_FLAG);
+	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | EBB_CALLBACKS);
 	EBB_COUNT(adopted_new, 1);
 }
 

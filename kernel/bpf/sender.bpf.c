@@ -4,9 +4,8 @@
  * the connections of a cgroup.
  *
  * Connections that Ebb put under the law get their own congestion control back when the
- * owner's lease is over: before their next segment where sockops is called for each, as it is
- * beside a receiver law, and at their next acknowledgement from the law's own hooks, which
- * live as long as a connection uses them.
+ * owner's lease is over: before their next segment, or at their next acknowledgement from the
+ * law's own hooks, which live as long as a connection uses them.
  */
 #include "upload.h"
 

@@ -35,8 +35,11 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 	if (!origin || (!is_free && !ebb_lend(tp, tp, origin)))
 		return 0;
 	ebb_mark(tp, tp, common->skc_family);
-	/* Otherwise the law stays off should the program choose for itself later. */
-	ebb_is_called_for(tp, BPF_SOCK_OPS_RTT_CB_FLAG);
+	/*
+	 * Otherwise the law stays off should the program choose for itself later, and past the lease
+	 * only the law's own hook gives the connection back.
+	 */
+	ebb_is_called_for(tp, EBB_CALLBACKS);
 	EBB_COUNT(adopted_established, 1);
 	return 0;
 }
