@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use ebb_host::NO_FORK;
+use ebb_sockets::{Holds, lift_limits_of_descendants};
 use nix::sys::prctl;
 use nix::sys::signal::{self, Signal};
 use nix::unistd::{ForkResult, Pid, fork, getpgrp};
@@ -144,10 +145,11 @@ impl Front<'_> {
 
     /// Both others were killed: the command is our child now.
     fn wait_alone(self) -> Result<Outcome> {
-        ebb_sockets::lift_limits_of_descendants(&ebb_sockets::Holds::default());
         let Some(command) = self.command else {
+            lift_all_limits();
             return Err(Error::GovernorDied);
         };
+        lift_once_it_is_ours(command);
         (self.tell)("the policy ended before the command did: ebb's other processes were killed");
         let child = Child::adopted(command);
         let within = Instant::now() + PATIENCE;
@@ -167,4 +169,24 @@ impl Front<'_> {
             }
         }
     }
+}
+
+/// A process's lines are closed before its children are handed over, and in between they are
+/// nobody's: what is lifted then is not all.
+fn lift_once_it_is_ours(command: Pid) {
+    let within = Instant::now() + PATIENCE;
+    loop {
+        let children = ebb_host::children_of(std::process::id());
+        let is_ours = children.contains(&command.as_raw().cast_unsigned());
+        lift_all_limits();
+        if is_ours || Instant::now() >= within {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Nothing is known of what was limited.
+fn lift_all_limits() {
+    lift_limits_of_descendants(&Holds::default());
 }
