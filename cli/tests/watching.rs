@@ -6,7 +6,7 @@ mod transfers;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ebb_lab::emulator::{Path, SERVER_IPV4, Testbed};
@@ -238,4 +238,33 @@ fn a_transfer_both_ways_is_seen_and_can_be_detached() {
     assert!(stdout(&wrong).is_empty());
     ebb.says(["detach", "--all"]);
     assert_eq!(look(&ebb, "0.1")["flows"].as_array().unwrap().len(), 0);
+}
+
+/// On a terminal, with the attachment chosen: `l` would ask for a policy, `d` would detach it.
+#[test]
+fn control_and_a_letter_is_not_that_letters_command_and_the_end_of_input_is_the_end() {
+    let ebb = Ebb::new();
+    let mut sleep = Command::new("sleep").arg("60").spawn().unwrap();
+    let pid = sleep.id().to_string();
+    ebb.says(["attach", "--backend=user", "--pid", &pid]);
+    let top = concat!(
+        "stty rows 24 columns 80; exec ",
+        env!("CARGO_BIN_EXE_ebb"),
+        " top"
+    );
+    let mut script = Command::new("script");
+    script
+        .args(["-qec", top, "/dev/null"])
+        .envs(ebb.environment());
+    let typed = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut typed = typed.unwrap();
+    let mut terminal = typed.stdin.take().unwrap();
+    terminal.write_all(b"\x0c\x10\x04").unwrap();
+    let shown = typed.wait_with_output().unwrap();
+    drop(terminal);
+    assert!(shown.status.success() && !stdout(&shown).contains("policy for"));
+    assert!(ebb.says(["status"]).contains(&format!("process {pid}")));
+    ebb.says(["detach", "--pid", &pid]);
+    sleep.kill().unwrap();
+    sleep.wait().unwrap();
 }

@@ -80,10 +80,9 @@ impl Live {
     /// Does what a key asks for; answers whether that is the end.
     fn is_end(&mut self, key: KeyEvent) -> bool {
         self.view.message = None;
-        let is_interrupt =
-            key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
-        if is_interrupt {
-            return true;
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            // An interrupt, or the end of what is typed. Others are no commands: Ctrl-L is not l.
+            return matches!(key.code, KeyCode::Char('c' | 'd'));
         }
         if self.view.input.is_some() {
             self.type_policy(key.code);
