@@ -252,17 +252,23 @@ fn control_and_a_letter_is_not_that_letters_command_and_the_end_of_input_is_the_
         env!("CARGO_BIN_EXE_ebb"),
         " top"
     );
-    let mut script = Command::new("script");
-    script
-        .args(["-qec", top, "/dev/null"])
-        .envs(ebb.environment());
-    let typed = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let mut typed = typed.unwrap();
+    let mut script = Command::new("timeout");
+    script.args(["60", "script", "-qec", top, "/dev/null"]);
+    let script = script.envs(ebb.environment()).stdin(Stdio::piped());
+    let mut typed = script.stdout(Stdio::piped()).spawn().unwrap();
     let mut terminal = typed.stdin.take().unwrap();
-    terminal.write_all(b"\x0c\x10\x04").unwrap();
-    let shown = typed.wait_with_output().unwrap();
-    drop(terminal);
-    assert!(shown.status.success() && !stdout(&shown).contains("policy for"));
+    let (mut shown, mut piece) = (Vec::new(), [0; 4096]);
+    let mut output = typed.stdout.take().unwrap();
+    while !String::from_utf8_lossy(&shown).contains("detach") {
+        let length = output.read(&mut piece).unwrap();
+        assert!(length > 0, "{}", String::from_utf8_lossy(&shown));
+        shown.extend(&piece[..length]);
+    }
+    terminal.write_all(b"\x0c\x04").unwrap();
+    output.read_to_end(&mut shown).unwrap();
+    assert_eq!(typed.wait().unwrap().code(), Some(0));
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(!shown.contains("policy for"), "{shown}");
     assert!(ebb.says(["status"]).contains(&format!("process {pid}")));
     ebb.says(["detach", "--pid", &pid]);
     sleep.kill().unwrap();
