@@ -94,6 +94,23 @@ fn a_command_for_whose_programs_there_is_no_memory_is_refused_with_what_ran_out(
     }
 }
 
+/// Laws for sending are registered by a link. Yielding one way is better than not running.
+#[test]
+fn a_law_for_sending_that_there_is_no_memory_for_is_told_of() {
+    let name = "a_law_for_sending_that_there_is_no_memory_for_is_told_of";
+    if !ebb_kernel::requires_root(name) {
+        return;
+    }
+    let output = run_without_memory_for(LINK_CREATE);
+    let said = stderr(&output);
+    assert_eq!(stdout(&output), "it ran\n", "{said}");
+    assert!(
+        said.starts_with("ebb: what is sent does not yield: "),
+        "{said}"
+    );
+    assert!(said.contains("memory has run out"), "{said}");
+}
+
 /// The programs let go what could not be walked over.
 #[test]
 fn a_keeper_that_has_no_memory_to_let_go_says_what_came_of_it_all_the_same() {

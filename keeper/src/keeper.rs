@@ -10,8 +10,6 @@
 //! happens to it, everything runs on, and the limits are lifted by the programs in the kernel
 //! when the lease is over, or by the guardian, who knows of each before it is set.
 
-use std::path::PathBuf;
-
 use crate::backend::Backend;
 use crate::describe::describe;
 use crate::detached;
@@ -24,7 +22,7 @@ use crate::policies::Policies;
 use crate::post::Post;
 use crate::protocol::FromKeeper;
 use crate::signals::Signals;
-use crate::starter::{KeeperEnd, StarterEnd, lay};
+use crate::starter::{KeeperEnd, Started, StarterEnd, lay, say_ready};
 use crate::user::UserHeld;
 use crate::whose::Whose;
 
@@ -44,10 +42,11 @@ pub fn hold(
 }
 
 /// Forks a keeper off, which holds the policies until what it is for has gone, or somebody asks it
-/// to let go; returns when they are active. Call it while there is a single thread.
+/// to let go; returns when they are active, with what people should know. Call it while there is a
+/// single thread.
 ///
 /// *Errors:* [`Error::AlreadyAttached`]; [`Error::CannotKeep`]; [`Error::KeeperDied`].
-pub fn keep(backend: Backend, whose: &Whose, policies: &Policies) -> Result<()> {
+pub fn keep(backend: Backend, whose: &Whose, policies: &Policies) -> Result<Vec<String>> {
     whose.check()?;
     let started = fork_off(|line| match backend {
         Backend::Kernel => live(line, || {
@@ -68,13 +67,13 @@ pub fn keep(backend: Backend, whose: &Whose, policies: &Policies) -> Result<()> 
             watch_over(govern, || Ok(())).map(drop)
         }
     });
-    started.map(drop)
+    started.map(|(_, started)| started.notices)
 }
 
-/// Forks a keeper off that lives so, and waits for its first word.
+/// Forks a keeper off that lives so, and waits until it has started.
 pub(crate) fn fork_off(
     live: impl FnOnce(KeeperEnd) -> Result<()>,
-) -> Result<(StarterEnd, Option<PathBuf>)> {
+) -> Result<(StarterEnd, Started)> {
     let (mut ours, theirs) = lay()?;
     if detached::fork()? {
         drop(ours);
@@ -83,8 +82,8 @@ pub(crate) fn fork_off(
         std::process::exit(i32::from(live(theirs).is_err()));
     }
     drop((theirs, live));
-    let cgroup = ours.wait_for_start()?;
-    Ok((ours, cgroup))
+    let started = ours.wait_for_start()?;
+    Ok((ours, started))
 }
 
 /// The whole life of a keeper.
@@ -100,7 +99,8 @@ pub(crate) fn live<H: Held + ?Sized>(
     };
     // What exists already is under the policy when the starter goes on.
     post.held().work()?;
-    line.say(&FromKeeper::Ready { cgroup: None })?;
+    let notices = post.held().take_notices();
+    say_ready(&mut line, None, notices)?;
     drop(line);
     post.work_to_the_end(&signals)
 }

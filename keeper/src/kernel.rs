@@ -111,7 +111,9 @@ impl KernelHeld {
     }
 
     fn set_upload(&mut self, policy: Option<&Policy>) -> Result<()> {
-        let Attachments { download, upload } = &mut self.attachments;
+        let Attachments {
+            download, upload, ..
+        } = &mut self.attachments;
         match (policy, upload) {
             (None, upload) => upload.take().map_or(Ok(()), |upload| upload.detach())?,
             (Some(policy), Some(upload)) => upload.set_policy(policy)?,
@@ -242,5 +244,9 @@ impl Held for KernelHeld {
             self.at_release = Some(self.summary());
         }
         self.attachments.detach()
+    }
+
+    fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.attachments.notices)
     }
 }

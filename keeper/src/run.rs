@@ -18,14 +18,11 @@
 
 use std::ffi::{OsStr, OsString};
 
-use ebb_kernel::cgroup::Cgroup;
-
 use crate::account::Account;
 use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::policies::Policies;
 use crate::process::{NotStarted, Start};
-use crate::starter::StarterEnd;
 use crate::summary::Summary;
 
 mod governor;
@@ -55,7 +52,7 @@ pub struct Prepared<'a> {
 
 #[derive(Debug)]
 enum How {
-    Kernel(StarterEnd, Cgroup),
+    Kernel(kernel::Active),
     User(Policies),
 }
 
@@ -80,10 +77,7 @@ impl Run<'_> {
     /// [`Error::CannotKeep`] and others: the backend cannot be used, or not for this command.
     pub fn prepare(&self, backend: Backend, policies: &Policies) -> Result<Prepared<'_>> {
         let how = match backend {
-            Backend::Kernel => {
-                let (line, cgroup) = kernel::start(self, policies)?;
-                How::Kernel(line, cgroup)
-            }
+            Backend::Kernel => How::Kernel(kernel::start(self, policies)?),
             Backend::User => {
                 check_for_user_backend(&self.words[0])?;
                 How::User(policies.clone())
@@ -114,7 +108,7 @@ impl Prepared<'_> {
     /// *Errors:* a system call that always works did not; the command may run all the same.
     pub fn execute(self, tell: &dyn Fn(&str)) -> Result<Outcome> {
         match self.how {
-            How::Kernel(line, cgroup) => kernel::execute(self.run, line, &cgroup, tell),
+            How::Kernel(active) => kernel::execute(self.run, active, tell),
             How::User(policies) => user::execute(self.run, &policies, tell),
         }
     }

@@ -20,6 +20,15 @@ pub struct StarterEnd(Line<FromStarter, FromKeeper>);
 /// The keeper's end.
 pub type KeeperEnd = Line<FromKeeper, FromStarter>;
 
+/// A policy that is active.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Started {
+    /// On this cgroup, if on one.
+    pub cgroup: Option<PathBuf>,
+    /// What people should know of it.
+    pub notices: Vec<String>,
+}
+
 /// What a keeper knows of its starter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Starter {
@@ -37,6 +46,20 @@ pub fn lay() -> Result<(StarterEnd, KeeperEnd)> {
     Ok((StarterEnd(starter), keeper))
 }
 
+/// Says that the policy is active, after what people should know of it.
+///
+/// *Errors:* the starter has gone.
+pub fn say_ready(
+    line: &mut KeeperEnd,
+    cgroup: Option<PathBuf>,
+    notices: Vec<String>,
+) -> Result<()> {
+    for text in notices {
+        line.say(&FromKeeper::Notice { text })?;
+    }
+    line.say(&FromKeeper::Ready { cgroup })
+}
+
 /// What has become of the starter.
 pub fn look_at_starter(line: &mut KeeperEnd) -> Starter {
     match line.hear() {
@@ -47,16 +70,23 @@ pub fn look_at_starter(line: &mut KeeperEnd) -> Starter {
 }
 
 impl StarterEnd {
-    /// Waits until the policy is active; answers on which cgroup, if on one.
+    /// Waits until the policy is active.
     ///
     /// *Errors:* [`Error::AlreadyAttached`]; [`Error::CannotKeep`]; [`Error::KeeperDied`].
-    pub fn wait_for_start(&mut self) -> Result<Option<PathBuf>> {
-        let said = self.0.hear_within(START_WITHIN);
-        match said.map_err(Error::keeper_died)? {
-            FromKeeper::Ready { cgroup } => Ok(cgroup),
-            FromKeeper::AlreadyAttached { cause } => Err(Error::AlreadyAttached { cause }),
-            FromKeeper::Refused { cause } => Err(Error::CannotKeep { cause }),
-            _ => Err(Error::keeper_died(Error::OtherAnswer)),
+    pub fn wait_for_start(&mut self) -> Result<Started> {
+        let mut notices = Vec::new();
+        loop {
+            let said = self.0.hear_within(START_WITHIN);
+            return match said.map_err(Error::keeper_died)? {
+                FromKeeper::Notice { text } => {
+                    notices.push(text);
+                    continue;
+                }
+                FromKeeper::Ready { cgroup } => Ok(Started { cgroup, notices }),
+                FromKeeper::AlreadyAttached { cause } => Err(Error::AlreadyAttached { cause }),
+                FromKeeper::Refused { cause } => Err(Error::CannotKeep { cause }),
+                _ => Err(Error::keeper_died(Error::OtherAnswer)),
+            };
         }
     }
 
@@ -84,8 +114,14 @@ mod tests {
         let ready = FromKeeper::Ready {
             cgroup: cgroup.clone(),
         };
+        let text = "what is sent does not yield".to_owned();
+        keeper
+            .say(&FromKeeper::Notice { text: text.clone() })
+            .unwrap();
         keeper.say(&ready).unwrap();
-        assert_eq!(starter.wait_for_start().unwrap(), cgroup);
+        let notices = vec![text];
+        let started = Started { cgroup, notices };
+        assert_eq!(starter.wait_for_start().unwrap(), started);
         let summary = Summary {
             connections: 3,
             ..Summary::default()

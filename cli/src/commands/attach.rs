@@ -99,7 +99,8 @@ impl Attach {
 
     fn attach_by(&self, backend: Backend, whose: &Whose) -> Result<String> {
         let policies = Policies::new(&self.wanted(), backend)?;
-        keep(backend, whose, &policies)?;
+        let notices = keep(backend, whose, &policies)?;
+        notices.iter().for_each(|notice| output::complain(notice));
         let download = policies.download.to_string();
         Ok(self::policies(&download, policies.upload.as_ref(), backend))
     }

@@ -25,6 +25,8 @@ pub(super) struct Site {
 pub(super) struct Attachments {
     pub(super) download: Option<Attachment>,
     pub(super) upload: Option<Attachment>,
+    /// What people should know of it.
+    pub(super) notices: Vec<String>,
 }
 
 impl Site {
@@ -53,12 +55,13 @@ impl Site {
         let attach = |policy| self.attach(policy, false);
         let download = attach(&policies.download);
         let upload = policies.upload.as_ref().map(attach).transpose();
+        let mut notices = Vec::new();
         let upload = upload.or_else(|error| {
             if is_held(&error) || policies.needs_upload {
                 return Err(error);
             }
             // Yielding one way is better than not running, or not yielding at all.
-            tracing::warn!("what is sent does not yield: {error}");
+            notices.push(format!("what is sent does not yield: {error}"));
             policies.upload = None;
             Ok(None)
         });
@@ -67,7 +70,11 @@ impl Site {
             (Ok(download), Err(held)) if may_be_held && is_held(&held) => (Some(download), None),
             (download, upload) => (Some(download?), upload?),
         };
-        Ok(Attachments { download, upload })
+        Ok(Attachments {
+            download,
+            upload,
+            notices,
+        })
     }
 }
 

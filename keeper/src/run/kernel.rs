@@ -8,6 +8,7 @@ use nix::unistd::Pid;
 
 use super::{Outcome, Run};
 use crate::error::Result;
+use crate::held::Held;
 use crate::keeper::{fork_off, refusal};
 use crate::kernel::KernelHeld;
 use crate::place::make_cgroup;
@@ -17,25 +18,34 @@ use crate::process::Start;
 use crate::protocol::FromKeeper;
 use crate::registry::Attached;
 use crate::signals::Signals;
-use crate::starter::{KeeperEnd, Starter, StarterEnd, look_at_starter};
+use crate::starter::{KeeperEnd, Starter, StarterEnd, look_at_starter, say_ready};
 use crate::wait::Wait;
 
 /// The starter waits for what came of it.
 const SAID_WITHIN: Duration = Duration::from_secs(1);
 
+/// Policies that are active on a cgroup.
+#[derive(Debug)]
+pub(super) struct Active {
+    line: StarterEnd,
+    cgroup: Cgroup,
+    notices: Vec<String>,
+}
+
 /// Forks the keeper off; returns when the policies are active.
-pub(super) fn start(run: &Run<'_>, policies: &Policies) -> Result<(StarterEnd, Cgroup)> {
-    let (line, path) = fork_off(|line| live(line, run, policies))?;
-    Ok((line, Cgroup::at(path.unwrap_or_default())?))
+pub(super) fn start(run: &Run<'_>, policies: &Policies) -> Result<Active> {
+    let (line, started) = fork_off(|line| live(line, run, policies))?;
+    Ok(Active {
+        line,
+        cgroup: Cgroup::at(started.cgroup.unwrap_or_default())?,
+        notices: started.notices,
+    })
 }
 
 /// Runs the command in the cgroup that is held.
-pub(super) fn execute(
-    run: &Run<'_>,
-    line: StarterEnd,
-    cgroup: &Cgroup,
-    tell: &dyn Fn(&str),
-) -> Result<Outcome> {
+pub(super) fn execute(run: &Run<'_>, active: Active, tell: &dyn Fn(&str)) -> Result<Outcome> {
+    active.notices.iter().for_each(|notice| tell(notice));
+    let (line, cgroup) = (active.line, active.cgroup);
     let signals = Signals::receive()?;
     let start = Start {
         words: run.words,
@@ -89,7 +99,8 @@ fn live(mut line: KeeperEnd, run: &Run<'_>, policies: &Policies) -> Result<()> {
         Err(error) => return line.say(&refusal(&error)),
     };
     let cgroup = Some(keeper.cgroup.0.path().to_path_buf());
-    line.say(&FromKeeper::Ready { cgroup })?;
+    let notices = keeper.post.held().take_notices();
+    say_ready(&mut line, cgroup, notices)?;
     keeper.serve(&mut line, &signals)?;
     keeper.outlive(&signals)
 }
