@@ -44,7 +44,8 @@ EBB_INLINE u64 ebb_forward_offset_us(const struct ebb_clock *clock, u64 now_us)
 /* Takes an acknowledgement's timestamp. */
 EBB_INLINE void ebb_forward_on_ack(struct ebb_clock *clock, const struct ebb_sender_ack *ack)
 {
-	if (!ack->has_timestamps || ebb_clock_hear(clock, ack->now_us, ack->tsval))
+	if (!ack->has_timestamps || ebb_clock_hear(clock, ack->now_us, ack->tsval) ||
+	    clock->is_leaping)
 		return;
 	ebb_clock_learn_offset(clock, ack->now_us, ebb_forward_offset_us(clock, ack->now_us));
 }
@@ -59,7 +60,7 @@ EBB_INLINE u32 ebb_forward_delay_us(const struct ebb_clock *clock, const struct 
 	if (!ack->rtt_us)
 		return 0;
 	if (!ack->has_timestamps || !clock->has_offset || !clock->tick.is_measured ||
-	    !clock->tick.tick_us)
+	    !clock->tick.tick_us || clock->is_leaping)
 		return (u32)ebb_min(ack->rtt_us, EBB_FORWARD_MAX_DELAY_US);
 	way_back_us = ebb_sub_floor(clock->offset_us, ebb_forward_offset_us(clock, ack->now_us));
 	way_back_us = ebb_sub_floor(way_back_us, unsure_us);

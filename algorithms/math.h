@@ -41,6 +41,18 @@ EBB_INLINE u64 ebb_sub_floor(u64 a, u64 b)
 	return a > b ? a - b : 0;
 }
 
+/*
+ * The second least of a row of values, which begins with *least at its greatest: one that lies
+ * does not make it less, two have to agree. Takes a value; second is what was answered last.
+ */
+EBB_INLINE u32 ebb_second_least(u32 *least, u32 second, u32 value)
+{
+	u32 higher = (u32)ebb_max(*least, value);
+
+	*least = (u32)ebb_min(*least, value);
+	return (u32)ebb_min(second, higher);
+}
+
 /* [RFC7323 §5.2] Half of the circle of a 32-bit counter: what is further on lies behind. */
 #define EBB_HALF_CIRCLE 0x7fffffffu
 

@@ -14,50 +14,51 @@
 /* [EBB §thresholds] Others want the link above so many grains of what can be told from no queue. */
 #define EBB_MOVES_HIGH_GRAINS 4u
 
-#define EBB_MOVES_FIELDS                                                            \
-	u32 rwnd_bytes; /* the answer: W */                                         \
-	u32 mss_bytes;                                                              \
-                                                                                    \
-	/* What the path looks like. */                                             \
-	u64 capacity_bytes_per_s; /* C */                                           \
-	u64 base_since_us;        /* start of the current base window */            \
-	u64 last_empty_us;        /* when the queue was last seen empty */          \
-	u32 base_us[2];           /* least delay in this window and the last */     \
-	u32 rtt_us;               /* round-trip time; 0: none yet */                \
-	u32 queue_us;             /* q: queueing delay */                           \
-	u32 longest_queue_us;     /* ever seen: about the bottleneck's buffer */    \
-                                                                                    \
-	/* The round trip under way. */                                             \
-	u32 round_edge_seq; /* its right edge, at its start */                      \
-	u64 round_since_us;                                                         \
-	u32 round_bytes;                                                            \
-	u32 round_queue_us;   /* least q */                                         \
-	u32 round_rwnd_bytes; /* W at its start */                                  \
-	u32 last_round_bytes;                                                       \
-	u32 last_rwnd_bytes; /* W1: W one round trip earlier */                     \
-	u32 growth_bytes;    /* g: what W shall grow by in this round trip */       \
-	u32 growth_left_bytes;                                                      \
-                                                                                    \
-	/* After a cut, until its effect is seen. */                                \
-	u32 blind_edge_seq;                                                         \
-	u64 blind_until_us;                                                         \
-                                                                                    \
-	u64 yield_since_us;                                                         \
-	u64 hold_until_us;                                                          \
-	u64 loss_until_us; /* losses up to then belong to the last one */           \
-	u32 hold_us;                                                                \
-	u32 saturation_bytes; /* W at which the link was full last; 0: not known */ \
-	u32 clear_rounds;     /* round trips without a queue in a row */            \
-	u32 restore_bytes;    /* W before draining */                               \
-                                                                                    \
-	u8 is_round_open;                                                           \
-	u8 is_blind;                                                                \
-	u8 is_draining;                                                             \
-	u8 is_yielding;                                                             \
-	u8 has_yielded;   /* ever: yield_since_us is valid */                       \
-	u8 is_starting;   /* doubling from the first window */                      \
-	u8 is_reclaiming; /* just out of YIELD: the link may be ours */             \
-	u8 moves_reserved;
+#define EBB_MOVES_FIELDS                                                         \
+	u32 rwnd_bytes; /* the answer: W */                                      \
+	u32 mss_bytes;                                                           \
+                                                                                 \
+	/* What the path looks like. */                                          \
+	u64 capacity_bytes_per_s; /* C */                                        \
+	u64 base_since_us;        /* start of the current base window */         \
+	u64 last_empty_us;        /* when the queue was last seen empty */       \
+	u32 base_us[2];           /* least delay in this window and the last */  \
+	u32 lowest_us;            /* the very least, where two have to agree */  \
+	u32 rtt_us;               /* round-trip time; 0: none yet */             \
+	u32 queue_us;             /* q: queueing delay */                        \
+	u32 longest_queue_us;     /* ever seen: about the bottleneck's buffer */ \
+	u32 saturation_bytes;     /* W when last full; 0: not known */           \
+                                                                                 \
+	/* The round trip under way. */                                          \
+	u32 round_edge_seq; /* its right edge, at its start */                   \
+	u64 round_since_us;                                                      \
+	u32 round_bytes;                                                         \
+	u32 round_queue_us;   /* least q */                                      \
+	u32 round_rwnd_bytes; /* W at its start */                               \
+	u32 last_round_bytes;                                                    \
+	u32 last_rwnd_bytes; /* W1: W one round trip earlier */                  \
+	u32 growth_bytes;    /* g: what W shall grow by in this round trip */    \
+	u32 growth_left_bytes;                                                   \
+                                                                                 \
+	/* After a cut, until its effect is seen. */                             \
+	u32 blind_edge_seq;                                                      \
+	u64 blind_until_us;                                                      \
+                                                                                 \
+	u64 yield_since_us;                                                      \
+	u64 hold_until_us;                                                       \
+	u64 loss_until_us; /* losses up to then belong to the last one */        \
+	u32 hold_us;                                                             \
+	u32 clear_rounds;  /* round trips without a queue in a row */            \
+	u32 restore_bytes; /* W before draining */                               \
+                                                                                 \
+	u8 is_round_open;                                                        \
+	u8 is_blind;                                                             \
+	u8 is_draining;                                                          \
+	u8 is_yielding;                                                          \
+	u8 has_yielded;   /* ever: yield_since_us is valid */                    \
+	u8 is_starting;   /* doubling from the first window */                   \
+	u8 is_reclaiming; /* just out of YIELD: the link may be ours */          \
+	u8 moves_reserved[5];
 
 struct ebb_moves_state {
 	EBB_MOVES_FIELDS
@@ -86,24 +87,34 @@ EBB_INLINE void ebb_moves_set_window(struct ebb_moves_state *m, u64 bytes)
 
 EBB_INLINE u32 ebb_moves_base_us(const struct ebb_moves_state *m)
 {
-	return (u32)ebb_min(m->base_us[0], m->base_us[1]);
+	u32 base_us = (u32)ebb_min(m->base_us[0], m->base_us[1]);
+
+	return base_us == EBB_MOVES_NO_DELAY ? m->lowest_us : base_us;
 }
 
 EBB_INLINE void ebb_moves_forget_base(struct ebb_moves_state *m, u64 now_us)
 {
 	m->base_us[0] = EBB_MOVES_NO_DELAY;
 	m->base_us[1] = EBB_MOVES_NO_DELAY;
+	m->lowest_us = EBB_MOVES_NO_DELAY;
 	m->base_since_us = now_us;
 	m->last_empty_us = now_us;
 }
 
-/* The base is the least of one to two base windows; answers whether the next has begun. */
+/*
+ * The base is the least of one to two base windows. Where two delays have to agree (lowest_us), one
+ * alone counts while there is no other, and a window lasts until two have come. Answers whether the
+ * next has begun.
+ */
 EBB_INLINE u8 ebb_moves_age_base(struct ebb_moves_state *m, u64 now_us, u32 base_window_us)
 {
-	if (now_us - m->base_since_us <= ebb_moves_base_window_us(base_window_us, m->is_yielding))
+	u64 window_us = ebb_moves_base_window_us(base_window_us, m->is_yielding);
+
+	if (now_us - m->base_since_us <= window_us || m->base_us[0] == EBB_MOVES_NO_DELAY)
 		return 0;
 	m->base_us[1] = m->base_us[0];
 	m->base_us[0] = EBB_MOVES_NO_DELAY;
+	m->lowest_us = EBB_MOVES_NO_DELAY;
 	m->base_since_us = now_us;
 	return 1;
 }

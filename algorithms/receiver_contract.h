@@ -88,4 +88,24 @@ EBB_INLINE u32 ebb_bound_mss_bytes(u32 mss_bytes)
 	return (u32)ebb_clamp(mss_bytes, EBB_LEAST_MSS_BYTES, EBB_MOST_MSS_BYTES);
 }
 
+/* [EBB §clock] A host that takes window back had advertised so many times what it does now. */
+#define EBB_TAKEN_BACK_WINDOWS 8u
+/* [RFC7323 §2.3] The largest window. */
+#define EBB_LARGEST_ADVERTISED_BYTES (1u << 30)
+
+/*
+ * Follows the end of the data that has come. Beyond the window that was advertised there is none:
+ * the segment lies, and would make all that comes after it look as if it came again.
+ */
+EBB_INLINE u32 ebb_highest_seq(u32 highest_seq, const struct ebb_segment *segment)
+{
+	u32 end_seq = segment->seq + segment->payload_bytes;
+	u64 window_bytes = segment->right_edge_seq - segment->rcv_nxt;
+
+	window_bytes = ebb_min(window_bytes * EBB_TAKEN_BACK_WINDOWS, EBB_LARGEST_ADVERTISED_BYTES);
+	if (ebb_before32(segment->rcv_nxt + (u32)window_bytes, end_seq))
+		return highest_seq;
+	return ebb_before32(highest_seq, end_seq) ? end_seq : highest_seq;
+}
+
 #endif /* EBB_RECEIVER_CONTRACT_H */

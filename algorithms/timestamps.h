@@ -13,6 +13,10 @@
  * 2. Clock drift is followed (up to EBB_CLOCK_DRIFT_PPM), by the greatest difference
  *    between one-way delay and round-trip time: a queue on the forward path enters
  *    both and cancels, so what remains is the offset of the clocks.
+ * 3. One segment alone changes nothing that lasts: it may lie, come late, or be somebody else's.
+ *    A tick that was measured changes when two looks that began with different segments tell two
+ *    segments in a row the same; the offset is the second greatest of a window; a timestamp that
+ *    leaps is not taken before the next one leaps, too.
  *
  * Domain: ticks from 1 us to 1 s, drift up to 150 ppm, silences below 24 days
  * (1 ms tick) or 35 minutes (1 us tick); after longer ones the state starts anew.
@@ -57,6 +61,11 @@
 #define EBB_TICK_WINDOW_US 60000000u
 /* [EBB §clock] A clock that has not moved for so long is no clock (tick above 1 s). */
 #define EBB_TICK_STOPPED_US 5000000u
+/* [EBB §clock] Looks that have to agree, and stand for what they tell: not enough to say, or
+ * that the segment was sent before the one that the look began with. */
+#define EBB_TICK_LOOKS 2u
+#define EBB_TICK_UNKNOWN_US 0xffffffffu
+#define EBB_TICK_BEHIND_US 0xfffffffeu
 
 /* [RFC7323 §5.4] 100 ppm is what quartz clocks reach; half as much again to spare. */
 #define EBB_CLOCK_DRIFT_PPM 150u
@@ -71,27 +80,35 @@
 #define EBB_CLOCK_MAX_ELAPSED_US (1ull << 40)
 /* [EBB §clock] After such a silence a 1 us clock may have wrapped: begin anew. */
 #define EBB_CLOCK_SILENCE_US 1800000000ull
+/* [EBB §clock] No segment is under way for so much longer or shorter than the one before. */
+#define EBB_CLOCK_LEAP_US 60000000u
 
 struct ebb_tick {
-	u64 look_start_us;    /* arrival of the segment that the look starts from */
-	u32 look_start_tsval; /* its timestamp */
-	u32 tick_us;          /* length of the sender's tick; 0: the clock stands still */
+	u64 look_start_us[EBB_TICK_LOOKS];    /* arrival of the segment that a look starts from */
+	u32 look_start_tsval[EBB_TICK_LOOKS]; /* its timestamp */
+	u32 tick_us;                 /* length of the sender's tick; 0: the clock stands still */
+	u32 told_us[EBB_TICK_LOOKS]; /* what each makes of the segment heard last */
+	u32 claimed_us;              /* what both told of it */
+	u8 looks;                    /* how many have begun */
 	u8 is_started;
 	u8 is_measured; /* tick_us was measured, not assumed */
-	u8 reserved[6];
+	u8 reserved[5];
 };
 
 struct ebb_clock {
 	struct ebb_tick tick;
 	u64 sender_us;           /* sender's clock at last_tsval, on our scale, arbitrary zero */
-	u64 offset_us;           /* greatest (one-way delay - RTT), following drift */
+	u64 heard_us;            /* arrival of the segment with last_tsval */
+	u64 offset_us;           /* one-way delay - RTT, following drift */
 	u64 offset_at_us;        /* when it was brought up to date */
 	u64 window_since_us;     /* start of the current window */
-	u64 window_offset_us[2]; /* greatest (one-way delay - RTT) of this and the last */
+	u64 window_offset_us[2]; /* second greatest (one-way delay - RTT) of this and the last */
+	u64 greatest_us;         /* the greatest of this one; 0: none yet */
 	u32 last_tsval;
 	u8 is_started;
 	u8 has_offset;
-	u8 reserved[2];
+	u8 is_leaping; /* the timestamp heard last was not taken */
+	u8 reserved;
 };
 
 /* The tick that real hosts have, nearest on a logarithmic scale to the measured one. */
@@ -106,53 +123,120 @@ EBB_INLINE u32 ebb_tick_nearest_us(u64 measured_us)
 }
 #undef EBB_TICK_IF_BELOW
 
+EBB_INLINE void ebb_tick_begin_look(struct ebb_tick *tick, u32 look, u64 now_us, u32 tsval)
+{
+	tick->look_start_us[look] = now_us;
+	tick->look_start_tsval[look] = tsval;
+}
+
+/* The look that began first begins anew. */
+EBB_INLINE void ebb_tick_renew_look(struct ebb_tick *tick, u64 now_us, u32 tsval)
+{
+	if (tick->look_start_us[0] <= tick->look_start_us[1])
+		ebb_tick_begin_look(tick, 0, now_us, tsval);
+	else
+		ebb_tick_begin_look(tick, 1, now_us, tsval);
+}
+
+/* The first look begins, the second one with the next segment. */
 EBB_INLINE void ebb_tick_start(struct ebb_tick *tick, u64 now_us, u32 tsval)
 {
-	tick->look_start_us = now_us;
-	tick->look_start_tsval = tsval;
+	ebb_tick_begin_look(tick, 0, now_us, tsval);
+	tick->looks = 1;
 	if (!tick->is_started)
 		tick->tick_us = EBB_TICK_USUAL_US;
 	tick->is_started = 1;
+	tick->claimed_us = EBB_TICK_UNKNOWN_US;
 }
 
-/*
- * Takes the timestamp of a segment; returns 1 if tick_us changed, which makes all
- * earlier delays worthless.
- */
-EBB_INLINE u8 ebb_tick_on_segment(struct ebb_tick *tick, u64 now_us, u32 tsval)
+/* What a look makes of a segment: a tick, 0 where the clock stands still, or that it cannot say. */
+EBB_INLINE u32 ebb_tick_look_us(const struct ebb_tick *tick, u32 look, u64 now_us, u32 tsval)
 {
-	u64 elapsed_us, measured_us;
-	u32 ticks, nearest_us, low_us, high_us;
-	u8 has_changed;
+	u64 elapsed_us = ebb_sub_floor(now_us, tick->look_start_us[look]), measured_us;
+	u32 ticks = tsval - tick->look_start_tsval[look], nearest_us, low_us, high_us;
 
-	if (!tick->is_started) {
-		ebb_tick_start(tick, now_us, tsval);
-		return 0;
-	}
-	elapsed_us = ebb_sub_floor(now_us, tick->look_start_us);
-	ticks = tsval - tick->look_start_tsval;
-	if (ebb_before32(tsval, tick->look_start_tsval))
-		ticks = 0;
+	if (ebb_before32(tsval, tick->look_start_tsval[look]))
+		return EBB_TICK_BEHIND_US;
 	if (elapsed_us < EBB_TICK_FIRST_LOOK_US)
-		return 0;
-	if (ticks < EBB_TICK_LOOK_TICKS) {
-		if (ticks || elapsed_us < EBB_TICK_STOPPED_US || !tick->tick_us)
-			return 0;
-		tick->tick_us = 0;
-		return 1;
-	}
+		return EBB_TICK_UNKNOWN_US;
+	if (ticks < EBB_TICK_LOOK_TICKS)
+		return ticks || elapsed_us < EBB_TICK_STOPPED_US ? EBB_TICK_UNKNOWN_US : 0;
 	measured_us = ebb_min(ebb_div(elapsed_us, ticks, 0), EBB_TICK_SLOWEST_US);
 	nearest_us = ebb_tick_nearest_us(measured_us);
 	low_us = (u32)ebb_min(nearest_us, tick->tick_us);
 	high_us = (u32)ebb_max(nearest_us, tick->tick_us);
 	if (elapsed_us < EBB_TICK_SECOND_LOOK_US && high_us < low_us * EBB_TICK_OBVIOUS_FACTOR)
-		return 0;
-	has_changed = nearest_us != tick->tick_us;
-	tick->tick_us = nearest_us;
-	tick->is_measured = 1;
-	if (has_changed || elapsed_us >= EBB_TICK_WINDOW_US)
+		return EBB_TICK_UNKNOWN_US;
+	return nearest_us;
+}
+
+/*
+ * What both looks tell; unknown if they differ. One that a segment was sent before, and the older
+ * one where they differ, began with a bad segment, or the segment is bad: it begins anew. Never
+ * both by one segment.
+ */
+EBB_INLINE u32 ebb_tick_agreed_us(struct ebb_tick *tick, u64 now_us, u32 tsval)
+{
+	u32 first_us = tick->told_us[0], second_us = tick->told_us[1];
+
+	if (first_us == second_us && first_us != EBB_TICK_BEHIND_US)
+		return first_us;
+	if (first_us == EBB_TICK_BEHIND_US)
+		ebb_tick_begin_look(tick, 0, now_us, tsval);
+	else if (second_us == EBB_TICK_BEHIND_US)
+		ebb_tick_begin_look(tick, 1, now_us, tsval);
+	else if (first_us != EBB_TICK_UNKNOWN_US && second_us != EBB_TICK_UNKNOWN_US)
+		ebb_tick_renew_look(tick, now_us, tsval);
+	return EBB_TICK_UNKNOWN_US;
+}
+
+/*
+ * Both looks at a segment; the second one begins with the second segment. Each is a step of its
+ * own: the verifier would follow the second for each way through the first.
+ */
+EBB_INLINE void ebb_tick_look(struct ebb_tick *tick, u64 now_us, u32 tsval)
+{
+	tick->told_us[0] = ebb_tick_look_us(tick, 0, now_us, tsval);
+	ebb_end_step();
+	if (tick->looks < EBB_TICK_LOOKS) {
+		ebb_tick_begin_look(tick, 1, now_us, tsval);
+		tick->looks = EBB_TICK_LOOKS;
+		return;
+	}
+	tick->told_us[1] = ebb_tick_look_us(tick, 1, now_us, tsval);
+	ebb_end_step();
+	tick->claimed_us = ebb_tick_agreed_us(tick, now_us, tsval);
+	ebb_end_step();
+}
+
+/*
+ * Takes the timestamp of a segment; returns 1 if tick_us changed, which makes all earlier delays
+ * worthless. The first look alone tells the first tick: there is nothing that it could contradict.
+ */
+EBB_INLINE u8 ebb_tick_on_segment(struct ebb_tick *tick, u64 now_us, u32 tsval)
+{
+	u64 oldest_us;
+	u32 told_us, claimed_us = tick->claimed_us;
+
+	if (!tick->is_started) {
 		ebb_tick_start(tick, now_us, tsval);
-	return has_changed;
+		return 0;
+	}
+	ebb_tick_look(tick, now_us, tsval);
+	told_us = tick->is_measured ? tick->claimed_us : tick->told_us[0];
+	if (told_us >= EBB_TICK_BEHIND_US || (tick->is_measured && told_us != claimed_us))
+		return 0;
+	if (told_us)
+		tick->is_measured = 1;
+	if (told_us != tick->tick_us) {
+		tick->tick_us = told_us;
+		ebb_tick_start(tick, now_us, tsval);
+		return 1;
+	}
+	oldest_us = ebb_min(tick->look_start_us[0], tick->look_start_us[1]);
+	if (told_us && ebb_sub_floor(now_us, oldest_us) >= EBB_TICK_WINDOW_US)
+		ebb_tick_renew_look(tick, now_us, tsval);
+	return 0;
 }
 
 /* Moves the sender's clock to tsval; timestamps may step back with reordering. */
@@ -171,13 +255,26 @@ EBB_INLINE void ebb_clock_advance(struct ebb_clock *clock, u64 now_us, u32 tsval
 		clock->sender_us += (u64)ticks * clock->tick.tick_us;
 	}
 	clock->last_tsval = tsval;
+	clock->heard_us = now_us;
+}
+
+/* Is the sender's clock where nobody's can be, from the segment before to this one? */
+EBB_INLINE u8 ebb_clock_is_leap(const struct ebb_clock *clock, u64 now_us, u32 tsval)
+{
+	u64 elapsed_us = ebb_sub_floor(now_us, clock->heard_us) + EBB_CLOCK_LEAP_US;
+
+	if (!clock->is_started)
+		return 0;
+	if (ebb_before32(tsval, clock->last_tsval))
+		return (u64)(clock->last_tsval - tsval) * clock->tick.tick_us > EBB_CLOCK_LEAP_US;
+	return (u64)(tsval - clock->last_tsval) * clock->tick.tick_us > elapsed_us;
 }
 
 /*
- * Takes a sample of the clocks' offset. The greatest of a window counts: queues on the
- * way back make samples smaller. The ticks' rounding makes even the greatest wander by
- * one tick of each side, so the offset moves only when it leaves that range, and sinks
- * only as fast as drift can explain.
+ * Takes a sample of the clocks' offset. The greatest that two segments of a window agree on
+ * counts: queues on the way back make samples smaller. The ticks' rounding makes even the greatest
+ * wander by one tick of each side, so the offset moves only when it leaves that range, and sinks
+ * only as fast as drift can explain; but the first sample is believed only as far as the second.
  */
 EBB_INLINE void ebb_clock_take_offset(struct ebb_clock *clock, u64 now_us, u64 offset_us)
 {
@@ -185,16 +282,23 @@ EBB_INLINE void ebb_clock_take_offset(struct ebb_clock *clock, u64 now_us, u64 o
 		ebb_min(ebb_sub_floor(now_us, clock->offset_at_us), EBB_CLOCK_MAX_ELAPSED_US);
 	u64 sink_us = elapsed_us * EBB_CLOCK_DRIFT_PPM / EBB_ONE_PPM;
 	u64 rounding_us = (u64)clock->tick.tick_us + EBB_TICK_USUAL_US, greatest_us;
+	u8 is_second = !clock->window_offset_us[0] && !clock->window_offset_us[1];
 
-	if (now_us - clock->window_since_us > EBB_CLOCK_WINDOW_US) {
+	if (now_us - clock->window_since_us > EBB_CLOCK_WINDOW_US && clock->window_offset_us[0]) {
 		clock->window_offset_us[1] = clock->window_offset_us[0];
-		clock->window_offset_us[0] = offset_us;
+		clock->window_offset_us[0] = 0;
+		clock->greatest_us = 0;
 		clock->window_since_us = now_us;
 	}
-	clock->window_offset_us[0] = ebb_max(clock->window_offset_us[0], offset_us);
+	clock->window_offset_us[0] =
+		ebb_max(clock->window_offset_us[0], ebb_min(clock->greatest_us, offset_us));
+	clock->greatest_us = ebb_max(clock->greatest_us, offset_us);
 	greatest_us = ebb_max(clock->window_offset_us[0], clock->window_offset_us[1]);
 	if (greatest_us + rounding_us >= clock->offset_us) {
 		clock->offset_us = ebb_max(clock->offset_us, greatest_us - rounding_us);
+		clock->offset_at_us = now_us;
+	} else if (is_second) {
+		clock->offset_us = greatest_us + rounding_us;
 		clock->offset_at_us = now_us;
 	} else if (sink_us) {
 		clock->offset_us = ebb_max(greatest_us + rounding_us, clock->offset_us - sink_us);
@@ -208,7 +312,7 @@ EBB_INLINE u32 ebb_clock_settle(struct ebb_clock *clock, u64 now_us)
 	u64 greatest_us = ebb_max(clock->window_offset_us[0], clock->window_offset_us[1]);
 	u64 settled_us = greatest_us + clock->tick.tick_us + EBB_TICK_USUAL_US, sunk_us;
 
-	if (!clock->has_offset || settled_us >= clock->offset_us)
+	if (!clock->has_offset || !greatest_us || settled_us >= clock->offset_us)
 		return 0;
 	sunk_us = clock->offset_us - settled_us;
 	clock->offset_us = settled_us;
@@ -216,17 +320,26 @@ EBB_INLINE u32 ebb_clock_settle(struct ebb_clock *clock, u64 now_us)
 	return (u32)ebb_min(sunk_us, EBB_CLOCK_MAX_DELAY_US);
 }
 
-/* Takes a timestamp; returns 1 if the tick changed and every delay so far is void. */
+/*
+ * Takes a timestamp; returns 1 if the tick changed and every delay so far is void. One that leaps
+ * is not taken; if the next one leaps as well, the clock begins anew from there.
+ */
 EBB_INLINE u8 ebb_clock_hear(struct ebb_clock *clock, u64 now_us, u32 tsval)
 {
 	u8 is_void = clock->has_offset &&
 		     ebb_sub_floor(now_us, clock->offset_at_us) > EBB_CLOCK_SILENCE_US;
+	u8 has_leapt = clock->is_leaping;
 
 	if (is_void)
 		ebb_tick_start(&clock->tick, now_us, tsval);
 	else
 		is_void = ebb_tick_on_segment(&clock->tick, now_us, tsval);
 	ebb_end_step();
+	clock->is_leaping = !is_void && ebb_clock_is_leap(clock, now_us, tsval);
+	if (clock->is_leaping && !has_leapt)
+		return 0;
+	is_void |= clock->is_leaping;
+	clock->is_leaping = 0;
 	if (is_void) {
 		clock->is_started = 0;
 		clock->has_offset = 0;
@@ -243,11 +356,13 @@ EBB_INLINE void ebb_clock_learn_offset(struct ebb_clock *clock, u64 now_us, u64 
 		clock->offset_us = offset_us;
 		clock->offset_at_us = now_us;
 		clock->window_since_us = now_us;
-		clock->window_offset_us[0] = offset_us;
-		clock->window_offset_us[1] = offset_us;
+		clock->window_offset_us[0] = 0;
+		clock->window_offset_us[1] = 0;
+		clock->greatest_us = offset_us;
 		clock->has_offset = 1;
+	} else {
+		ebb_clock_take_offset(clock, now_us, offset_us);
 	}
-	ebb_clock_take_offset(clock, now_us, offset_us);
 }
 
 /*
@@ -258,7 +373,7 @@ EBB_INLINE u8 ebb_clock_on_segment(struct ebb_clock *clock, u64 now_us, u32 tsva
 {
 	if (ebb_clock_hear(clock, now_us, tsval))
 		return 1;
-	if (rtt_us)
+	if (rtt_us && !clock->is_leaping)
 		ebb_clock_learn_offset(clock, now_us,
 				       EBB_CLOCK_BIAS_US + now_us - clock->sender_us - rtt_us);
 	return 0;
@@ -273,7 +388,7 @@ EBB_INLINE u32 ebb_clock_delay_us(const struct ebb_clock *clock, u64 now_us)
 {
 	u64 one_way_us = EBB_CLOCK_BIAS_US + EBB_CLOCK_DELAY_BIAS_US + now_us - clock->sender_us;
 
-	if (!clock->has_offset || !clock->tick.tick_us)
+	if (!clock->has_offset || !clock->tick.tick_us || clock->is_leaping)
 		return 0;
 	return (u32)ebb_clamp(ebb_sub_floor(one_way_us, clock->offset_us), 1,
 			      EBB_CLOCK_MAX_DELAY_US);

@@ -152,12 +152,14 @@ EBB_INLINE void ebb_ebb_take_feedback_time(struct ebb_ebb_state *s,
 {
 	u32 feedback_us =
 		(u32)ebb_clamp(segment->now_us - s->round_since_us, 1, EBB_MOVES_MAX_RTT_US);
+	u32 last_queue_us = s->queue_us;
 
 	ebb_ebb_update_base(s, p, segment->now_us, feedback_us, feedback_us);
-	s->queue_us = feedback_us - s->rtt_us;
+	s->queue_us = (u32)ebb_sub_floor(feedback_us, s->rtt_us);
 	s->round_queue_us = s->queue_us;
 	s->round_rtt_us = feedback_us;
-	s->longest_queue_us = (u32)ebb_max(s->longest_queue_us, s->queue_us);
+	s->longest_queue_us =
+		(u32)ebb_max(s->longest_queue_us, ebb_min(s->queue_us, last_queue_us));
 	if (s->queue_us < EBB_EBB_EMPTY_US)
 		s->last_empty_us = segment->now_us;
 }

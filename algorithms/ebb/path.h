@@ -20,24 +20,31 @@ EBB_INLINE void ebb_ebb_forget_delays(struct ebb_ebb_state *s, u64 now_us)
 	ebb_moves_forget_base(&s->moves, now_us);
 	s->least_rtt_us[0] = EBB_MOVES_NO_DELAY;
 	s->least_rtt_us[1] = EBB_MOVES_NO_DELAY;
+	s->lowest_rtt_us = EBB_MOVES_NO_DELAY;
 	s->trial_base_us = EBB_MOVES_NO_DELAY;
 	s->virtual_queue_bytes = 0;
 	s->virtual_queue_at_us = s->clock.sender_us;
 }
 
-/* The least delay and RTT of one to two base windows. */
+/*
+ * The least delay and RTT of one to two base windows, that two segments agree on; one alone counts
+ * while there is no other. A window lasts until two have come.
+ */
 EBB_INLINE void ebb_ebb_update_base(struct ebb_ebb_state *s, const struct ebb_ebb_params *p,
 				    u64 now_us, u32 delay_us, u32 rtt_us)
 {
 	if (ebb_moves_age_base(&s->moves, now_us, p->base_window_us)) {
 		s->least_rtt_us[1] = s->least_rtt_us[0];
 		s->least_rtt_us[0] = EBB_MOVES_NO_DELAY;
+		s->lowest_rtt_us = EBB_MOVES_NO_DELAY;
 		s->trial_base_us = EBB_MOVES_NO_DELAY;
 	}
-	s->base_us[0] = (u32)ebb_min(s->base_us[0], delay_us);
-	s->least_rtt_us[0] = (u32)ebb_min(s->least_rtt_us[0], rtt_us);
+	s->base_us[0] = ebb_second_least(&s->lowest_us, s->base_us[0], delay_us);
+	s->least_rtt_us[0] = ebb_second_least(&s->lowest_rtt_us, s->least_rtt_us[0], rtt_us);
 	rtt_us = (u32)ebb_min(s->least_rtt_us[0], s->least_rtt_us[1]);
-	s->rtt_us = rtt_us == EBB_MOVES_NO_DELAY ? 0 : rtt_us;
+	if (rtt_us == EBB_MOVES_NO_DELAY)
+		rtt_us = s->lowest_rtt_us;
+	s->rtt_us = rtt_us == EBB_MOVES_NO_DELAY ? 0 : (u32)ebb_min(rtt_us, EBB_MOVES_MAX_RTT_US);
 }
 
 /* The window that fills the link with a queue of the target; no limit before C is known. */
@@ -64,7 +71,8 @@ EBB_INLINE u64 ebb_ebb_train_bytes_per_s(const struct ebb_ebb_state *s, u32 from
 }
 
 /*
- * One train tells nothing: it may have begun with segments that were held up on their way. Nor
+ * One train tells nothing: it may have begun with segments that were held up on their way, or
+ * have one that is nobody's. So two of them, without an arrival that is in both. Nor
  * do trains with a silence in them, as between two flights, unless there are no others.
  */
 EBB_INLINE void ebb_ebb_take_capacity(struct ebb_ebb_state *s)
@@ -76,7 +84,8 @@ EBB_INLINE void ebb_ebb_take_capacity(struct ebb_ebb_state *s)
 	else if (s->is_steady || s->arrival_count < EBB_EBB_UNSTEADY_ARRIVALS)
 		return;
 	rate_bytes_per_s = ebb_ebb_train_bytes_per_s(s, EBB_EBB_TRAIN, 1);
-	before_bytes_per_s = ebb_ebb_train_bytes_per_s(s, EBB_EBB_TRAINS_ARRIVALS, EBB_EBB_TRAIN);
+	before_bytes_per_s =
+		ebb_ebb_train_bytes_per_s(s, EBB_EBB_TRAINS_ARRIVALS, EBB_EBB_TRAIN + 1);
 	rate_bytes_per_s = ebb_min(rate_bytes_per_s, before_bytes_per_s);
 	s->capacity_bytes_per_s = ebb_min(ebb_max(s->capacity_bytes_per_s, rate_bytes_per_s),
 					  EBB_MOVES_MAX_CAPACITY_BYTES_PER_S);
@@ -131,10 +140,9 @@ EBB_INLINE u64 ebb_ebb_own_wait_us(struct ebb_ebb_state *s, u64 sender_us, u32 b
 {
 	u64 step_us = 0, drained_bytes;
 
-	if ((s64)(sender_us - s->virtual_queue_at_us) > 0) {
+	if ((s64)(sender_us - s->virtual_queue_at_us) > 0)
 		step_us = sender_us - s->virtual_queue_at_us;
-		s->virtual_queue_at_us = sender_us;
-	}
+	s->virtual_queue_at_us = sender_us;
 	drained_bytes = ebb_moves_bytes_in(s->capacity_bytes_per_s, step_us);
 	s->virtual_queue_bytes = ebb_sub_floor(s->virtual_queue_bytes, drained_bytes);
 	s->virtual_queue_bytes =
@@ -147,7 +155,8 @@ EBB_INLINE void ebb_ebb_take_delay(struct ebb_ebb_state *s, const struct ebb_seg
 				   const struct ebb_ebb_params *p)
 {
 	u64 rtt_us = 0;
-	u32 delay_us, base_us, echo_age = segment->local_ts - segment->tsecr;
+	u32 delay_us, base_us, last_queue_us = s->queue_us,
+			       echo_age = segment->local_ts - segment->tsecr;
 
 	if (segment->tsecr && echo_age < EBB_HALF_CIRCLE)
 		rtt_us = ebb_clamp((u64)echo_age * segment->local_tick_us +
@@ -162,12 +171,13 @@ EBB_INLINE void ebb_ebb_take_delay(struct ebb_ebb_state *s, const struct ebb_seg
 		return;
 	ebb_ebb_update_base(s, p, segment->now_us, delay_us, (u32)rtt_us);
 	base_us = ebb_moves_base_us(&s->moves);
-	s->queue_us = delay_us - base_us;
+	s->queue_us = (u32)ebb_sub_floor(delay_us, base_us);
 	s->excess_us = (u32)ebb_sub_floor(
 		s->queue_us, ebb_ebb_own_wait_us(s, s->clock.sender_us, segment->payload_bytes));
 	if (s->queue_us < EBB_EBB_EMPTY_US)
 		s->last_empty_us = segment->now_us;
-	s->longest_queue_us = (u32)ebb_max(s->longest_queue_us, s->queue_us);
+	s->longest_queue_us =
+		(u32)ebb_max(s->longest_queue_us, ebb_min(s->queue_us, last_queue_us));
 	s->round_queue_us = (u32)ebb_min(s->round_queue_us, s->queue_us);
 	s->round_excess_us = (u32)ebb_max(s->round_excess_us, s->excess_us);
 	s->look_excess_us = (u32)ebb_min(s->look_excess_us, s->excess_us);

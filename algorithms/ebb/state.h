@@ -42,11 +42,11 @@ struct ebb_ebb_params {
 #define EBB_EBB_LOOK_DIVISOR 4u
 /* [EBB §loss] A hole that is open for this part of an RTT is old. */
 #define EBB_EBB_HOLE_DIVISOR 4u
-/* [EBB §capacity] Arrivals in each of so many trains for the capacity: nine in all, since one's
- * last is the next one's first. The first flight of ten has them. */
+/* [EBB §capacity] Arrivals in each of so many trains for the capacity. The first flight of ten has
+ * them. */
 #define EBB_EBB_TRAIN 5u
 #define EBB_EBB_TRAINS 2u
-#define EBB_EBB_TRAINS_ARRIVALS (EBB_EBB_TRAINS * EBB_EBB_TRAIN - 1)
+#define EBB_EBB_TRAINS_ARRIVALS (EBB_EBB_TRAINS * EBB_EBB_TRAIN)
 /* [EBB §capacity] A gap longer or shorter than the mean by this factor is another pace. */
 #define EBB_EBB_PACES 8u
 /* [EBB §In numbers] Weight of the mean gap when another one comes in. */
@@ -138,11 +138,12 @@ struct ebb_ebb_state {
 	struct ebb_clock clock;
 
 	/* What the path looks like. */
-	u32 least_rtt_us[2];     /* least round-trip time in this base window and the last */
+	u32 least_rtt_us[2];     /* second least RTT in this base window and the last */
+	u32 lowest_rtt_us;       /* the least of this one */
 	u32 segment_us;          /* time that a segment takes at C */
-	u32 excess_us;           /* e: the part of q that our bursts do not explain */
 	u64 virtual_queue_bytes; /* own segments queued if we were alone */
 	u64 virtual_queue_at_us; /* sender's clock when that was brought up to date */
+	u32 excess_us;           /* e: the part of q that our bursts do not explain */
 
 	/* The last arrivals, for trains: C is the rate of the fastest. */
 	struct ebb_ebb_arrival arrivals[EBB_EBB_ARRIVALS];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The fuzz target: libFuzzer's bytes become the calls of one connection, which is run
- * twice and must end in the same state. EBB_FUZZ_LAW names the law.
+ * twice and must end in the same state. EBB_FUZZ_LAW names the law. With EBB_FUZZ_RECOVERY set
+ * the bytes are one bad segment, from which the law has to recover.
  */
 #include "planted.h"
-#include "subject.h"
+#include "recovery.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const u8 *bytes, unsigned long count);
@@ -12,6 +13,7 @@ int LLVMFuzzerTestOneInput(const u8 *bytes, unsigned long count);
 static const struct ebb_native_receiver_law *receiver_law;
 static const struct ebb_native_sender_law *sender_law;
 static struct subject runs[2];
+static u8 is_about_recovery;
 
 static void choose(const char *name)
 {
@@ -23,6 +25,8 @@ static void choose(const char *name)
 	for (i = 0; i < ebb_native_sender_law_count; i++)
 		if (!strcmp(ebb_native_sender_laws[i].name, name))
 			sender_law = &ebb_native_sender_laws[i];
+	if (!strcmp(planted_receiver_law.name, name))
+		receiver_law = &planted_receiver_law;
 	for (i = 0; i < PLANTED_LAWS; i++)
 		if (!strcmp(planted_laws[i].name, name))
 			sender_law = &planted_laws[i];
@@ -45,6 +49,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	(void)argc;
 	(void)argv;
+	is_about_recovery = !!getenv("EBB_FUZZ_RECOVERY");
 	if (name)
 		choose(name);
 	if (!receiver_law && !sender_law) {
@@ -61,8 +66,16 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const u8 *bytes, unsigned long count)
 {
+	struct input whole = {.at = bytes, .left = count};
 	u32 i;
 
+	if (is_about_recovery) {
+		if (receiver_law)
+			recover_receiver(receiver_law, &runs[0], &whole);
+		else
+			recover_sender(sender_law, &runs[0], &whole);
+		return 0;
+	}
 	for (i = 0; i < 2; i++) {
 		struct input in = {.at = bytes, .left = count};
 

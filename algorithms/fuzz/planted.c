@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "planted.h"
+#include "rate/rate.h"
 #include "reno/reno.h"
 
 enum planted_fault {
@@ -107,4 +108,57 @@ const struct ebb_native_sender_law planted_laws[PLANTED_LAWS] = {
 	PLANTED_LAW("planted-zero-window", PLANTED_ZERO_WINDOW),
 	PLANTED_LAW("planted-unset-local", PLANTED_UNSET_LOCAL),
 	PLANTED_LAW("planted-write-behind", PLANTED_WRITE_BEHIND),
+};
+
+/* rate's state, and whether a timestamp came that is far behind the one before. */
+struct planted_receiver_state {
+	struct ebb_rate_state rate;
+	u32 last_tsval;
+	u32 is_stuck;
+};
+
+static const struct ebb_rate_params planted_rate = {
+	.target_kbit_per_s = 4000,
+	.slack_x1024 = 102,
+	.stability_x1024 = 819,
+	.hysteresis_pkts = 2,
+	.smoothing_x1024 = 307,
+	.period_rtts = 2,
+	.period_loss_x1024 = 410,
+	.wait_periods = 3,
+	.start_pkts = 10,
+	.most_delay_us = 2000000,
+};
+
+static void planted_receiver_init(void *state, const struct ebb_start *start, const void *params)
+{
+	(void)params;
+	ebb_rate_init(state, start, &planted_rate);
+}
+
+static void planted_receiver_on_segment(void *state, const struct ebb_segment *segment,
+					const void *params)
+{
+	struct planted_receiver_state *planted = state;
+
+	(void)params;
+	ebb_rate_on_segment(&planted->rate, segment, &planted_rate);
+	planted->is_stuck |= planted->last_tsval - segment->tsval - 1 < 0x3fffffff &&
+			     planted->last_tsval - segment->tsval > 100000000;
+	planted->last_tsval = segment->tsval;
+}
+
+static u32 planted_rwnd_bytes(const void *state)
+{
+	const struct planted_receiver_state *planted = state;
+
+	return planted->is_stuck ? planted->rate.mss_bytes : planted->rate.rwnd_bytes;
+}
+
+const struct ebb_native_receiver_law planted_receiver_law = {
+	.name = "planted-stuck",
+	.state_bytes = sizeof(struct planted_receiver_state),
+	.init = planted_receiver_init,
+	.on_segment = planted_receiver_on_segment,
+	.rwnd_bytes = planted_rwnd_bytes,
 };

@@ -21,7 +21,7 @@
  * 6. One-time events of the host that change the window (idle, undo) are followed.
  *
  * Domain: windows below 2^30 segments, targets from 1 ms (the RFC allows up to 100 ms),
- * delays below 16 s from the target, RTT below 35 minutes. State: 248 bytes.
+ * delays below 16 s from the target, RTT below 35 minutes. State: 288 bytes.
  */
 #ifndef EBB_LEDBAT_H
 #define EBB_LEDBAT_H

@@ -158,12 +158,11 @@ EBB_INLINE u64 ebb_rate_interval_us(const struct ebb_rate_measure *m, u64 now_us
 /* A hole shows a loss; all of one round trip are one event. */
 EBB_INLINE void ebb_rate_take_loss(struct ebb_rate_measure *m, const struct ebb_segment *segment)
 {
-	u32 end_seq = segment->seq + segment->payload_bytes, i;
 	u8 is_hole = ebb_before32(m->highest_seq, segment->seq);
 	u64 interval_us = ebb_sub_floor(segment->now_us, m->loss_at_us);
+	u32 i;
 
-	if (ebb_before32(m->highest_seq, end_seq))
-		m->highest_seq = end_seq;
+	m->highest_seq = ebb_highest_seq(m->highest_seq, segment);
 	if (!is_hole || interval_us <= m->srtt_us)
 		return;
 	for (i = EBB_RATE_INTERVALS - 1; i > 0; i--)

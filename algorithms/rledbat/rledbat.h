@@ -148,10 +148,12 @@ EBB_INLINE u8 ebb_rledbat_is_repeated(struct ebb_rledbat_state *s,
 				      const struct ebb_segment *segment)
 {
 	u32 end_seq = segment->seq + segment->payload_bytes;
+	u32 highest_seq = ebb_highest_seq(s->highest_seq, segment);
 
 	if (ebb_before32(s->highest_seq, end_seq)) {
-		s->highest_seq = end_seq;
-		s->highest_tsval = segment->tsval;
+		if (highest_seq != s->highest_seq)
+			s->highest_tsval = segment->tsval;
+		s->highest_seq = highest_seq;
 		return 0;
 	}
 	if (segment->has_timestamps)

@@ -33,7 +33,7 @@
  *    the window in use, and nothing comes back of what was before.
  *
  * Domain: windows below 2^30 segments, RTT below 35 minutes. Small segments need a host
- * that can send them: not each can. State: 200 bytes.
+ * that can send them: not each can. State: 240 bytes.
  */
 #ifndef EBB_TCP_LP_H
 #define EBB_TCP_LP_H

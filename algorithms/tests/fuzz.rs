@@ -18,10 +18,13 @@ const CHECKS: &[&str] = &[
     "-fsanitize-minimal-runtime",
     "-fsanitize-coverage=inline-8bit-counters,pc-table,indirect-calls,trace-cmp",
 ];
-const FILES: [(&str, bool); 7] = [
+const FILES: [(&str, bool); 10] = [
     ("fuzz/checks.c", false),
     ("fuzz/laws.c", false),
     ("fuzz/receiver.c", false),
+    ("fuzz/recovery.c", false),
+    ("fuzz/recovery_range.c", false),
+    ("fuzz/recovery_sender.c", false),
     ("fuzz/sender.c", false),
     ("fuzz/subject.c", false),
     ("fuzz/planted.c", true),
@@ -29,6 +32,8 @@ const FILES: [(&str, bool); 7] = [
 ];
 const RUNS_PER_LAW: u32 = 10_000;
 const RUNS_FOR_PLANTED: u32 = 1_000_000;
+/// Each with one bad segment, in a connection of 58 seconds.
+const RECOVERIES_PER_LAW: u32 = 400;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz")
@@ -155,6 +160,47 @@ fn the_fuzzer_finds_nothing_in_any_law() {
             .collect()
     });
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// A law's runs with one bad segment each; with `EBB_FUZZ_SECONDS` for so long.
+fn recover(law: &str) -> Output {
+    let mut arguments = vec!["-max_len=32".to_owned(), "-len_control=0".to_owned()];
+    match std::env::var("EBB_FUZZ_SECONDS") {
+        Err(_) => arguments.extend([format!("-runs={RECOVERIES_PER_LAW}"), "-seed=1".to_owned()]),
+        Ok(seconds) => arguments.push(format!("-max_total_time={seconds}")),
+    }
+    run(Command::new(program())
+        .env("EBB_FUZZ_LAW", law)
+        .env("EBB_FUZZ_RECOVERY", "1")
+        .arg(format!(
+            "-artifact_prefix={}",
+            folder().join(format!("{law}-recovery-")).display()
+        ))
+        .args(arguments))
+}
+
+/// Laws whose sources take the extremes of delay of the connection, or of minutes, and believe them.
+const BELIEVING: [&str; 2] = ["vegas", "tcp-lp"];
+
+#[test]
+fn every_law_recovers_from_one_bad_segment() {
+    let laws = laws().iter();
+    for law in laws.filter(|law| !BELIEVING.contains(&law.name)) {
+        let output = recover(law.name);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {text}", law.name);
+    }
+}
+
+#[test]
+fn the_fuzzer_finds_a_planted_law_that_does_not_recover() {
+    let output = recover("planted-stuck");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "nothing found: {text}");
+    assert!(
+        text.contains("finding: broken rule: planted-stuck, alone"),
+        "{text}"
+    );
 }
 
 /// The fuzzer itself: faults behind a sequence of three events, of which it is told nothing.

@@ -264,7 +264,7 @@ EBB_INLINE u8 ebb_vulture_pairs_clock(struct ebb_vulture_pairs *pairs, u64 now_u
 		ebb_vulture_packets_clear(pairs);
 	times->sent = (u32)ebb_div(pairs->clock.sender_us, unit_us, 0);
 	times->arrived = (u32)ebb_div(now_us, unit_us, 0);
-	return pairs->clock.tick.tick_us != 0;
+	return pairs->clock.tick.tick_us != 0 && !pairs->clock.is_leaping;
 }
 
 /* ---- optional hooks: the pairs by themselves, for whoever only wants to look at them ---- */

@@ -187,8 +187,7 @@ EBB_INLINE u8 ebb_vulture_shows_loss(struct ebb_vulture_state *state,
 	u8 is_late = is_new && ebb_before32(segment->seq, state->highest_seq);
 	u8 is_out_of_order = is_new && segment->seq != segment->rcv_nxt;
 
-	if (ebb_before32(state->highest_seq, end_seq))
-		state->highest_seq = end_seq;
+	state->highest_seq = ebb_highest_seq(state->highest_seq, segment);
 	if (segment->is_ce && params->ce_is_loss)
 		return 1;
 	if (params->loss_rule == EBB_VULTURE_LOSS_ANY)

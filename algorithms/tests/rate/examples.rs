@@ -55,6 +55,7 @@ impl Hand {
             local_ts,
             local_tick_us: 1000,
             rcv_nxt: self.next_byte,
+            right_edge_seq: self.next_byte + (1 << 20),
             mss_bytes: MSS,
             has_timestamps: 1,
             can_delay_acks: u8::from(self.can_delay_acks),

@@ -61,6 +61,7 @@ impl Hand {
             tsecr: local_ts.wrapping_sub(rtt_ms),
             local_ts,
             rcv_nxt: self.first_seq.wrapping_add(self.next_byte),
+            right_edge_seq: self.first_seq.wrapping_add(self.next_byte + (1 << 24)),
             ..self.template
         });
         self.window()

@@ -89,7 +89,13 @@ impl Rledbat {
     fn is_retransmission(&mut self, segment: &Segment) -> bool {
         let end_seq = segment.seq.wrapping_add(segment.payload_bytes);
         if is_after(end_seq, self.highest.0) {
-            self.highest = (end_seq, segment.tsval);
+            let window_bytes = segment.right_edge_seq.wrapping_sub(segment.rcv_nxt);
+            let furthest_seq = segment
+                .rcv_nxt
+                .wrapping_add(window_bytes.saturating_mul(8).min(1 << 30));
+            if !is_after(end_seq, furthest_seq) {
+                self.highest = (end_seq, segment.tsval);
+            }
             return false;
         }
         is_after(segment.tsval, self.highest.1)

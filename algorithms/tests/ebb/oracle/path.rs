@@ -29,7 +29,10 @@ pub struct Path {
     /// The fastest twelve arrivals of this round trip.
     round_rate: f64,
     base_since_us: f64,
+    /// What two segments of this window and the last agree on.
     base: [Least; 2],
+    /// The least of this one.
+    lowest: Least,
     /// What the base was before a longer route was tried.
     trial: Option<Least>,
     pub queue_us: f64,
@@ -52,6 +55,7 @@ impl Path {
             round_rate: 0.0,
             base_since_us: now_us,
             base: [NONE; 2],
+            lowest: NONE,
             trial: None,
             queue_us: 0.0,
             longest_queue_us: 0.0,
@@ -64,9 +68,8 @@ impl Path {
 
     /// §route: what the delay is now becomes the base, on trial.
     pub fn try_route(&mut self, now_us: f64) {
-        let [now, last] = self.base;
         self.trial = Some(Least {
-            delay_us: now.delay_us.min(last.delay_us),
+            delay_us: self.base_us(),
             rtt_us: self.rtt_us(),
         });
         self.forget(now_us);
@@ -86,6 +89,7 @@ impl Path {
 
     fn forget(&mut self, now_us: f64) {
         self.base = [NONE; 2];
+        self.lowest = NONE;
         self.base_since_us = now_us;
         self.empty_at_us = now_us;
         self.own_bytes = 0.0;
@@ -96,7 +100,21 @@ impl Path {
     }
 
     pub fn rtt_us(&self) -> f64 {
-        self.base[0].rtt_us.min(self.base[1].rtt_us)
+        let agreed_us = self.base[0].rtt_us.min(self.base[1].rtt_us);
+        if agreed_us.is_finite() {
+            agreed_us
+        } else {
+            self.lowest.rtt_us
+        }
+    }
+
+    fn base_us(&self) -> f64 {
+        let agreed_us = self.base[0].delay_us.min(self.base[1].delay_us);
+        if agreed_us.is_finite() {
+            agreed_us
+        } else {
+            self.lowest.delay_us
+        }
     }
 
     pub fn bdp(&self) -> f64 {
@@ -141,15 +159,15 @@ impl Path {
         ((after - before) * 1e6 / (to_us - from_us)).floor()
     }
 
-    /// §capacity: two trains of five, within a run of nine at about the same pace.
+    /// §capacity: two trains of five, within a run of ten at about the same pace.
     pub fn arrive(&mut self, now_us: f64, bytes: f64) {
         let (last_us, so_far) = self.arrivals.last().copied().unwrap_or((0.0, 0.0));
         self.arrivals.push((now_us, so_far + bytes));
         self.take_pace(now_us - last_us);
         let count = self.arrivals.len();
-        self.has_run_steadily |= self.run.0 >= 9;
-        if self.run.0 >= 9 || (!self.has_run_steadily && count >= 64) {
-            let rate = self.train(5, 1).min(self.train(9, 5));
+        self.has_run_steadily |= self.run.0 >= 10;
+        if self.run.0 >= 10 || (!self.has_run_steadily && count >= 64) {
+            let rate = self.train(5, 1).min(self.train(10, 6));
             self.capacity = self.capacity.max(rate);
             self.segment_us = self.time_of(f64::from(MSS)).min(1e6);
         }
@@ -181,20 +199,22 @@ impl Path {
         let rtt_us = f64::from(segment.local_ts.wrapping_sub(segment.tsecr)) * 1000.0
             + (segment.now_us % 1000) as f64;
         let window_us = if is_yielding { 3e8 } else { 3e7 };
-        if now_us - self.base_since_us > window_us {
+        if now_us - self.base_since_us > window_us && self.base[0].delay_us.is_finite() {
             self.base = [NONE, self.base[0]];
+            self.lowest = NONE;
             self.base_since_us = now_us;
             self.trial = None;
         }
-        let least = &mut self.base[0];
-        least.delay_us = least.delay_us.min(delay_us);
         self.last_rtt_us = rtt_us.max(1000.0);
-        least.rtt_us = least.rtt_us.min(self.last_rtt_us);
-        self.queue_us = delay_us - self.base[0].delay_us.min(self.base[1].delay_us);
+        let (least, lowest) = (&mut self.base[0], &mut self.lowest);
+        take_second(&mut lowest.delay_us, &mut least.delay_us, delay_us);
+        take_second(&mut lowest.rtt_us, &mut least.rtt_us, self.last_rtt_us);
+        let last_queue_us = self.queue_us;
+        self.queue_us = (delay_us - self.base_us()).max(0.0);
         if self.queue_us < 1000.0 {
             self.empty_at_us = now_us;
         }
-        self.longest_queue_us = self.longest_queue_us.max(self.queue_us);
+        self.longest_queue_us = self.longest_queue_us.max(self.queue_us.min(last_queue_us));
         let own_us = self.own_wait_us(segment);
         (self.queue_us - own_us).max(0.0)
     }
@@ -209,4 +229,10 @@ impl Path {
         self.own_bytes = (self.own_bytes - drained).max(0.0) + f64::from(segment.payload_bytes);
         self.time_of(self.own_bytes)
     }
+}
+
+/// The second least of a row of values, and the least.
+fn take_second(lowest: &mut f64, second: &mut f64, value: f64) {
+    *second = second.min(lowest.max(value));
+    *lowest = lowest.min(value);
 }

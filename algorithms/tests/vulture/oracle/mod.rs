@@ -174,7 +174,12 @@ impl Vulture {
     fn shows_loss(&mut self, segment: &Segment) -> bool {
         let is_hole = is_after(segment.seq, self.highest_seq);
         let end_seq = segment.seq.wrapping_add(segment.payload_bytes);
-        if is_after(end_seq, self.highest_seq) {
+        let window_bytes = segment.right_edge_seq.wrapping_sub(segment.rcv_nxt);
+        let furthest_seq = segment
+            .rcv_nxt
+            .wrapping_add(window_bytes.saturating_mul(8).min(1 << 30));
+        let is_allowed = !is_after(end_seq, furthest_seq);
+        if is_after(end_seq, self.highest_seq) && is_allowed {
             self.highest_seq = end_seq;
         }
         is_hole || segment.is_ce > 0
