@@ -145,6 +145,12 @@ fn kill_and_watch(point: &Point, scene: &mut Scene<'_>) -> Killed {
         Some(operation) => !is_over(operation),
         None => scene.pid.is_none() || point.phase != Phase::Load,
     };
+    if point.phase == Phase::Change
+        && let Some(attaching) = &mut operation
+    {
+        // Where it finds no keeper any more it attaches anew, and is an Ebb of its own.
+        let _ = attaching.kill();
+    }
     let (at, whom) = kill_them(&scene.runtime(), point.victims, first);
     after_kill(point, scene, &mut watch, at);
     if let Some(mut operation) = operation {

@@ -18,6 +18,8 @@ use crate::point::Point;
 use crate::support::{Ebb, stderr};
 use crate::victims;
 
+/// Debian's: what stands before it in a path may be a script that takes its time.
+pub const PYTHON: &str = "/usr/bin/python3";
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/soak/program.py");
 /// For what takes a moment on a machine that does nothing else.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -56,7 +58,7 @@ impl<'a> Scene<'a> {
             true => SERVER_IPV6.to_string(),
             false => SERVER_IPV4.to_string(),
         };
-        words.extend(["python3", PROGRAM, &server]);
+        words.extend([PYTHON, PROGRAM, &server]);
         let procs = cgroup.directory_path().join("cgroup.procs");
         let enter = format!("echo 0 > {}; exec \"$@\"", procs.display());
         let mut command = path.client().command("sh");
@@ -203,6 +205,8 @@ impl<'a> Scene<'a> {
             std::thread::sleep(Duration::from_millis(50));
         }
         let left = victims::kill_the_rest(&runtime);
+        // A program that Ebb had started as it was killed, and that nobody has heard of.
+        let _ = fs::write(self.cgroup.directory_path().join("cgroup.kill"), "1");
         let _ = self.child.kill();
         let _ = self.child.wait();
         remove_all(&self.cgroup.directory_path());

@@ -168,7 +168,7 @@ impl Track {
             self.late
                 .get_or_insert(format!("{past:?} after the kill: {limit}"));
         }
-        self.is_settled |= is_due && !is_limited;
+        self.is_settled |= !is_limited;
     }
 
     /// Whether a segment was sent after an earlier look past the time. One that reports holes does
