@@ -29,7 +29,7 @@ UPLOADS := --policy ledbat:target_us=5000 --policy tcp-lp --policy ledbat++ \
 	--policy ledbat++:target_us=20000,slowdown_interval=60
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build demo test test-root test-kernels fuzz lint format bench figures reproduce reproduce-quick man install uninstall
+.PHONY: help setup build demo test test-root test-kernels soak fuzz lint format bench figures reproduce reproduce-quick man install uninstall
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -54,6 +54,9 @@ test-root: setup ## the tests, without lints and figures, as root through sudo
 test-kernels: setup ## the kernel backend's tests on kernels from 5.10 on, in QEMU (KERNELS=6.1: that one)
 	@EBB_PACKAGES_FILE=scripts/packages-kernels.txt scripts/setup
 	@scripts/test-kernels $(KERNELS)
+
+soak: setup ## kill Ebb at 1000 points, make 10 000 transfers over bad paths, into docs/soak.md (as root)
+	@scripts/soak --as-root
 
 fuzz: setup ## search every law and the parser of packets, a minute each (EBB_FUZZ_LAW=cubic: that law)
 	EBB_FUZZ_SECONDS=$${EBB_FUZZ_SECONDS:-60} $(CARGO) test --locked -p ebb-algorithms --test fuzz \
