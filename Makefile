@@ -29,7 +29,8 @@ UPLOADS := --policy ledbat:target_us=5000 --policy tcp-lp --policy ledbat++ \
 	--policy ledbat++:target_us=20000,slowdown_interval=60
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build demo test test-root test-kernels soak fuzz lint format bench figures reproduce reproduce-quick man install uninstall
+.PHONY: help setup build demo test test-root test-kernels soak fuzz check-deep lint format bench \
+	figures reproduce reproduce-quick man install uninstall
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -63,6 +64,9 @@ fuzz: setup ## search every law and the parser of packets, a minute each (EBB_FU
 		-- --nocapture the_fuzzer_finds_nothing
 	EBB_FUZZ_SECONDS=$${EBB_FUZZ_SECONDS:-60} $(CARGO) test --locked -p ebb-kernel --test packet \
 		-- --nocapture the_parser
+
+check-deep: setup ## what tests of minutes do not find: sanitizers, fuzzers, stress (as root through sudo)
+	@scripts/check-deep --as-root
 
 lint: setup ## formatting, clippy, licences, sources of constants
 	@scripts/lint

@@ -2,7 +2,8 @@
 //! A search, led by coverage, for calls that break a law: libFuzzer over the laws' own C, a
 //! fixed number of runs from a fixed seed and the corpus in `fuzz/corpus`. With
 //! `EBB_FUZZ_SECONDS` set it goes on for so long with each law, from another seed each time,
-//! and keeps what it learns in `target/tmp/fuzz/learned`; `EBB_FUZZ_LAW` picks one law.
+//! and keeps what it learns in `target/tmp/fuzz/learned`; `EBB_FUZZ_LAW` picks one law. With
+//! `EBB_FUZZ_MEMORY` set laws and hosts are compiled with AddressSanitizer and UBSan instead.
 
 use ebb_algorithms::{LawInfo, Side, laws};
 use std::path::{Path, PathBuf};
@@ -16,6 +17,12 @@ const CHECKS: &[&str] = &[
     "-fno-sanitize-recover=undefined",
     "-fsanitize-recover=unsigned-integer-overflow",
     "-fsanitize-minimal-runtime",
+    "-fsanitize-coverage=inline-8bit-counters,pc-table,indirect-calls,trace-cmp",
+];
+/// The same where memory is looked after, too, for which the runtime of the rest is too small.
+const MEMORY_CHECKS: &[&str] = &[
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=undefined",
     "-fsanitize-coverage=inline-8bit-counters,pc-table,indirect-calls,trace-cmp",
 ];
 const FILES: [(&str, bool); 10] = [
@@ -35,8 +42,17 @@ const RUNS_FOR_PLANTED: u32 = 1_000_000;
 /// Each with one bad segment, in a connection of 58 seconds.
 const RECOVERIES_PER_LAW: u32 = 400;
 
+fn checks_memory() -> bool {
+    std::env::var_os("EBB_FUZZ_MEMORY").is_some()
+}
+
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz")
+    let name = if checks_memory() {
+        "fuzz-memory"
+    } else {
+        "fuzz"
+    };
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 fn source(name: &str) -> PathBuf {
@@ -63,7 +79,8 @@ fn compile(file: &str, object: &Path, flags: &[&str]) {
     assert!(output.status.success(), "{file}: {errors}");
 }
 
-/// The fuzzer, built once: the checks are for the laws, not for what calls them.
+/// The fuzzer, built once: the checks are for the laws, not for what calls them, but those of
+/// memory, which whoever calls may have given away.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -72,13 +89,21 @@ fn program() -> &'static Path {
             .iter()
             .map(|(file, is_checked)| {
                 let object = folder().join(file.replace('/', "-")).with_extension("o");
-                compile(file, &object, if *is_checked { CHECKS } else { &[] });
+                let checks = match (checks_memory(), is_checked) {
+                    (true, _) => MEMORY_CHECKS,
+                    (false, true) => CHECKS,
+                    (false, false) => &[],
+                };
+                compile(file, &object, checks);
                 object
             })
             .collect();
         let program = folder().join("fuzzer");
         let output = run(clang()
-            .arg("-fsanitize=fuzzer")
+            .arg(match checks_memory() {
+                true => "-fsanitize=fuzzer,address,undefined",
+                false => "-fsanitize=fuzzer",
+            })
             .args(&objects)
             .arg("-o")
             .arg(&program));
@@ -215,6 +240,10 @@ fn finds(law: &str, finding: &str) {
 
 #[test]
 fn the_fuzzer_finds_a_planted_product_that_does_not_fit() {
+    // It is no undefined behaviour, and those checks have no other.
+    if checks_memory() {
+        return;
+    }
     finds("planted-overflow", "undefined behaviour: mul_overflow");
 }
 
