@@ -11,7 +11,7 @@
 
 enum ebb_constant {
 	/* Changes whenever a struct of this file or the flow's storage changes. */
-	EBB_CONTROL_VERSION = 8,
+	EBB_CONTROL_VERSION = 9,
 	EBB_MAX_PEERS = 1024,
 	EBB_MAX_CHOICES = 1024,
 	/* The key that stands for every connection: no socket has it as its cookie. */
@@ -74,6 +74,7 @@ struct ebb_counters {
 	u64 udp_sent_bytes;
 	u64 sent_bytes;          /* acknowledged by the peers of connections under a receiver law */
 	u64 skipped_established; /* existed before, and the kernel calls no program for them */
+	u64 skipped_unacceptable; /* packets that TCP will not take for the connection's */
 };
 
 /* What a connection was switched to by itself, which `is_observing` does not change. */

@@ -65,6 +65,8 @@ struct inet_connection_sock {
 };
 
 struct tcp_options_received {
+	int ts_recent_stamp; /* in s, of the clock of bpf_ktime_get_ns */
+	u32 ts_recent;
 	u32 rcv_tsval;
 	u32 rcv_tsecr;
 	u16 tstamp_ok : 1;
@@ -113,6 +115,12 @@ struct tcp_sock {
 		u64 mstamp;
 		u32 rtt_us;
 	} rack;
+};
+
+/* What stands behind a packet's context. */
+struct sk_buff {
+	u8 ip_summed : 2;
+	u8 csum_valid : 1;
 };
 
 struct ack_sample {
@@ -204,6 +212,9 @@ struct tcp_congestion_ops {
 #define EBB_TCP_CLOSE_WAIT 8
 #define EBB_TCP_INFINITE_SSTHRESH 0x7fffffff
 #define EBB_TCP_ECN_OK 1
+/* ip_summed: the device has checked TCP's checksum, or there was none on the way. */
+#define EBB_CHECKSUM_UNNECESSARY 1
+#define EBB_CHECKSUM_PARTIAL 3
 #define EBB_CA_EVENT_TX_START 0
 #define EBB_CA_EVENT_LOSS 3
 #define EBB_SK_PACING_NONE 0

@@ -37,8 +37,8 @@ struct ebb_ipv6 {
 	u16 payload_length;
 	u8 next_header;
 	u8 hop_limit;
-	u8 source[16];
-	u8 destination[16];
+	u32 source[4];
+	u32 destination[4];
 };
 
 struct ebb_tcp {
@@ -54,6 +54,8 @@ struct ebb_tcp {
 };
 
 struct ebb_packet {
+	u64 addresses_sum; /* both ends', as the checksum takes them */
+	u32 tcp_offset;
 	u32 seq;
 	u32 payload_bytes;
 	u32 tsval;
@@ -61,7 +63,7 @@ struct ebb_packet {
 	u8 has_timestamps;
 	u8 is_ce;
 	u8 is_data;
-	u8 reserved;
+	u8 reserved[5];
 };
 
 /* Skips IPv6 extension headers; the answer is the offset of TCP, or 0. */
@@ -137,6 +139,7 @@ EBB_INLINE int ebb_read_tcp(struct __sk_buff *skb, u32 offset, struct ebb_packet
 	header_bytes = (tcp->data_offset >> 4) * 4;
 	if (header_bytes < sizeof(*tcp) || skb->len < offset + header_bytes)
 		return 0;
+	packet->tcp_offset = offset;
 	packet->seq = bpf_ntohl(tcp->seq);
 	packet->payload_bytes = skb->len - offset - header_bytes;
 	packet->is_data =
@@ -173,11 +176,14 @@ __attribute__((noinline)) int ebb_read_packet(struct __sk_buff *skb, struct ebb_
 		if (ipv4->protocol != EBB_IPPROTO_TCP)
 			return 0;
 		packet->is_ce = (ipv4->tos & 3) == 3;
+		packet->addresses_sum = (u64)ipv4->source + ipv4->destination;
 		offset = (ipv4->version_length & 15) * 4;
 	} else {
 		if ((void *)(ipv6 + 1) > end)
 			return 0;
 		packet->is_ce = (bpf_ntohl(ipv6->version_class_label) >> 20 & 3) == 3;
+		for (u32 i = 0; i < 4; i++)
+			packet->addresses_sum += (u64)ipv6->source[i] + ipv6->destination[i];
 		offset = ebb_skip_extensions(skb, ipv6->next_header);
 	}
 	return offset ? ebb_read_tcp(skb, offset, packet) : 0;

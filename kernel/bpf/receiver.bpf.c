@@ -6,6 +6,7 @@
  * They drop nothing, change no packet, and act only while the owner's lease lasts
  * (struct ebb_control): past it each connection is let go at its next segment.
  */
+#include "acceptable.h"
 #include "datagrams.h"
 #include "flow.h"
 
@@ -16,6 +17,19 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* ---- arriving packets ---- */
 
+/* A data packet of the connection's. */
+EBB_INLINE void ebb_hear(struct ebb_flow *flow, struct tcp_sock *tp, const struct __sk_buff *skb,
+			 const struct ebb_packet *packet, struct ebb_counters *counters, u64 now_ns)
+{
+	u32 segment_bytes = ebb_segment_bytes(tp, packet->payload_bytes, skb->gso_size);
+	u32 segments = ebb_segments(packet->payload_bytes, segment_bytes, skb->gso_segs);
+
+	counters->aggregates++;
+	counters->segments += segments;
+	counters->payload_bytes += packet->payload_bytes;
+	ebb_flow_on_packet(flow, tp, packet, segments, segment_bytes, now_ns);
+}
+
 SEC("cgroup_skb/ingress")
 int ebb_ingress(struct __sk_buff *skb)
 {
@@ -25,7 +39,7 @@ int ebb_ingress(struct __sk_buff *skb)
 	u64 now_ns = bpf_ktime_get_ns();
 	struct tcp_sock *tp;
 	struct ebb_flow *flow;
-	u32 zero = 0, segments, segment_bytes;
+	u32 zero = 0;
 
 	if (!sk || !ebb_is_leased(now_ns))
 		return 1;
@@ -48,12 +62,11 @@ int ebb_ingress(struct __sk_buff *skb)
 	}
 	if (!packet.is_data)
 		return 1;
-	segment_bytes = ebb_segment_bytes(tp, packet.payload_bytes, skb->gso_size);
-	segments = ebb_segments(packet.payload_bytes, segment_bytes, skb->gso_segs);
-	counters->aggregates++;
-	counters->segments += segments;
-	counters->payload_bytes += packet.payload_bytes;
-	ebb_flow_on_packet(flow, tp, &packet, segments, segment_bytes, now_ns);
+	if (!ebb_is_acceptable(skb, tp, &packet, now_ns)) {
+		counters->skipped_unacceptable++;
+		return 1;
+	}
+	ebb_hear(flow, tp, skb, &packet, counters, now_ns);
 	return 1;
 }
 

@@ -69,4 +69,7 @@ counters! {
     /// Connections left alone because they existed before, and this kernel calls no program for
     /// them.
     skipped_established,
+    /// Packets that TCP does not take for the connection's: outside of its window, with a timestamp
+    /// of the past, or damaged.
+    skipped_unacceptable,
 }

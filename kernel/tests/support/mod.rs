@@ -8,6 +8,7 @@
 
 pub mod giving_back;
 pub mod many;
+pub mod packets;
 pub mod process;
 pub mod transfer;
 
