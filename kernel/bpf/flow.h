@@ -129,6 +129,12 @@ EBB_INLINE u32 ebb_echo(const struct tcp_sock *tp, const struct ebb_packet *pack
 	return segment->local_ts - rtt_ticks;
 }
 
+/* Only then does a mark come from a queue: some paths write the whole field over. */
+EBB_INLINE int ebb_uses_ecn(const struct tcp_sock *tp)
+{
+	return (tp->ecn_flags & (EBB_TCP_ECN_OK | EBB_TCP_ECN_ACCURATE)) != 0;
+}
+
 EBB_INLINE void ebb_describe_segment(struct ebb_segment *segment, const struct tcp_sock *tp,
 				     const struct ebb_packet *packet, u64 now_ns)
 {
@@ -145,7 +151,7 @@ EBB_INLINE void ebb_describe_segment(struct ebb_segment *segment, const struct t
 	segment->right_edge_seq = tp->rcv_wup + tp->rcv_wnd;
 	segment->kernel_rtt_us = tp->rcv_rtt_est.rtt_us >> 3;
 	segment->has_timestamps = packet->has_timestamps;
-	segment->is_ce = packet->is_ce;
+	segment->is_ce = packet->is_ce && ebb_uses_ecn(tp);
 }
 
 EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,

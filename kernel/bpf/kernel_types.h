@@ -212,6 +212,8 @@ struct tcp_congestion_ops {
 #define EBB_TCP_CLOSE_WAIT 8
 #define EBB_TCP_INFINITE_SSTHRESH 0x7fffffff
 #define EBB_TCP_ECN_OK 1
+/* Since 6.15 a connection may negotiate AccECN in place of it. */
+#define EBB_TCP_ECN_ACCURATE 16
 /* ip_summed: the device has checked TCP's checksum, or there was none on the way. */
 #define EBB_CHECKSUM_UNNECESSARY 1
 #define EBB_CHECKSUM_PARTIAL 3

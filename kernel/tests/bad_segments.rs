@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs see a packet before TCP asks whether it is the connection's: what anybody injects, or
-//! what is damaged on the way, must change nothing.
+//! what is damaged on the way, must change nothing. Nor do marks that no queue made.
 
 mod support;
 
+use ebb_kernel::trace::{Input, Trace};
 use ebb_kernel::{AttachOptions, Attachment, requires_root};
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use support::packets::Packet;
 use support::process::{Actor, Role, role};
@@ -38,9 +40,7 @@ fn segments_that_tcp_will_not_take_change_no_state_over_ipv4_and_ipv6() {
         (cable.ipv4(Side::Left), cable.ipv4(Side::Right)),
         (cable.ipv6(Side::Left), cable.ipv6(Side::Right)),
     ] {
-        let policy = "ebb".parse().unwrap();
-        let options = AttachOptions::default();
-        let attachment = Attachment::attach(&cable.cgroup, &policy, options).unwrap();
+        let attachment = attach(&cable, None);
         let _transfer = download(&cable, from);
         wait_until(|| attachment.counters().unwrap().segments > 300);
         let refused = || attachment.counters().unwrap().skipped_unacceptable;
@@ -75,6 +75,45 @@ fn segments_that_tcp_will_not_take_change_no_state_over_ipv4_and_ipv6() {
         assert_eq!(refused(), before, "a copy");
         attachment.detach().unwrap();
     }
+}
+
+#[test]
+fn marks_count_where_ecn_was_negotiated_and_nowhere_else() {
+    if !requires_root("marks_count_where_ecn_was_negotiated_and_nowhere_else") {
+        return;
+    }
+    for uses_ecn in [false, true] {
+        let cable = Cable::with_bottleneck(10, 30 * 1514);
+        for side in [Side::Left, Side::Right] {
+            let value = u8::from(uses_ecn).to_string();
+            cable.set(side, "net/ipv4/tcp_ecn", &value);
+        }
+        let path = std::env::temp_dir().join(format!("ebb-marks-{}", std::process::id()));
+        let attachment = attach(&cable, Some(path.clone()));
+        let transfer = download(&cable, cable.ipv4(Side::Left));
+        wait_until(|| attachment.counters().unwrap().segments > 100);
+        let before = attachment.counters().unwrap().aggregates;
+        let marked = Packet::catch(&cable).with_tsval(LATER_TICKS).with_mark();
+        for _ in 0..TIMES {
+            marked.send(&cable, cable.ipv4(Side::Right));
+        }
+        wait_until(|| attachment.counters().unwrap().aggregates > before + 10 * TIMES);
+        drop(transfer);
+        attachment.detach().unwrap();
+        let trace = Trace::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let is_marked = |input: &Input| matches!(input, Input::Segment(it) if it.is_ce > 0);
+        let marks = trace.records.iter().filter(|it| is_marked(&it.input));
+        assert_eq!(marks.count() as u64, if uses_ecn { TIMES } else { 0 });
+    }
+}
+
+fn attach(cable: &Cable, trace: Option<PathBuf>) -> Attachment {
+    let options = AttachOptions {
+        trace,
+        ..AttachOptions::default()
+    };
+    Attachment::attach(&cable.cgroup, &"ebb".parse().unwrap(), options).unwrap()
 }
 
 fn download(cable: &Cable, from: IpAddr) -> (Sender, Actor) {

@@ -84,6 +84,17 @@ impl Packet {
         )
     }
 
+    /// Congestion experienced.
+    pub fn with_mark(&self) -> Self {
+        let mut marked = self.clone();
+        if self.is_ipv4() {
+            marked.bytes[1] |= 3;
+        } else {
+            marked.bytes[1] |= 0x30;
+        }
+        marked.with_checksum()
+    }
+
     /// A payload of so many bytes only.
     pub fn with_payload(&self, payload_bytes: usize) -> Self {
         let mut shorter = self.clone();
