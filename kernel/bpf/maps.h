@@ -20,7 +20,7 @@ struct ebb_flow {
 	u32 guessed_mss_bytes; /* from the handshake, until packets tell */
 	u8 is_ready;           /* the law is initialised */
 	u8 is_clamped;
-	u8 is_loopback;       /* packets came through lo: to be let go */
+	u8 is_loopback;       /* packets came through lo: left alone */
 	u8 wish;              /* what it was switched to by itself: EBB_AS_ALL, … */
 	u64 told_acked_bytes; /* tp->bytes_acked when it was counted last */
 

@@ -53,6 +53,7 @@ int ebb_ingress(struct __sk_buff *skb)
 	if (!tp || !counters)
 		return 1;
 	if (skb->ifindex == EBB_LOOPBACK_IFINDEX) {
+		counters->skipped_loopback += !flow->is_loopback;
 		flow->is_loopback = 1;
 		return 1;
 	}
@@ -149,6 +150,17 @@ EBB_INLINE void ebb_let_go(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct
 	EBB_COUNT(released, 1);
 }
 
+/*
+ * A connection whose packets come through lo though its ends have two addresses, as a port that is
+ * redirected. It stays known, or it would be taken anew before each segment.
+ */
+EBB_INLINE void ebb_leave_alone(struct bpf_sock_ops *ops, struct ebb_flow *flow)
+{
+	if (flow->is_clamped)
+		ebb_set_clamp(ops, EBB_LARGEST_WINDOW_BYTES);
+	flow->is_clamped = 0;
+}
+
 /* Whether the clamp had to be set. */
 EBB_INLINE u32 ebb_apply(struct bpf_sock_ops *ops, struct ebb_flow *flow, struct tcp_sock *tp,
 			 u32 rwnd_bytes)
@@ -217,8 +229,7 @@ EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 		EBB_COUNT(adopted_established, 1);
 	}
 	if (flow->is_loopback) {
-		EBB_COUNT(skipped_loopback, 1);
-		ebb_let_go(ops, sk, flow);
+		ebb_leave_alone(ops, flow);
 		return;
 	}
 	if (!ebb_is_settled(flow, tp, now_ns))

@@ -83,7 +83,7 @@ int ebb_switch(struct bpf_iter__tcp *context)
 		return 0;
 	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
 	wish = ebb_choose(tp, flow != 0);
-	if (!wish || !flow)
+	if (!wish || !flow || flow->is_loopback)
 		return 0;
 	ebb_flow_switch(flow, tp, *wish);
 	bpf_seq_write(context->meta->seq, &one, sizeof(one));
@@ -150,7 +150,7 @@ int ebb_show(struct bpf_iter__tcp *context)
 	if (!tp)
 		return 0;
 	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
-	if (!flow)
+	if (!flow || flow->is_loopback)
 		return 0;
 	ebb_describe(&record, flow, common, tp);
 	bpf_seq_write(context->meta->seq, &record, sizeof(record));

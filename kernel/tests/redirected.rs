@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Connections that stay on this machine by another address, as a redirected port: there is no
+//! link to share.
+
+mod support;
+
+use ebb_kernel::{AttachOptions, Attachment, requires_root};
+use std::net::IpAddr;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use support::process::{Actor, Role, role};
+use support::transfer::{Sender, window_clamp};
+use support::{Cable, Side};
+
+/// More than ten segments of lo, a law's first window. TCP sets its own once it knows how fast it is.
+const FREE_BYTES: u32 = 1 << 20;
+const PATIENCE: Duration = Duration::from_secs(10);
+/// So much that all would be taken anew many times.
+const BYTES: u64 = 100 << 20;
+
+#[test]
+fn play_a_role() {
+    role();
+}
+
+#[test]
+fn a_connection_through_lo_by_another_address_is_taken_once_and_left_alone() {
+    let name = "a_connection_through_lo_by_another_address_is_taken_once_and_left_alone";
+    if !requires_root(name) {
+        return;
+    }
+    let cable = Cable::new();
+    // A second address, whose packets come from the first: both ends differ, and lo carries them.
+    let near = cable.ipv4(Side::Left);
+    let other: IpAddr = [10, 77, 1, 9].into();
+    for command in [
+        format!("addr add {other}/32 dev cable"),
+        format!("route replace local {other} dev lo table local src {near}"),
+    ] {
+        let mut ip = Command::new("ip");
+        ip.args(["-n", &cable.namespace(Side::Left)]);
+        let status = ip.args(command.split(' ')).status();
+        assert!(status.unwrap().success(), "{command}");
+    }
+    let options = AttachOptions::default();
+    let attachment = Attachment::attach(&cable.cgroup, &"ebb".parse().unwrap(), options).unwrap();
+    let (sender, address) = Sender::listen(&cable, other);
+    let cgroup = Some(&cable.cgroup);
+    let address = address.to_string();
+    let mut receiver = Actor::start_on(&cable, Side::Left, cgroup, Role::Download, &address);
+    receiver.told("CONNECTED");
+    wait_until(|| attachment.counters().unwrap().skipped_loopback > 0);
+    let before = sender.bytes();
+    wait_until(|| sender.bytes() > before + BYTES);
+    let counters = attachment.counters().unwrap();
+    assert_eq!(counters.adopted_new, 1, "{counters:?}");
+    assert_eq!(counters.adopted_established, 0, "{counters:?}");
+    assert_eq!(counters.skipped_loopback, 1, "{counters:?}");
+    assert!(attachment.flows().unwrap().is_empty());
+    assert!(window_clamp(&receiver.sockets()[0]) > FREE_BYTES);
+    attachment.detach().unwrap();
+}
+
+fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
