@@ -92,8 +92,13 @@ __attribute__((noinline)) u32 ebb_sum_packet(struct __sk_buff *skb, u32 offset, 
 	}
 	__builtin_memset(words, 0, sizeof(words));
 	left_bytes = (skb->len - offset) & (EBB_CHECKSUM_STEP_BYTES - 1);
-	if (left_bytes && bpf_skb_load_bytes(skb, offset, words, left_bytes))
-		return EBB_CHECKSUM_RIGHT;
+	if (left_bytes) {
+		/* The verifier of 6.1 forgets that it is not 0; the compiler would leave this out. */
+		asm volatile("" : "+r"(left_bytes));
+		left_bytes = ((left_bytes - 1) & (EBB_CHECKSUM_STEP_BYTES - 1)) + 1;
+		if (bpf_skb_load_bytes(skb, offset, words, left_bytes))
+			return EBB_CHECKSUM_RIGHT;
+	}
 	return ebb_fold(sum + ebb_sum_words(words));
 }
 
