@@ -21,9 +21,17 @@ EBB_INLINE void ebb_ebb_forget_delays(struct ebb_ebb_state *s, u64 now_us)
 	s->least_rtt_us[0] = EBB_MOVES_NO_DELAY;
 	s->least_rtt_us[1] = EBB_MOVES_NO_DELAY;
 	s->lowest_rtt_us = EBB_MOVES_NO_DELAY;
+	s->second_us = EBB_MOVES_NO_DELAY;
+	s->second_rtt_us = EBB_MOVES_NO_DELAY;
 	s->trial_base_us = EBB_MOVES_NO_DELAY;
 	s->virtual_queue_bytes = 0;
 	s->virtual_queue_at_us = s->clock.sender_us;
+}
+
+/* The least, if the second least is near it: else the second, which two do not exceed. */
+EBB_INLINE u32 ebb_ebb_agreed_us(u32 least_us, u32 second_us)
+{
+	return second_us - least_us <= EBB_EBB_AGREE_US ? least_us : second_us;
 }
 
 /*
@@ -37,10 +45,14 @@ EBB_INLINE void ebb_ebb_update_base(struct ebb_ebb_state *s, const struct ebb_eb
 		s->least_rtt_us[1] = s->least_rtt_us[0];
 		s->least_rtt_us[0] = EBB_MOVES_NO_DELAY;
 		s->lowest_rtt_us = EBB_MOVES_NO_DELAY;
+		s->second_us = EBB_MOVES_NO_DELAY;
+		s->second_rtt_us = EBB_MOVES_NO_DELAY;
 		s->trial_base_us = EBB_MOVES_NO_DELAY;
 	}
-	s->base_us[0] = ebb_second_least(&s->lowest_us, s->base_us[0], delay_us);
-	s->least_rtt_us[0] = ebb_second_least(&s->lowest_rtt_us, s->least_rtt_us[0], rtt_us);
+	s->second_us = ebb_second_least(&s->lowest_us, s->second_us, delay_us);
+	s->base_us[0] = ebb_ebb_agreed_us(s->lowest_us, s->second_us);
+	s->second_rtt_us = ebb_second_least(&s->lowest_rtt_us, s->second_rtt_us, rtt_us);
+	s->least_rtt_us[0] = ebb_ebb_agreed_us(s->lowest_rtt_us, s->second_rtt_us);
 	rtt_us = (u32)ebb_min(s->least_rtt_us[0], s->least_rtt_us[1]);
 	if (rtt_us == EBB_MOVES_NO_DELAY)
 		rtt_us = s->lowest_rtt_us;

@@ -73,7 +73,9 @@ EBB_INLINE void ebb_ebb_leave_route(struct ebb_ebb_state *s, const struct ebb_se
 
 	ebb_ebb_forget_delays(s, segment->now_us);
 	s->base_us[0] = base_us;
+	s->second_us = base_us;
 	s->least_rtt_us[0] = rtt_us;
+	s->second_rtt_us = rtt_us;
 	s->rtt_us = rtt_us;
 	ebb_moves_set_window(&s->moves, ebb_moves_segments(&s->moves, p->probe_segments));
 	ebb_ebb_enter_yield(s, p, segment->now_us);

@@ -42,6 +42,8 @@ struct ebb_ebb_params {
 #define EBB_EBB_LOOK_DIVISOR 4u
 /* [EBB §loss] A hole that is open for this part of an RTT is old. */
 #define EBB_EBB_HOLE_DIVISOR 4u
+/* [EBB §clock] Two delays agree if they differ by so much: a tick of each side. */
+#define EBB_EBB_AGREE_US 2000u
 /* [EBB §capacity] Arrivals in each of so many trains for the capacity. The first flight of ten has
  * them. */
 #define EBB_EBB_TRAIN 5u
@@ -138,8 +140,10 @@ struct ebb_ebb_state {
 	struct ebb_clock clock;
 
 	/* What the path looks like. */
-	u32 least_rtt_us[2];     /* second least RTT in this base window and the last */
-	u32 lowest_rtt_us;       /* the least of this one */
+	u32 least_rtt_us[2]; /* RTT that two agree on, of this base window and the last */
+	u32 lowest_rtt_us;   /* the least of this one */
+	u32 second_us;       /* the second least delay of this one, and RTT */
+	u32 second_rtt_us;
 	u32 segment_us;          /* time that a segment takes at C */
 	u64 virtual_queue_bytes; /* own segments queued if we were alone */
 	u64 virtual_queue_at_us; /* sender's clock when that was brought up to date */

@@ -31,8 +31,9 @@ pub struct Path {
     base_since_us: f64,
     /// What two segments of this window and the last agree on.
     base: [Least; 2],
-    /// The least of this one.
+    /// The least of this one, and the second least.
     lowest: Least,
+    second: Least,
     /// What the base was before a longer route was tried.
     trial: Option<Least>,
     pub queue_us: f64,
@@ -56,6 +57,7 @@ impl Path {
             base_since_us: now_us,
             base: [NONE; 2],
             lowest: NONE,
+            second: NONE,
             trial: None,
             queue_us: 0.0,
             longest_queue_us: 0.0,
@@ -83,6 +85,7 @@ impl Path {
     pub fn leave_route(&mut self, now_us: f64) {
         if let Some(before) = self.trial.take() {
             self.forget(now_us);
+            self.second = before;
             self.base[0] = before;
         }
     }
@@ -90,6 +93,7 @@ impl Path {
     fn forget(&mut self, now_us: f64) {
         self.base = [NONE; 2];
         self.lowest = NONE;
+        self.second = NONE;
         self.base_since_us = now_us;
         self.empty_at_us = now_us;
         self.own_bytes = 0.0;
@@ -202,13 +206,18 @@ impl Path {
         if now_us - self.base_since_us > window_us && self.base[0].delay_us.is_finite() {
             self.base = [NONE, self.base[0]];
             self.lowest = NONE;
+            self.second = NONE;
             self.base_since_us = now_us;
             self.trial = None;
         }
         self.last_rtt_us = rtt_us.max(1000.0);
-        let (least, lowest) = (&mut self.base[0], &mut self.lowest);
-        take_second(&mut lowest.delay_us, &mut least.delay_us, delay_us);
-        take_second(&mut lowest.rtt_us, &mut least.rtt_us, self.last_rtt_us);
+        let (second, lowest) = (&mut self.second, &mut self.lowest);
+        take_second(&mut lowest.delay_us, &mut second.delay_us, delay_us);
+        take_second(&mut lowest.rtt_us, &mut second.rtt_us, self.last_rtt_us);
+        self.base[0] = Least {
+            delay_us: agreed(lowest.delay_us, second.delay_us),
+            rtt_us: agreed(lowest.rtt_us, second.rtt_us),
+        };
         let last_queue_us = self.queue_us;
         self.queue_us = (delay_us - self.base_us()).max(0.0);
         if self.queue_us < 1000.0 {
@@ -235,4 +244,13 @@ impl Path {
 fn take_second(lowest: &mut f64, second: &mut f64, value: f64) {
     *second = second.min(lowest.max(value));
     *lowest = lowest.min(value);
+}
+
+/// The least, if another is near it.
+fn agreed(lowest: f64, second: f64) -> f64 {
+    if (0.0..=2_000.0).contains(&(second - lowest)) {
+        lowest
+    } else {
+        second
+    }
 }
