@@ -5,7 +5,11 @@
 //! and keeps what it learns in `target/tmp/fuzz/learned`; `EBB_FUZZ_LAW` picks one law. With
 //! `EBB_FUZZ_MEMORY` set laws and hosts are compiled with AddressSanitizer and UBSan instead.
 
+#[path = "support/fuzzer.rs"]
+mod fuzzer;
+
 use ebb_algorithms::{LawInfo, Side, laws};
+use fuzzer::{clang, link, run};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -59,16 +63,6 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-fn clang() -> Command {
-    Command::new(std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned()))
-}
-
-fn run(command: &mut Command) -> Output {
-    command.output().unwrap_or_else(|error| {
-        panic!("{command:?}: {error}\n(needs clang 14 or newer, or CLANG set to its path)")
-    })
-}
-
 fn compile(file: &str, object: &Path, flags: &[&str]) {
     let output = run(clang()
         .args(["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror"])
@@ -99,19 +93,15 @@ fn program() -> &'static Path {
             })
             .collect();
         let program = folder().join("fuzzer");
-        let output = run(clang()
-            .arg(match checks_memory() {
-                true => "-fsanitize=fuzzer,address,undefined",
-                false => "-fsanitize=fuzzer",
-            })
-            .args(&objects)
-            .arg("-o")
-            .arg(&program));
-        assert!(
-            output.status.success(),
-            "{}\n(needs libFuzzer: the Debian package libclang-rt-14-dev, or libclang-rt-N-dev \
-             for clang N)",
-            String::from_utf8_lossy(&output.stderr)
+        link(
+            clang()
+                .arg(match checks_memory() {
+                    true => "-fsanitize=fuzzer,address,undefined",
+                    false => "-fsanitize=fuzzer",
+                })
+                .args(&objects)
+                .arg("-o")
+                .arg(&program),
         );
         program
     })

@@ -12,12 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use ebb_kernel::until;
 use ebb_lab::emulator::{SERVER_IPV4, Testbed};
 use ebb_sockets::{CopiedSocket, Kind, sockets_of};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use support::{stderr, stdout, until};
+use support::{stderr, stdout};
 use transfers::{home_link, path_with};
 
 /// Below it is Ebb's first window only: by itself a connection begins with nearly 64 KiB, and

@@ -6,8 +6,9 @@ mod support;
 use std::io::{Read, Write};
 use std::process::{Child, Stdio};
 
+use ebb_kernel::until;
 use serde_json::Value;
-use support::{Ebb, Running, until};
+use support::{Ebb, Running};
 
 /// A tenth of what was tried by hand (`EBB_NAMESPACES=1000`), to take seconds.
 const NAMESPACES: u32 = 100;

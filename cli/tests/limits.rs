@@ -14,8 +14,9 @@ use std::time::Duration;
 use cable::process::{Actor, Role, role};
 use cable::transfer::{Sender, window_clamp};
 use cable::{Cable, Side, holds};
+use ebb_kernel::until;
 use limited::Limited;
-use support::{Ebb, stderr, stdout, until};
+use support::{Ebb, stderr, stdout};
 
 const BACKENDS: [&str; 2] = ["--backend=kernel", "--backend=user"];
 /// What TCP has as its clamp by itself; a law's is less on these links.
@@ -177,6 +178,15 @@ impl Held {
         command.spawn().unwrap()
     }
 
+    /// Holds the transfer while a shell in the keeper's limits does this, and lets it go.
+    fn expect_held_and_let_go_beside(&self, script: &str, backend: &str) {
+        let mut beside = self.start_beside(script);
+        assert!(holds(|| self.stays_limited()), "{backend} beside {script}");
+        self.detach();
+        beside.kill().unwrap();
+        beside.wait().unwrap();
+    }
+
     /// Whatever comes of it, nothing stays clamped.
     fn detach(&self) -> Output {
         let pid = self.receiver.id().to_string();
@@ -195,11 +205,7 @@ fn a_keeper_in_a_fork_storm_holds_what_it_has_and_lets_it_go() {
     for backend in BACKENDS {
         let held = Held::by(backend, Limited::processes(1_000));
         held.limited.set_processes(held.limited.tasks() + STORM);
-        let mut storm = held.start_beside("while :; do sleep 0.1 & done");
-        assert!(holds(|| held.stays_limited()), "{backend}");
-        held.detach();
-        storm.kill().unwrap();
-        storm.wait().unwrap();
+        held.expect_held_and_let_go_beside("while :; do sleep 0.1 & done", backend);
     }
 }
 
@@ -211,10 +217,6 @@ fn a_keeper_with_a_twentieth_of_a_processor_holds_what_it_has_and_lets_it_go() {
     }
     for backend in BACKENDS {
         let held = Held::by(backend, Limited::processor(5));
-        let mut busy = held.start_beside("while :; do :; done");
-        assert!(holds(|| held.stays_limited()), "{backend}");
-        held.detach();
-        busy.kill().unwrap();
-        busy.wait().unwrap();
+        held.expect_held_and_let_go_beside("while :; do :; done", backend);
     }
 }

@@ -12,10 +12,11 @@ use std::time::Duration;
 use cable::Cable;
 use cable::many::Many;
 use cable::process::role;
+use ebb_kernel::until;
 use ebb_sockets::{CopiedSocket, Kind, sockets_of};
 use nix::sys::resource::{Resource, setrlimit};
 use serde_json::Value;
-use support::{Ebb, stderr, stdout, until};
+use support::{Ebb, stderr, stdout};
 
 const CONNECTIONS: usize = 5_000;
 /// What RLIMIT_NOFILE may be.

@@ -10,12 +10,13 @@ use std::path::{Path as FilePath, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ebb_kernel::until;
 use ebb_lab::emulator::{EmulatorReport, Path, SERVER_IPV4, Testbed};
 use ebb_lab::judging::judge;
 use greedy::Others;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::{Directions, Ebb, PATIENCE, until};
+use support::{Directions, Ebb, PATIENCE};
 use transfers::{
     NOBODY, as_nobody, attempt, has_installed, home_link, open_folder, path_with, program, words,
 };

@@ -9,10 +9,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ebb_kernel::cgroup::Cgroup;
-use ebb_kernel::{detach_all, owner_of};
+use ebb_kernel::{detach_all, owner_of, until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::{Ebb, Running, cgroup_of, stderr, stdout, until};
+use support::{Ebb, Running, cgroup_of, stderr, stdout};
 
 /// Tests that detach everything take turns: it clears up after the killed Ebbs of all others.
 static DETACHING_ALL: Mutex<()> = Mutex::new(());

@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::until;
 use ebb_lab::demo::Nginx;
 use ebb_lab::emulator::{PathSpec, Testbed};
 use ebb_lab::judging::{Attempt, judge};
@@ -18,7 +19,7 @@ use ebb_link::{LinkSpec, Nanos, QueueLimit, Rate};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use support::{Ebb, stderr, stdout, until};
+use support::{Ebb, stderr, stdout};
 use transfers::{OURS, attempt};
 
 #[test]

@@ -6,9 +6,10 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use ebb_kernel::until;
 use ebb_lab::emulator::{CLIENT_IPV4, Path, SERVER_IPV4, Testbed};
 use ebb_lab::judging::judge;
-use support::{Ebb, stderr, until};
+use support::{Ebb, stderr};
 use transfers::{attempt, home_link, path_with, program, words};
 
 mod support;

@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::requires;
-use support::{stdout, until};
+use ebb_kernel::until;
+use support::stdout;
 
 const SYSTEMD: &str = "/lib/systemd/systemd";
 

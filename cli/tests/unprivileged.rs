@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use ebb_kernel::until;
 use ebb_lab::emulator::{SERVER_IPV4, Testbed};
 use ebb_lab::namespace::NamespaceHandle;
 use ebb_sockets::{Kind, descendants_of, sockets_of};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::{Ebb, stderr, stdout, until};
+use support::{Ebb, stderr, stdout};
 use transfers::{build_fetch, home_link, path_with};
 
 /// Below it is Ebb's first window only: by itself a connection begins with nearly 64 KiB, and

@@ -9,11 +9,12 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ebb_kernel::until;
 use ebb_lab::emulator::{Path, SERVER_IPV4, Testbed};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use support::{Ebb, stderr, stdout, until};
+use support::{Ebb, stderr, stdout};
 use transfers::{home_link, path_with, program, words};
 
 /// Sends and receives on one connection until it is told to end.

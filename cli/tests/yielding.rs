@@ -14,7 +14,8 @@ use cable::process::{Actor, Role, role};
 use cable::transfer::{Receiver, Sender};
 use cable::{Cable, Side, holds};
 use ebb_kernel::requires;
-use support::{Ebb, until};
+use ebb_kernel::until;
+use support::Ebb;
 
 const OPTION_MEMORY: &str = "net/core/optmem_max";
 const LINK_MBIT_PER_S: u32 = 10;

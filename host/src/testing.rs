@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tests that need what not every machine has. The one place where a test is skipped.
+//! What tests of all crates share: they wait for what will be so, and the one place where a test is
+//! skipped that needs what not every machine has.
 
 use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// How long something may take that has to come. Only tests that fail wait so long.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often it is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Names what must not be missing, by keys with commas between them: `EBB_REQUIRE=root,systemd`.
 const REQUIRED: &str = "EBB_REQUIRE";
@@ -40,6 +47,19 @@ pub fn requires_root(test_name: &str) -> bool {
     // SAFETY: takes nothing, cannot fail.
     let is_root = unsafe { libc::geteuid() } == 0;
     requires(test_name, "root", "root", is_root)
+}
+
+/// Waits until it is so.
+///
+/// # Panics
+/// If it is not so within 20 seconds; says what was waited for.
+#[track_caller]
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 fn is_named(required: &str, key: &str) -> bool {

@@ -63,4 +63,4 @@ pub use flows::Flow;
 pub use laws::LoadedLaws;
 pub use run_times::{RunStatistics, RunTime};
 pub use sweep::{detach_all, owner_of, sweep};
-pub use testing::{requires, requires_absence, requires_feature, requires_root};
+pub use testing::{requires, requires_absence, requires_feature, requires_root, until};

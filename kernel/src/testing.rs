@@ -2,7 +2,7 @@
 //! Help for tests that need what not every kernel has.
 
 use crate::features::{self, Presence};
-pub use ebb_host::testing::{requires, requires_root};
+pub use ebb_host::testing::{requires, requires_root, until};
 
 /// Whether this is root and the kernel has a feature, by its key ([`features::Feature::key`]); if
 /// not, the test is skipped.

@@ -5,16 +5,15 @@
 mod support;
 
 use ebb_kernel::trace::{Input, Trace};
-use ebb_kernel::{AttachOptions, Attachment, requires_root};
+use ebb_kernel::{AttachOptions, Attachment, requires_root, until};
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use support::packets::Packet;
 use support::process::{Actor, Role, role};
 use support::transfer::Sender;
 use support::{Cable, Side};
 
-const PATIENCE: Duration = Duration::from_secs(5);
 /// How often each bad segment comes.
 const TIMES: u64 = 20;
 /// Beyond each window, and before it.
@@ -42,7 +41,7 @@ fn segments_that_tcp_will_not_take_change_no_state_over_ipv4_and_ipv6() {
     ] {
         let attachment = attach(&cable, None);
         let _transfer = download(&cable, from);
-        wait_until(|| attachment.counters().unwrap().segments > 300);
+        until("data", || attachment.counters().unwrap().segments > 300);
         let refused = || attachment.counters().unwrap().skipped_unacceptable;
         assert_eq!(refused(), 0, "of an honest sender's");
 
@@ -62,7 +61,9 @@ fn segments_that_tcp_will_not_take_change_no_state_over_ipv4_and_ipv6() {
             for _ in 0..TIMES {
                 bad.send(&cable, to);
             }
-            wait_until(|| refused() >= before + TIMES);
+            until("the bad segments are refused", || {
+                refused() >= before + TIMES
+            });
             assert_eq!(refused(), before + TIMES, "kind {kind}");
         }
 
@@ -91,13 +92,15 @@ fn marks_count_where_ecn_was_negotiated_and_nowhere_else() {
         let path = std::env::temp_dir().join(format!("ebb-marks-{}", std::process::id()));
         let attachment = attach(&cable, Some(path.clone()));
         let transfer = download(&cable, cable.ipv4(Side::Left));
-        wait_until(|| attachment.counters().unwrap().segments > 100);
+        until("data", || attachment.counters().unwrap().segments > 100);
         let before = attachment.counters().unwrap().aggregates;
         let marked = Packet::catch(&cable).with_tsval(LATER_TICKS).with_mark();
         for _ in 0..TIMES {
             marked.send(&cable, cable.ipv4(Side::Right));
         }
-        wait_until(|| attachment.counters().unwrap().aggregates > before + 10 * TIMES);
+        until("the aggregates are counted", || {
+            attachment.counters().unwrap().aggregates > before + 10 * TIMES
+        });
         drop(transfer);
         attachment.detach().unwrap();
         let trace = Trace::read(&path).unwrap();
@@ -122,12 +125,4 @@ fn download(cable: &Cable, from: IpAddr) -> (Sender, Actor) {
     let mut receiver = Actor::start(cable, cgroup, Role::Download, &address.to_string());
     receiver.told("CONNECTED");
     (sender, receiver)
-}
-
-fn wait_until(mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

@@ -4,14 +4,12 @@
 mod support;
 
 use ebb_host::Family;
-use ebb_kernel::{AttachOptions, Attachment, Selection, requires_root};
+use ebb_kernel::{AttachOptions, Attachment, Selection, requires_root, until};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use support::process::{Actor, Role, role};
 use support::transfer::Sender;
 use support::{Cable, Side};
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Starts the one whose words follow as its grandchild.
 const BY_GRANDCHILD: &str = "exec 3<&0; sh -c '\"$@\" <&3 & wait' sh \"$@\" & wait";
@@ -27,14 +25,6 @@ fn attach(cable: &Cable, pid: u32) -> Attachment {
         ..Default::default()
     };
     Attachment::attach(&cable.cgroup, &"ebb".parse().unwrap(), options).unwrap()
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn adopted(attachment: &Attachment) -> u64 {
@@ -53,7 +43,7 @@ fn a_descendant_forty_levels_down_is_governed() {
     let mut first = Actor::start_held(&cable, Some(&cable.cgroup), role, arguments);
     let attachment = attach(&cable, first.id());
     first.go();
-    wait_until("governed", || adopted(&attachment) == 1);
+    until("governed", || adopted(&attachment) == 1);
 }
 
 #[test]
@@ -75,7 +65,7 @@ fn a_process_that_has_the_number_of_a_chosen_one_is_not_taken_for_it() {
     let mut other = Actor::start_held(&cable, Some(&cable.cgroup), role, arguments);
     other.go();
     other.told("CONNECTED");
-    wait_until("some megabytes", || sender.bytes() > 1 << 22);
+    until("some megabytes", || sender.bytes() > 1 << 22);
     let counters = attachment.counters().unwrap();
     assert_eq!((counters.adopted_new, counters.skipped_unmarked), (0, 1));
     assert_eq!(attachment.flows().unwrap().len(), 0);
@@ -92,7 +82,7 @@ fn a_descendant_whose_parent_has_ended_is_governed_if_it_was_followed() {
     launcher.args(["-c", BY_GRANDCHILD, "sh"]);
     let mut first = Actor::spawn(launcher, &cable, Side::Right, Role::Download, address);
     let mut family = Family::of(first.id()).unwrap();
-    wait_until("a grandchild", || {
+    until("a grandchild", || {
         family.update();
         family.pids().len() == 3
     });
@@ -105,10 +95,10 @@ fn a_descendant_whose_parent_has_ended_is_governed_if_it_was_followed() {
     let parent = pids[1].cast_signed();
     // SAFETY: plain numbers; the shell waits for it no sooner than it has ended.
     assert_eq!(unsafe { libc::kill(parent, libc::SIGKILL) }, 0);
-    wait_until("an orphan", || {
+    until("an orphan", || {
         family.update();
         family.pids().len() <= 2
     });
     first.go();
-    wait_until("governed", || adopted(&attachment) == 1);
+    until("governed", || adopted(&attachment) == 1);
 }

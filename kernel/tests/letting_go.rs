@@ -3,10 +3,9 @@
 
 mod support;
 
-use ebb_kernel::{AttachOptions, Attachment, owner_of, requires_root, sweep};
+use ebb_kernel::{AttachOptions, Attachment, owner_of, requires_root, sweep, until};
 use std::io::Write;
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
 use support::process::{Actor, Role, role};
 use support::transfer::{self, Sender};
 use support::{Cable, Side};
@@ -17,7 +16,6 @@ const UNLIMITED_BYTES: u32 = 1 << 30;
 const FREE_CLAMP_BYTES: u32 = 60_000;
 /// Those of an attachment for receiving: ingress, egress, sockops.
 const PROGRAMS: usize = 3;
-const PATIENCE: Duration = Duration::from_secs(10);
 
 #[test]
 fn play_a_role() {
@@ -39,7 +37,7 @@ fn an_owner_that_cannot_reach_a_connection_leaves_the_programs_that_let_it_go() 
         let address = address.to_string();
         let mut receiver = Actor::start(&cable, Some(&cable.cgroup), Role::Download, &address);
         receiver.told("CONNECTED");
-        wait_until(|| window_clamp(&receiver) < FREE_CLAMP_BYTES);
+        until("limited", || window_clamp(&receiver) < FREE_CLAMP_BYTES);
         owner.go();
         assert_eq!(owner.told("DETACHED"), "false", "{role:?}");
         assert_eq!(owner_of(&cable.cgroup), None);
@@ -63,7 +61,7 @@ fn a_connection_in_a_namespace_without_processes_is_let_go_at_its_next_segment()
     let role = Role::DownloadFromElsewhere;
     let mut receiver = Actor::start(&cable, Some(&cable.cgroup), role, &address.to_string());
     receiver.told("CONNECTED");
-    wait_until(|| window_clamp(&receiver) < FREE_CLAMP_BYTES);
+    until("limited", || window_clamp(&receiver) < FREE_CLAMP_BYTES);
     cable.unname(Side::Right);
     attachment.detach().unwrap();
     assert_eq!(sweep(&cable.cgroup).unwrap(), 0, "the programs stay");
@@ -74,7 +72,7 @@ fn a_connection_in_a_namespace_without_processes_is_let_go_at_its_next_segment()
 
     let mut stream = TcpStream::from(receiver.sockets().remove(0));
     stream.write_all(b"a segment").unwrap();
-    wait_until(|| window_clamp(&receiver) >= UNLIMITED_BYTES);
+    until("let go", || window_clamp(&receiver) >= UNLIMITED_BYTES);
     assert_eq!(sweep(&cable.cgroup).unwrap(), PROGRAMS);
 }
 
@@ -90,7 +88,7 @@ fn a_connection_in_a_namespace_that_is_only_mounted_is_let_go_at_once() {
     let role = Role::DownloadFromElsewhere;
     let mut receiver = Actor::start(&cable, Some(&cable.cgroup), role, &address.to_string());
     receiver.told("CONNECTED");
-    wait_until(|| window_clamp(&receiver) < FREE_CLAMP_BYTES);
+    until("limited", || window_clamp(&receiver) < FREE_CLAMP_BYTES);
     attachment.detach().unwrap();
     assert!(window_clamp(&receiver) >= UNLIMITED_BYTES);
     assert_eq!(sweep(&cable.cgroup).unwrap(), 0);
@@ -101,12 +99,4 @@ fn window_clamp(receiver: &Actor) -> u32 {
     let sockets = receiver.sockets();
     assert_eq!(sockets.len(), 1);
     transfer::window_clamp(&sockets[0])
-}
-
-fn wait_until(mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

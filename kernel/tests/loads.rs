@@ -36,7 +36,11 @@ fn every_law_loads_in_every_form_with_room_to_grow() {
                     .unwrap();
                 let (name, count) = (program.program, info.verified_insns);
                 eprintln!("{} {name}: {count} instructions verified", law.name);
-                assert!(count < MAX_VERIFIED_INSTRUCTIONS, "{} {name}: {count}", law.name);
+                assert!(
+                    count < MAX_VERIFIED_INSTRUCTIONS,
+                    "{} {name}: {count}",
+                    law.name
+                );
             }
             attachment.detach().unwrap();
             cgroup.remove().unwrap();

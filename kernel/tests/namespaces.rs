@@ -2,13 +2,9 @@
 //! Network namespaces are held no longer than anything of ours is in them. Alone in its program:
 //! it counts what the whole process holds.
 
-use std::process::{Child, Command};
-use std::time::{Duration, Instant};
-
 use ebb_kernel::cgroup::Cgroup;
-use ebb_kernel::{AttachOptions, Attachment, requires_root};
-
-const PATIENCE: Duration = Duration::from_secs(10);
+use ebb_kernel::{AttachOptions, Attachment, requires_root, until};
+use std::process::{Child, Command};
 
 #[test]
 fn namespaces_that_come_and_go_are_not_held() {
@@ -39,11 +35,9 @@ fn container_in(cgroup: &Cgroup) -> Child {
     cgroup.add_process(child.id()).unwrap();
     let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
     let own = namespace("self");
-    let deadline = Instant::now() + PATIENCE;
-    while namespace(&child.id().to_string()) == own {
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("in its own namespace", || {
+        namespace(&child.id().to_string()) != own
+    });
     child
 }
 

@@ -3,8 +3,12 @@
 //! libFuzzer (`fuzz/packet.c`): a fixed number of runs from a fixed seed. With `EBB_FUZZ_SECONDS`
 //! set it goes on for so long, from another seed each time.
 
+#[path = "../../algorithms/tests/support/fuzzer.rs"]
+mod fuzzer;
+
+use fuzzer::{clang, link, run};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// The kernel aligns packets; here they end where a page does.
@@ -16,12 +20,6 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz-packet")
 }
 
-fn run(command: &mut Command) -> Output {
-    command.output().unwrap_or_else(|error| {
-        panic!("{command:?}: {error}\n(needs clang 14 or newer, or CLANG set to its path)")
-    })
-}
-
 /// The fuzzer, built once.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -29,21 +27,16 @@ fn program() -> &'static Path {
         std::fs::create_dir_all(folder()).unwrap();
         let program = folder().join("fuzzer");
         let kernel = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
-        let mut command = Command::new(clang);
+        let mut command = clang();
         command.args(FLAGS.split_whitespace());
         for headers in ["fuzz", "bpf", "../algorithms"] {
             command.arg("-I").arg(kernel.join(headers));
         }
-        let output = run(command
-            .arg(kernel.join("fuzz/packet.c"))
-            .arg("-o")
-            .arg(&program));
-        assert!(
-            output.status.success(),
-            "{}\n(needs libFuzzer: the Debian package libclang-rt-14-dev, or libclang-rt-N-dev \
-             for clang N)",
-            String::from_utf8_lossy(&output.stderr)
+        link(
+            command
+                .arg(kernel.join("fuzz/packet.c"))
+                .arg("-o")
+                .arg(&program),
         );
         program
     })

@@ -4,15 +4,13 @@
 
 mod support;
 
-use ebb_kernel::{AttachOptions, Attachment, requires_root};
+use ebb_kernel::{AttachOptions, Attachment, requires_root, until};
 use std::net::IpAddr;
 use std::process::Command;
-use std::time::{Duration, Instant};
 use support::process::{Actor, Role, role};
 use support::transfer::Sender;
 use support::{Cable, Side};
 
-const PATIENCE: Duration = Duration::from_secs(10);
 /// So much that all would be taken anew many times.
 const BYTES: u64 = 100 << 20;
 
@@ -47,10 +45,12 @@ fn a_connection_through_lo_by_another_address_is_taken_once_and_left_alone() {
     let address = address.to_string();
     let mut receiver = Actor::start_on(&cable, Side::Left, cgroup, Role::Download, &address);
     receiver.told("CONNECTED");
-    wait_until(|| attachment.counters().unwrap().skipped_loopback > 0);
+    until("seen to come through lo", || {
+        attachment.counters().unwrap().skipped_loopback > 0
+    });
     let more = |bytes| {
         let before = sender.bytes();
-        wait_until(|| sender.bytes() > before + bytes);
+        until("more bytes", || sender.bytes() > before + bytes);
         attachment.counters().unwrap()
     };
     let asked = more(BYTES / 100).acks;
@@ -61,12 +61,4 @@ fn a_connection_through_lo_by_another_address_is_taken_once_and_left_alone() {
     assert_eq!(counters.skipped_loopback, 1, "{counters:?}");
     assert!(attachment.flows().unwrap().is_empty());
     attachment.detach().unwrap();
-}
-
-fn wait_until(mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

@@ -4,17 +4,16 @@
 
 mod support;
 
-use ebb_kernel::{AttachOptions, Attachment, Flow, requires_root, sweep};
+use ebb_kernel::{AttachOptions, Attachment, Flow, requires_root, sweep, until};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use support::process::{Actor, Role, role};
 use support::transfer::{
     Receiver, Sender, code_point, congestion_control, set_congestion_control, window_clamp,
 };
 use support::{Cable, Side, holds};
 
-const PATIENCE: Duration = Duration::from_secs(10);
 /// What the programs lift a clamp to: more than TCP can advertise.
 const UNLIMITED_BYTES: u32 = 1 << 30;
 /// A clamp of TCP's own making; a law's is less on these links.
@@ -34,7 +33,9 @@ fn a_download_is_set_free_by_itself_and_held_back_again() {
     let cable = cable();
     let mut attachment = attach(&cable, "ebb");
     let (one, other) = (download(&cable), download(&cable));
-    wait_until(|| flows(&attachment, 2).iter().all(|flow| flow.segments > 100));
+    until("both carry data", || {
+        flows(&attachment, 2).iter().all(|flow| flow.segments > 100)
+    });
     let cookie = cookie_of(&attachment, one.address);
     let held_bytes = flow(&attachment, cookie).window_bytes;
 
@@ -44,14 +45,20 @@ fn a_download_is_set_free_by_itself_and_held_back_again() {
     assert!(window_clamp(&one.socket()) >= FREE_CLAMP_BYTES);
     assert!(window_clamp(&other.socket()) < FREE_CLAMP_BYTES);
     // The window is TCP's own again, whatever the law, which goes on watching, would have.
-    wait_until(|| flow(&attachment, cookie).window_bytes > held_bytes.max(FREE_CLAMP_BYTES));
+    until("the window grows", || {
+        flow(&attachment, cookie).window_bytes > held_bytes.max(FREE_CLAMP_BYTES)
+    });
     let seen = flow(&attachment, cookie).segments;
-    wait_until(|| flow(&attachment, cookie).segments > seen + 100);
+    until("more segments", || {
+        flow(&attachment, cookie).segments > seen + 100
+    });
     assert!(window_clamp(&one.socket()) >= FREE_CLAMP_BYTES);
 
     // Another law begins anew on each connection, and lets the free one be.
     attachment.set_policy(&"vulture".parse().unwrap()).unwrap();
-    wait_until(|| flows(&attachment, 2).iter().all(|flow| flow.segments > 100));
+    until("both carry data", || {
+        flows(&attachment, 2).iter().all(|flow| flow.segments > 100)
+    });
     assert_eq!(are_held(&attachment, &[&one, &other]), [false, true]);
 
     // At once, not at its next segment.
@@ -80,7 +87,9 @@ fn one_connection_can_be_held_back_while_all_others_are_free_and_follows_all_lat
             "ebb" => (download(&cable), download(&cable)),
             _ => (upload(&cable, "cubic"), upload(&cable, "cubic")),
         };
-        wait_until(|| flows(&attachment, 2).iter().all(|flow| flow.is_clamped));
+        until("all are clamped", || {
+            flows(&attachment, 2).iter().all(|flow| flow.is_clamped)
+        });
         attachment.set_observing(true).unwrap();
         assert_eq!(are_held(&attachment, &[&one, &other]), [false, false]);
         let cookie = cookie_of(&attachment, one.address);
@@ -104,7 +113,9 @@ fn an_upload_that_is_set_free_has_its_own_congestion_control_and_code_point() {
     let cable = cable();
     let mut attachment = attach(&cable, "ledbat");
     let (one, other) = (upload(&cable, "reno"), upload(&cable, "cubic"));
-    wait_until(|| flows(&attachment, 2).iter().all(|flow| flow.is_clamped));
+    until("all are clamped", || {
+        flows(&attachment, 2).iter().all(|flow| flow.is_clamped)
+    });
     let cookie = cookie_of(&attachment, one.address);
 
     assert_eq!(attachment.set_free(&[cookie], true).unwrap(), 1);
@@ -113,7 +124,9 @@ fn an_upload_that_is_set_free_has_its_own_congestion_control_and_code_point() {
     assert!(other.is_under("ledbat"));
     // What it sends is told all the same, and its law does not come back by itself.
     let before = flow(&attachment, cookie).payload_bytes;
-    wait_until(|| flow(&attachment, cookie).payload_bytes > before + 500_000);
+    until("more bytes", || {
+        flow(&attachment, cookie).payload_bytes > before + 500_000
+    });
     attachment.set_policy(&"cubic".parse().unwrap()).unwrap();
     assert!(other.is_under("cubic"));
     assert_eq!(one.sends_by(), ("reno".to_owned(), 0));
@@ -156,11 +169,13 @@ fn nothing_of_what_was_switched_is_left_when_the_owner_is_killed() {
             "ebb" => window_clamp(&transfer.socket()) >= FREE_CLAMP_BYTES,
             _ => transfer.sends_by() == ("reno".to_owned(), 0),
         };
-        wait_until(|| is_plain(&free) && !is_plain(&held));
+        until("one is free, one is held", || {
+            is_plain(&free) && !is_plain(&held)
+        });
         owner.signal(libc::SIGKILL);
-        wait_until(|| is_plain(&free) && is_plain(&held));
+        until("both are free", || is_plain(&free) && is_plain(&held));
         // TCP may raise a clamp by itself, and before the lease is over nothing is swept.
-        wait_until(|| sweep(&cable.cgroup).unwrap() > 0);
+        until("something is swept", || sweep(&cable.cgroup).unwrap() > 0);
         assert!(is_plain(&free) && is_plain(&held));
         // Whoever comes next finds no connection switched.
         let attachment = attach(&cable, policy);
@@ -241,7 +256,9 @@ fn upload(cable: &Cable, congestion_control: &str) -> Transfer {
 
 /// All connections, once there are so many.
 fn flows(attachment: &Attachment, count: usize) -> Vec<Flow> {
-    wait_until(|| attachment.flows().unwrap().len() == count);
+    until("as many connections as asked", || {
+        attachment.flows().unwrap().len() == count
+    });
     attachment.flows().unwrap()
 }
 
@@ -261,12 +278,4 @@ fn are_held<const N: usize>(attachment: &Attachment, transfers: &[&Transfer; N])
         let of_it = flows.iter().find(|flow| flow.peer == transfer.address);
         of_it.unwrap().is_clamped
     })
-}
-
-fn wait_until(mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

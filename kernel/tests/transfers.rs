@@ -8,15 +8,14 @@ mod trace;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{
     AttachOptions, Attachment, Error, Flow, Selection, owner_of, requires_absence,
-    requires_feature, requires_root,
+    requires_feature, requires_root, until,
 };
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use support::process::{Actor, Role, role};
 use support::transfer::{Receiver, Sender, window_clamp};
 use support::{Cable, Side};
 
-const PATIENCE: Duration = Duration::from_secs(5);
 /// The feature by which downloads that run already are taken over.
 const TAKES_OVER: &str = "callback-flags";
 /// A clamp of TCP's own making.
@@ -124,7 +123,7 @@ fn processes_in_groups_below_are_governed_and_others_are_not() {
     let attachment = attach(&cable.cgroup, AttachOptions::default());
     let _late = download(&cable, Some(&below), cable.ipv4(Side::Left));
     let _other = download(&cable, None, cable.ipv4(Side::Left));
-    wait_until(|| attachment.flows().unwrap().len() == 2);
+    until("two connections", || attachment.flows().unwrap().len() == 2);
     let counters = attachment.counters().unwrap();
     assert_eq!((counters.adopted_new, counters.adopted_established), (1, 1));
 }
@@ -155,8 +154,10 @@ fn only_chosen_processes_are_governed_with_all_their_connections() {
     let mut late = late;
     late.go();
     let _upload = Sender::connect(&cable, server_address);
-    wait_until(|| attachment.flows().unwrap().len() == 3);
-    wait_until(|| late_sender.bytes() > 0);
+    until("three connections", || {
+        attachment.flows().unwrap().len() == 3
+    });
+    until("the late one receives", || late_sender.bytes() > 0);
     let counters = attachment.counters().unwrap();
     assert_eq!((counters.adopted_new, counters.adopted_established), (2, 1));
     assert!(
@@ -202,9 +203,11 @@ fn what_a_governed_connection_sends_is_counted_to_its_end() {
     );
     sender.told("SENT");
     drop(sender);
-    wait_until(|| receiver.bytes() == 1 << 20);
+    until("all has arrived", || receiver.bytes() == 1 << 20);
     // TCP acknowledges the end of a connection as if it were a byte.
-    wait_until(|| attachment.counters().unwrap().sent_bytes > 1 << 20);
+    until("all is counted", || {
+        attachment.counters().unwrap().sent_bytes > 1 << 20
+    });
     assert_eq!(attachment.counters().unwrap().sent_bytes, (1 << 20) + 1);
 }
 
@@ -223,7 +226,7 @@ fn multipath_connections_are_left_alone() {
         Role::DownloadMultipath,
         &address,
     );
-    wait_until(|| sender.bytes() > 1 << 20);
+    until("a megabyte", || sender.bytes() > 1 << 20);
     let counters = attachment.counters().unwrap();
     assert_eq!((counters.skipped_mptcp, counters.adopted_new), (1, 0));
     attachment.detach().unwrap();
@@ -269,9 +272,9 @@ fn observing_sets_no_window_and_can_be_switched_at_any_time() {
     assert!(!wait_for_flow(&attachment).is_clamped);
     assert_eq!(attachment.counters().unwrap().clamps, 0);
     attachment.set_observing(false).unwrap();
-    wait_until(|| attachment.flows().unwrap()[0].is_clamped);
+    until("clamped", || attachment.flows().unwrap()[0].is_clamped);
     attachment.set_observing(true).unwrap();
-    wait_until(|| !attachment.flows().unwrap()[0].is_clamped);
+    until("free", || !attachment.flows().unwrap()[0].is_clamped);
 }
 
 #[test]
@@ -289,7 +292,7 @@ fn the_policy_can_be_changed_while_a_transfer_runs() {
     let after = wait_for_flow(&attachment);
     assert_eq!(after.adopted_ns, before.adopted_ns, "the same law goes on");
     attachment.set_policy(&"vulture".parse().unwrap()).unwrap();
-    wait_until(|| {
+    until("the new law has data", || {
         attachment
             .flows()
             .unwrap()
@@ -347,14 +350,9 @@ fn download(cable: &Cable, cgroup: Option<&Cgroup>, address: IpAddr) -> (Sender,
 
 /// The only connection, after some hundred segments.
 fn wait_for_flow(attachment: &Attachment) -> Flow {
-    wait_until(|| matches!(&attachment.flows().unwrap()[..], [flow] if flow.segments >= 100));
+    until(
+        "one connection with data",
+        || matches!(&attachment.flows().unwrap()[..], [flow] if flow.segments >= 100),
+    );
     attachment.flows().unwrap().remove(0)
-}
-
-fn wait_until(mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
