@@ -53,6 +53,11 @@ EBB_INLINE void ebb_paced_answer(struct ebb_paced_state *state, u32 mss_bytes, u
 	state->window.pacing_bytes_per_s = ebb_div(rwnd_bytes * EBB_US_PER_S, srtt_us, 0);
 }
 
+EBB_INLINE void ebb_paced_bound(struct ebb_paced_state *state, u64 most_pkts)
+{
+	state->window.cwnd_pkts = (u32)ebb_min(state->window.cwnd_pkts, ebb_max(most_pkts, 1));
+}
+
 /* ---- the hooks ---- */
 
 EBB_INLINE void ebb_paced_init(struct ebb_paced_state *state, const struct ebb_sender_start *start,
@@ -90,6 +95,9 @@ EBB_INLINE void ebb_paced_on_ack(struct ebb_paced_state *state, const struct ebb
 		ebb_sampled_take_least(&state->own, ack->rtt_us);
 	ebb_sampled_on_segment(&state->own, &segment, &params->own);
 	ebb_paced_answer(state, ack->mss_bytes, ack->srtt_us);
+	/* Where segments became shorter, the same window is many more of them. */
+	ebb_paced_bound(state,
+			EBB_PACED_CWND_WINDOWS * (u64)ack->cwnd_pkts + EBB_PACED_CWND_SEGMENTS);
 }
 
 /* The host repairs losses; a queue that they come from has been seen. */
@@ -110,6 +118,8 @@ EBB_INLINE void ebb_paced_on_loss(struct ebb_paced_state *state,
 	ebb_sampled_take_loss(&state->own, &segment, &params->own);
 	state->own.has_hole = 0;
 	ebb_paced_answer(state, event->mss_bytes, event->srtt_us);
+	/* The host's own window may be less: the first one, or one after a timeout. */
+	ebb_paced_bound(state, event->cwnd_pkts);
 }
 
 EBB_INLINE void ebb_paced_on_timeout(struct ebb_paced_state *state,

@@ -8,7 +8,7 @@
 #[path = "support/fuzzer.rs"]
 mod fuzzer;
 
-use ebb_algorithms::{LawInfo, Side, laws};
+use ebb_algorithms::{LawInfo, Side, counter_laws, laws};
 use fuzzer::{clang, link, run};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -156,6 +156,7 @@ fn the_fuzzer_finds_nothing_in_any_law() {
     let wanted = std::env::var("EBB_FUZZ_LAW").ok();
     let chosen: Vec<&LawInfo> = laws()
         .iter()
+        .chain(counter_laws())
         .filter(|law| wanted.as_deref().is_none_or(|wanted| wanted == law.name))
         .collect();
     assert!(!chosen.is_empty(), "EBB_FUZZ_LAW={wanted:?}: no such law");
@@ -199,7 +200,7 @@ const BELIEVING: [&str; 2] = ["vegas", "tcp-lp"];
 
 #[test]
 fn every_law_recovers_from_one_bad_segment() {
-    let laws = laws().iter();
+    let laws = laws().iter().chain(counter_laws());
     for law in laws.filter(|law| !BELIEVING.contains(&law.name)) {
         let output = recover(law.name);
         let text = String::from_utf8_lossy(&output.stderr);

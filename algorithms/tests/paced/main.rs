@@ -21,6 +21,7 @@ fn paced_answers_a_pace_for_its_window_in_each_round_trip() {
         acked_bytes: 2 * MSS,
         ack_seq: 2 * MSS,
         snd_nxt: 10 * MSS,
+        cwnd_pkts: 10,
         srtt_us: 100_000,
         mss_bytes: MSS,
         ..SenderAck::default()
