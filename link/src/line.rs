@@ -153,7 +153,7 @@ impl<T> Line<T> {
             Some(QueueLimit::Packets(packets)) => waiting_pkts as u64 > packets,
             Some(QueueLimit::Bytes(bytes)) => self.waiting_bytes > bytes,
         };
-        if is_above && packet.ecn == Ecn::Capable {
+        if is_above && packet.ecn.is_markable() {
             packet.ecn = Ecn::Congested;
             events.marked(packet.class);
         }

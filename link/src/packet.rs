@@ -28,10 +28,19 @@ pub enum Ecn {
     /// The sender does not know of ECN: never marked.
     #[default]
     NotCapable,
-    /// May be marked.
+    /// May be marked: ECT(0), whose sender takes a mark for a loss.
     Capable,
+    /// May be marked: ECT(1), whose sender answers each mark a little (RFC 9331).
+    L4s,
     /// Is marked: congestion experienced.
     Congested,
+}
+
+impl Ecn {
+    /// Whether a link may mark the packet instead of dropping it.
+    pub const fn is_markable(self) -> bool {
+        matches!(self, Self::Capable | Self::L4s)
+    }
 }
 
 /// A packet on a link, with whatever its owner wants carried along.
@@ -41,23 +50,28 @@ pub struct Packet<T> {
     pub size_bytes: u32,
     /// Whose traffic it is.
     pub class: Class,
-    /// Its congestion notification field; the link may turn Capable to Congested.
+    /// Its congestion notification field; the link may turn Capable and L4s to
+    /// Congested.
     pub ecn: Ecn,
     /// The flow that it belongs to, which flow queueing keeps apart: any number that
     /// packets of one flow share, such as a hash of addresses and ports.
     pub flow: u32,
+    /// The hosts that it comes from and goes to, which host fairness keeps apart: any
+    /// numbers that packets of one host share, such as hashes of its address.
+    pub hosts: [u16; 2],
     /// The owner's: bytes, an index, a simulated segment.
     pub payload: T,
 }
 
 impl<T> Packet<T> {
-    /// A packet without ECN, of flow 0.
+    /// A packet without ECN, of flow 0 between hosts 0.
     pub const fn new(size_bytes: u32, class: Class, payload: T) -> Self {
         Self {
             size_bytes,
             class,
             ecn: Ecn::NotCapable,
             flow: 0,
+            hosts: [0; 2],
             payload,
         }
     }
@@ -66,6 +80,12 @@ impl<T> Packet<T> {
     #[must_use]
     pub fn with_flow(self, flow: u32) -> Self {
         Self { flow, ..self }
+    }
+
+    /// The same packet between these hosts.
+    #[must_use]
+    pub fn with_hosts(self, hosts: [u16; 2]) -> Self {
+        Self { hosts, ..self }
     }
 
     /// The same packet with this congestion notification field.

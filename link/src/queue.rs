@@ -125,7 +125,7 @@ impl<T> Queue<T> {
 fn mark<T>(packet: &mut Packet<T>, events: &mut Events<T>) -> bool {
     match packet.ecn {
         Ecn::NotCapable => false,
-        Ecn::Capable => {
+        Ecn::Capable | Ecn::L4s => {
             packet.ecn = Ecn::Congested;
             events.marked(packet.class);
             true

@@ -20,6 +20,8 @@ pub(crate) struct FlowState {
     pub(crate) spec: Flow,
     /// Where its routes start in the list of hops. *Shape:* by `End::index` of the sender.
     pub(crate) routes: [u32; 2],
+    /// The hosts of its ends, as queues tell them apart. *Shape:* by `End::index`.
+    hosts: [u16; 2],
     pub(crate) class: Class,
     /// Whether its receiver policy only observes.
     pub(crate) is_observing: bool,
@@ -90,8 +92,11 @@ impl FlowState {
         }
         milestones.sort();
         let is_always = spec.during.is_empty();
+        // With more than 65536 hosts some look alike, as they do by a router's hash.
+        let hosts = [spec.from, spec.to].map(|node| node.0 as u16);
         Self {
             routes,
+            hosts,
             class: if is_always {
                 spec.class
             } else {
@@ -111,6 +116,16 @@ impl FlowState {
                 counters: FlowCounters::default(),
                 rtt: ByInterval::new(intervals),
             },
+        }
+    }
+
+    /// The hosts that a packet from this end comes from and goes to.
+    #[inline]
+    pub(crate) fn hosts_from(&self, end: End) -> [u16; 2] {
+        let [source, sink] = self.hosts;
+        match end {
+            End::Source => [source, sink],
+            End::Sink => [sink, source],
         }
     }
 

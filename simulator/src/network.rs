@@ -132,6 +132,7 @@ impl Network {
             class,
             ecn,
             flow,
+            hosts: state.hosts_from(from),
             payload: Parcel { hop, body },
         };
         if self.observed.is_some() {

@@ -82,27 +82,55 @@ impl ClassifierState {
         let header = Header::parse(bytes)?;
         let ecn = match header.traffic_class & 3 {
             0 => Ecn::NotCapable,
-            3 => Ecn::Congested,
-            _ => Ecn::Capable,
+            1 => Ecn::L4s,
+            2 => Ecn::Capable,
+            _ => Ecn::Congested,
         };
         Some((self.class(&header), ecn))
     }
 }
 
-/// The flow of an IP packet for flow queueing: a hash (FNV-1a) of its addresses,
+/// The flow of an IP packet for flow queueing: a hash of its addresses,
 /// protocol and ports; packets that cannot be told apart are of one flow.
 pub(super) fn flow_of(bytes: &[u8]) -> u32 {
-    let (addresses, protocol) = match bytes.first().map(|byte| byte >> 4) {
-        Some(4) => (bytes.get(12..20), bytes.get(9)),
-        Some(6) => (bytes.get(8..40), bytes.get(6)),
-        _ => (None, None),
+    let protocol = match bytes.first().map(|byte| byte >> 4) {
+        Some(4) => bytes.get(9),
+        Some(6) => bytes.get(6),
+        _ => None,
     };
     let ports = Header::parse(bytes)
         .and_then(|header| header.ports)
         .unwrap_or_default();
     let ports = ports.into_iter().flat_map(u16::to_be_bytes);
-    let key = addresses.unwrap_or_default().iter().chain(protocol);
-    key.copied().chain(ports).fold(0x811c_9dc5, |hash, byte| {
+    let key = addresses_of(bytes).into_iter().flatten().chain(protocol);
+    hash(key.copied().chain(ports))
+}
+
+/// The hosts that an IP packet comes from and goes to: a hash of each address.
+pub(super) fn hosts_of(bytes: &[u8]) -> [u16; 2] {
+    addresses_of(bytes).map(|address| {
+        let hashed = hash(address.iter().copied());
+        // Both halves together: the upper one alone hardly knows the last byte.
+        (hashed >> 16) as u16 ^ hashed as u16
+    })
+}
+
+/// Source and destination address of an IP packet; empty where there is none.
+fn addresses_of(bytes: &[u8]) -> [&[u8]; 2] {
+    let places = match bytes.first().map(|byte| byte >> 4) {
+        Some(4) => [12..16, 16..20],
+        Some(6) => [8..24, 24..40],
+        _ => [0..0, 0..0],
+    };
+    match places.map(|place| bytes.get(place)) {
+        [Some(source), Some(destination)] => [source, destination],
+        _ => [&[], &[]],
+    }
+}
+
+/// FNV-1a.
+fn hash(bytes: impl Iterator<Item = u8>) -> u32 {
+    bytes.fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     })
 }
@@ -275,11 +303,33 @@ mod tests {
     }
 
     #[test]
+    fn tells_hosts_apart_by_their_address_only() {
+        for packet in [ipv4(0), ipv6(0)] {
+            let [source, destination] = if packet[0] >> 4 == 4 {
+                [15, 19]
+            } else {
+                [23, 39]
+            };
+            let before = hosts_of(&packet);
+            let changed = |index: usize| {
+                let mut other = packet.clone();
+                other[index] ^= 1;
+                let after = hosts_of(&other);
+                [after[0] != before[0], after[1] != before[1]]
+            };
+            assert_eq!(changed(source), [true, false]);
+            assert_eq!(changed(destination), [false, true]);
+            assert_eq!(changed(packet.len() - 8), [false, false], "a port");
+        }
+        assert_eq!(hosts_of(&[]), hosts_of(&[0x45; 10]));
+    }
+
+    #[test]
     fn marks_congestion_and_keeps_the_checksum_right() {
         let state = ClassifierState::new(Classifier::Ports);
-        for traffic_class in [1, 2, 0xb9] {
+        for (traffic_class, ecn) in [(1, Ecn::L4s), (2, Ecn::Capable), (0xb9, Ecn::L4s)] {
             for mut packet in [ipv4(traffic_class), ipv6(traffic_class)] {
-                assert_eq!(state.classify(&packet).unwrap().1, Ecn::Capable);
+                assert_eq!(state.classify(&packet).unwrap().1, ecn);
                 mark_congested(&mut packet);
                 assert_eq!(state.classify(&packet).unwrap().1, Ecn::Congested);
                 if packet[0] == 0x45 {

@@ -10,7 +10,7 @@ use nix::sys::mman::{MlockAllFlags, mlockall};
 
 use super::corruption::Corruption;
 use super::detours::Detours;
-use super::packet::{ClassifierState, flow_of, mark_congested, ports_of};
+use super::packet::{ClassifierState, flow_of, hosts_of, mark_congested, ports_of};
 use super::{DirectionReport, EmulatorReport, Lateness, PathReport, QueueSeries};
 use crate::LabError;
 use crate::clock::{monotonic_now, thread_cpu_time};
@@ -185,6 +185,7 @@ impl Worker {
                 class,
                 ecn,
                 flow: flow_of(&frame.bytes[..length]),
+                hosts: hosts_of(&frame.bytes[..length]),
                 payload: frame,
             };
             let now = monotonic_now();

@@ -2,7 +2,7 @@
 use super::fifo::Fifo;
 use super::{Waiting, mark};
 use crate::events::Events;
-use crate::{Class, DropCause, Ecn, Nanos, Packet, QueueLimit, QueueSpec, Rejected};
+use crate::{Class, DropCause, Nanos, Packet, QueueLimit, QueueSpec, Rejected};
 
 /// Drop-tail, or two strict priorities of it, with an optional ECN step.
 pub(crate) struct SimpleQueue<T> {
@@ -39,7 +39,7 @@ impl<T> SimpleQueue<T> {
         if !fifo.has_room_for(packet.size_bytes) {
             return Err(events.rejected(packet, DropCause::Full));
         }
-        if packet.ecn == Ecn::Capable
+        if packet.ecn.is_markable()
             && let Some(threshold) = self.ecn_threshold
             && fifo.is_above(threshold)
         {

@@ -176,6 +176,7 @@ fn dscp(class: Class) -> IpDscp {
 fn ecn(ecn: Ecn) -> IpEcn {
     match ecn {
         Ecn::NotCapable => IpEcn::ZERO,
+        Ecn::L4s => IpEcn::ONE,
         Ecn::Capable => IpEcn::TWO,
         Ecn::Congested => IpEcn::THREE,
     }
