@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use ebb_link::{
-    Class, CodelSpec, FqCodelSpec, Link, LinkSpec, Nanos, Packet, PieSpec, Probability, QueueLimit,
-    QueueSpec, Rate, RedSpec,
+    CakeSpec, Class, CodelSpec, DualPi2Spec, FqCodelSpec, Link, LinkSpec, Nanos, Packet, PieSpec,
+    Probability, QueueLimit, QueueSpec, Rate, RedSpec,
 };
 
 /// As large as a pointer to a segment, which is what the simulator moves.
@@ -72,6 +72,8 @@ fn links() -> Vec<(&'static str, LinkSpec)> {
         ("red", with(QueueSpec::Red(RedSpec::default()))),
         ("codel", with(QueueSpec::Codel(CodelSpec::default()))),
         ("fq-codel", with(QueueSpec::FqCodel(FqCodelSpec::default()))),
+        ("dualpi2", with(QueueSpec::DualPi2(DualPi2Spec::default()))),
+        ("cake", with(QueueSpec::Cake(CakeSpec::default()))),
         ("pie", with(QueueSpec::Pie(PieSpec::default()))),
     ]
 }

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
+mod cake;
+mod dual_pi2;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, Probability, QueueLimit};
+
+pub use cake::{CakeSpec, Isolation};
+pub use dual_pi2::DualPi2Spec;
 
 /// Where packets wait for the bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +33,11 @@ pub enum QueueSpec {
     FqCodel(FqCodelSpec),
     /// Proportional integral controller enhanced.
     Pie(PieSpec),
+    /// Two coupled queues, one of them for L4S.
+    #[serde(rename = "dualpi2")]
+    DualPi2(DualPi2Spec),
+    /// A queue for each flow, each under COBALT, with equal shares for hosts.
+    Cake(CakeSpec),
 }
 
 /// Random early detection (Floyd and Jacobson, 1993). Thresholds are of the moving
@@ -268,6 +279,8 @@ impl QueueSpec {
             Self::Codel(codel) => codel.limit,
             Self::FqCodel(codel) => codel.limit,
             Self::Pie(pie) => pie.limit,
+            Self::DualPi2(dual) => dual.limit,
+            Self::Cake(cake) => cake.limit,
         }
     }
 
@@ -281,6 +294,8 @@ impl QueueSpec {
             Self::Codel(_) => "codel",
             Self::FqCodel(_) => "fq-codel",
             Self::Pie(_) => "pie",
+            Self::DualPi2(_) => "dualpi2",
+            Self::Cake(_) => "cake",
         }
     }
 }

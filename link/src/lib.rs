@@ -31,7 +31,7 @@
 //! A packet passes, in this order,
 //! 1. the *queue* ([`QueueSpec`]): drop-tail or two strict priorities, with an
 //!    optional ECN mark above a threshold; RED, also with thresholds by class; CoDel,
-//!    FQ-CoDel, PIE;
+//!    FQ-CoDel, PIE, DualPI2, CAKE;
 //! 2. the *bottleneck* ([`Capacity`]): a rate, or a trace of delivery times;
 //! 3. the *wire*: random loss, duplication, propagation delay, which may change with the
 //!    route, jitter, reordering.
@@ -42,7 +42,8 @@
 //! Not implemented: bursts of loss, corruption, changing a link while it runs (a trace
 //! changes its rate, a reroute its delay). Of RED: adaptive thresholds; of CoDel and FQ-CoDel: the threshold
 //! for early marks (`ce_threshold`); of PIE: its estimator of the departure rate, and
-//! switching itself off. Active queue management within strict priorities.
+//! switching itself off; of DualPI2: a time-shifted FIFO; of CAKE: DiffServ tins, the filter of
+//! acknowledgements, looking behind NAT. Active queue management within strict priorities.
 #![forbid(unsafe_code)]
 
 mod bottleneck;
@@ -65,7 +66,10 @@ mod trace;
 mod units;
 mod wire;
 
-pub use discipline::{ClassRedSpec, CodelSpec, FqCodelSpec, PieSpec, QueueSpec, RedCurve, RedSpec};
+pub use discipline::{
+    CakeSpec, ClassRedSpec, CodelSpec, DualPi2Spec, FqCodelSpec, Isolation, PieSpec, QueueSpec,
+    RedCurve, RedSpec,
+};
 pub use error::LinkError;
 pub use events::{DropCause, Dropped};
 pub use link::{Delivery, Link};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where packets wait: one file per discipline, and what they have in common.
+mod cake;
 mod codel;
+mod dual_pi2;
 mod fifo;
 mod fq_codel;
 mod pie;
@@ -10,7 +12,9 @@ mod simple;
 use crate::events::Events;
 use crate::{Class, Ecn, LinkSpec, Nanos, Packet, QueueSpec, Rejected};
 
+use cake::CakeQueue;
 use codel::CodelQueue;
+use dual_pi2::DualPi2Queue;
 use fq_codel::FqCodelQueue;
 use pie::PieQueue;
 use red::{ClassCurves, RedQueue};
@@ -27,6 +31,8 @@ pub(crate) enum Queue<T> {
     Codel(Box<CodelQueue<T>>),
     FqCodel(Box<FqCodelQueue<T>>),
     Pie(Box<PieQueue<T>>),
+    DualPi2(Box<DualPi2Queue<T>>),
+    Cake(Box<CakeQueue<T>>),
 }
 
 /// A packet in the queue or at the bottleneck, since when.
@@ -53,6 +59,10 @@ impl<T> Queue<T> {
             QueueSpec::Codel(codel) => Self::Codel(Box::new(CodelQueue::new(*codel))),
             QueueSpec::FqCodel(codel) => Self::FqCodel(Box::new(FqCodelQueue::new(*codel, seed))),
             QueueSpec::Pie(pie) => Self::Pie(Box::new(PieQueue::new(*pie, seed))),
+            QueueSpec::DualPi2(dual) => Self::DualPi2(Box::new(DualPi2Queue::new(*dual))),
+            QueueSpec::Cake(cake) => {
+                Self::Cake(Box::new(CakeQueue::new(*cake, &spec.capacity, seed)))
+            }
         }
     }
 
@@ -69,6 +79,8 @@ impl<T> Queue<T> {
             Self::Codel(queue) => queue.push(now, packet, events),
             Self::FqCodel(queue) => queue.push(now, packet, events),
             Self::Pie(queue) => queue.push(now, packet, events),
+            Self::DualPi2(queue) => queue.push(now, packet, events),
+            Self::Cake(queue) => queue.push(now, packet, events),
         }
     }
 
@@ -80,6 +92,8 @@ impl<T> Queue<T> {
             Self::Codel(queue) => queue.pop(now, events),
             Self::FqCodel(queue) => queue.pop(now, events),
             Self::Pie(queue) => queue.pop(now),
+            Self::DualPi2(queue) => queue.pop(now, events),
+            Self::Cake(queue) => queue.pop(now, events),
         }
     }
 
@@ -97,6 +111,8 @@ impl<T> Queue<T> {
             Self::Codel(queue) => queue.fifo().len_pkts(),
             Self::FqCodel(queue) => queue.len_pkts(),
             Self::Pie(queue) => queue.fifo().len_pkts(),
+            Self::DualPi2(queue) => queue.len_pkts(),
+            Self::Cake(queue) => queue.len_pkts(),
         }
     }
 
@@ -108,6 +124,8 @@ impl<T> Queue<T> {
             Self::Codel(queue) => queue.fifo().bytes(),
             Self::FqCodel(queue) => queue.bytes(),
             Self::Pie(queue) => queue.fifo().bytes(),
+            Self::DualPi2(queue) => queue.bytes(),
+            Self::Cake(queue) => queue.bytes(),
         }
     }
 

@@ -16,6 +16,8 @@ pub(crate) enum Purpose {
     Pie,
     /// Which queue of flow queueing a flow has.
     FlowHash,
+    /// Which packets BLUE drops.
+    Blue,
 }
 
 /// One stream of random numbers: xoshiro256++, the streams 2^128 numbers apart.

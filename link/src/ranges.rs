@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which values of a queue make sense.
 use crate::{
-    ClassRedSpec, LinkError, Nanos, PieSpec, Probability, QueueLimit, QueueSpec, RedCurve,
+    CakeSpec, ClassRedSpec, DualPi2Spec, LinkError, Nanos, PieSpec, Probability, QueueLimit,
+    QueueSpec, RedCurve,
 };
 
 impl QueueSpec {
@@ -40,6 +41,8 @@ impl QueueSpec {
                 check.codel(codel.target, codel.interval)
             }
             Self::Pie(pie) => check.pie(pie),
+            Self::DualPi2(dual) => check.dual_pi2(dual),
+            Self::Cake(cake) => check.cake(cake),
         }
     }
 }
@@ -188,20 +191,67 @@ impl Check {
 
     fn pie(&self, pie: &PieSpec) -> Result<(), LinkError> {
         self.longer_than_zero("target", pie.target, "15ms")?;
-        if pie.update < Nanos::from_micros(10) {
+        self.update(pie.update, "15ms")?;
+        self.gain("alpha", pie.alpha, 0.125)?;
+        self.gain("beta", pie.beta, 1.25)
+    }
+
+    fn dual_pi2(&self, dual: &DualPi2Spec) -> Result<(), LinkError> {
+        self.longer_than_zero("target", dual.target, "15ms")?;
+        self.update(dual.update, "16ms")?;
+        self.gain("alpha", dual.alpha, 0.16)?;
+        self.gain("beta", dual.beta, 3.2)?;
+        self.longer_than_zero("step", dual.step, "1ms")?;
+        if !(dual.coupling >= 1.0 && dual.coupling <= 255.0) {
             let problem = format!(
-                "is {}, but must be at least 10us; usual is 15ms",
-                pie.update
+                "is {}, but must be from 1 to 255; usual is 2",
+                dual.coupling
             );
-            return Err(self.wrong("update", problem));
+            return Err(self.wrong("coupling", problem));
         }
-        for (key, value, usual) in [("alpha", pie.alpha, 0.125), ("beta", pie.beta, 1.25)] {
-            if !(value > 0.0 && value <= 1e6) {
-                let problem = format!("is {value}, but must be above 0; usual is {usual}");
-                return Err(self.wrong(key, problem));
-            }
+        if !(dual.classic_share > 0.0 && dual.classic_share < 1.0) {
+            let problem = format!(
+                "is {}, but must be above 0 and below 1; usual is 0.1",
+                dual.classic_share
+            );
+            return Err(self.wrong("classic-share", problem));
         }
         Ok(())
+    }
+
+    fn cake(&self, cake: &CakeSpec) -> Result<(), LinkError> {
+        self.at_least("flows", cake.flows, 8, "1024")?;
+        self.at_most("flows", cake.flows, 1 << 20, "1024")?;
+        if !cake.flows.is_multiple_of(8) {
+            let problem = format!(
+                "is {}, but must be a multiple of 8; usual is 1024",
+                cake.flows
+            );
+            return Err(self.wrong("flows", problem));
+        }
+        if let Some(quantum_bytes) = cake.quantum_bytes {
+            // By less, many flows of one host take thousands of turns for a packet.
+            self.at_least("quantum-bytes", quantum_bytes, 300, "300 to 1514")?;
+        }
+        self.codel(cake.target, cake.interval)
+    }
+
+    /// How often a controller runs.
+    fn update(&self, update: Nanos, usual: &str) -> Result<(), LinkError> {
+        if update >= Nanos::from_micros(10) {
+            return Ok(());
+        }
+        let problem = format!("is {update}, but must be at least 10us; usual is {usual}");
+        Err(self.wrong("update", problem))
+    }
+
+    /// A weight of a controller.
+    fn gain(&self, key: &'static str, value: f64, usual: f64) -> Result<(), LinkError> {
+        if value > 0.0 && value <= 1e6 {
+            return Ok(());
+        }
+        let problem = format!("is {value}, but must be above 0; usual is {usual}");
+        Err(self.wrong(key, problem))
     }
 }
 
@@ -212,7 +262,7 @@ fn is_same_unit(first: QueueLimit, second: QueueLimit) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CodelSpec, FqCodelSpec, RedSpec};
+    use crate::{CodelSpec, FqCodelSpec, Isolation, RedSpec};
 
     fn read(text: &str) -> QueueSpec {
         serde_json::from_str(text).unwrap()
@@ -236,7 +286,21 @@ mod tests {
             ..PieSpec::default()
         };
         assert_eq!(pie, QueueSpec::Pie(expected));
-        for spec in [pie, read(r#"{"red":{}}"#), read(r#"{"codel":{}}"#)] {
+        let cake = read(r#"{"cake":{"isolation":"flows"}}"#);
+        let expected = CakeSpec {
+            isolation: Isolation::Flows,
+            ..CakeSpec::default()
+        };
+        assert_eq!(cake, QueueSpec::Cake(expected));
+        let dual = read(r#"{"dualpi2":{}}"#);
+        assert_eq!(dual, QueueSpec::DualPi2(DualPi2Spec::default()));
+        for spec in [
+            pie,
+            cake,
+            dual,
+            read(r#"{"red":{}}"#),
+            read(r#"{"codel":{}}"#),
+        ] {
             assert_eq!(spec.validate(), Ok(()));
             assert_eq!(read(&serde_json::to_string(&spec).unwrap()), spec);
         }
@@ -302,6 +366,21 @@ mod tests {
             (
                 r#"{"pie":{"beta":-1}}"#,
                 "`beta` is -1, but must be above 0",
+            ),
+            (
+                r#"{"dualpi2":{"alpha":0}}"#,
+                "`alpha` is 0, but must be above",
+            ),
+            (r#"{"dualpi2":{"update":"1us"}}"#, "usual is 16ms"),
+            (r#"{"dualpi2":{"step":"0"}}"#, "`step` must be above 0"),
+            (r#"{"dualpi2":{"coupling":0.5}}"#, "must be from 1 to 255"),
+            (r#"{"dualpi2":{"classic-share":1}}"#, "above 0 and below 1"),
+            (r#"{"cake":{"flows":4}}"#, "must be at least 8"),
+            (r#"{"cake":{"flows":100}}"#, "must be a multiple of 8"),
+            (r#"{"cake":{"quantum-bytes":0}}"#, "usual is 300 to 1514"),
+            (
+                r#"{"cake":{"interval":"1ms"}}"#,
+                "must be longer than `target`",
             ),
         ] {
             let message = read(text).validate().unwrap_err().to_string();

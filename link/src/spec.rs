@@ -126,12 +126,13 @@ impl LinkSpec {
         if !is_simple && self.ecn_threshold.is_some() {
             return Err(LinkError::Spec(
                 "an ECN threshold goes with drop-tail or strict priority; RED, CoDel, \
-                 FQ-CoDel and PIE mark by themselves (ecn = true)",
+                 FQ-CoDel, PIE and CAKE mark by themselves (ecn = true), and so does DualPI2",
             ));
         }
         if !is_simple && self.capacity == Capacity::Unlimited {
             return Err(LinkError::Spec(
-                "RED, CoDel, FQ-CoDel and PIE need a bottleneck with a rate or a trace",
+                "RED, CoDel, FQ-CoDel, PIE, DualPI2 and CAKE need a bottleneck with a rate or a \
+                 trace",
             ));
         }
         if self.reorder > Probability::NEVER && self.reorder_delay == Nanos::ZERO {

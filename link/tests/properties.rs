@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What holds on any link, whatever comes.
 use ebb_link::{
-    Capacity, Class, ClassRedSpec, CodelSpec, Delivery, DropCause, Dropped, Ecn, FqCodelSpec, Link,
-    LinkSpec, Nanos, Packet, PieSpec, Probability, QueueLimit, QueueSpec, Rate, RedCurve, RedSpec,
-    Reroute, Trace,
+    CakeSpec, Capacity, Class, ClassRedSpec, CodelSpec, Delivery, DropCause, Dropped, DualPi2Spec,
+    Ecn, FqCodelSpec, Isolation, Link, LinkSpec, Nanos, Packet, PieSpec, Probability, QueueLimit,
+    QueueSpec, Rate, RedCurve, RedSpec, Reroute, Trace,
 };
 use proptest::prelude::*;
 
@@ -99,12 +99,36 @@ fn active_queue() -> impl Strategy<Value = QueueSpec> {
                 max_burst: Nanos::ZERO,
                 ..PieSpec::default()
             };
+            let dual_pi2 = DualPi2Spec {
+                limit,
+                target,
+                // Steps that reach overload within the run.
+                alpha: 20.0,
+                beta: 200.0,
+                update: Nanos::from_millis(1),
+                ..DualPi2Spec::default()
+            };
+            let isolation = match gentle {
+                true => Isolation::Flows,
+                false => Isolation::TripleIsolate,
+            };
+            let cake = CakeSpec {
+                limit,
+                target,
+                interval,
+                ecn,
+                isolation,
+                flows: 8,
+                quantum_bytes: None,
+            };
             prop_oneof![
                 Just(QueueSpec::Red(red)),
                 Just(QueueSpec::ClassRed(class_red)),
                 Just(QueueSpec::Codel(codel)),
                 Just(QueueSpec::FqCodel(fq_codel)),
                 Just(QueueSpec::Pie(pie)),
+                Just(QueueSpec::DualPi2(dual_pi2)),
+                Just(QueueSpec::Cake(cake)),
             ]
         },
     )
@@ -155,29 +179,25 @@ prop_compose! {
 }
 
 /// A packet that is offered: time since the one before it (µs), size, class, ECN, flow.
-type Arrival = (u64, u32, bool, bool, u32);
+type Arrival = (u64, u32, bool, Ecn, u32);
 
 fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let arrival = (
         0_u64..5_000,
         20_u32..1_501,
         any::<bool>(),
-        any::<bool>(),
-        0_u32..6,
+        prop::sample::select(&[Ecn::NotCapable, Ecn::Capable, Ecn::L4s][..]),
+        0_u32..12,
     );
     prop::collection::vec(arrival, 1..200)
 }
 
 fn packet(arrival: &Arrival, payload: usize) -> Packet<usize> {
-    let &(_, size_bytes, is_less, is_capable, flow) = arrival;
-    let ecn = if is_capable {
-        Ecn::Capable
-    } else {
-        Ecn::NotCapable
-    };
+    let &(_, size_bytes, is_less, ecn, flow) = arrival;
     Packet::new(size_bytes, Class::ALL[usize::from(is_less)], payload)
         .with_ecn(ecn)
         .with_flow(flow)
+        .with_hosts([flow as u16 % 3, flow as u16 % 2])
 }
 
 fn is_within(link: &Link<usize>, queue: &QueueSpec) -> bool {
@@ -273,7 +293,7 @@ proptest! {
         prop_assert_eq!(total.waiting.count, total.offered_pkts - total.dropped_pkts);
         prop_assert!(total.early_dropped_pkts <= total.dropped_pkts);
         prop_assert_eq!(link.len_pkts(), 0);
-        let capable = arrivals.iter().filter(|arrival| arrival.3).count();
+        let capable = arrivals.iter().filter(|arrival| arrival.3.is_markable()).count();
         prop_assert!(total.marked_pkts <= capable as u64);
     }
 

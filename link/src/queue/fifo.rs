@@ -43,6 +43,11 @@ impl<T> Fifo<T> {
         Some(waiting)
     }
 
+    /// Since when the first packet has been here.
+    pub(crate) fn first_since(&self) -> Option<Nanos> {
+        self.packets.front().map(|waiting| waiting.queued_at)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }

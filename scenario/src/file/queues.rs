@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The queue of a link: a size, or a table with a kind.
 use ebb_link::{
-    Capacity, ClassRedSpec, CodelSpec, FqCodelSpec, Nanos, PieSpec, Probability, QueueLimit,
-    QueueSpec, RedCurve, RedSpec,
+    CakeSpec, Capacity, ClassRedSpec, CodelSpec, DualPi2Spec, FqCodelSpec, Isolation, Nanos,
+    PieSpec, Probability, QueueLimit, QueueSpec, RedCurve, RedSpec,
 };
 use toml::de::DeValue;
 
@@ -35,7 +35,7 @@ pub(super) fn read(
     }
 }
 
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 9] = [
     "drop-tail",
     "strict-priority",
     "red",
@@ -43,6 +43,8 @@ const KINDS: [&str; 7] = [
     "codel",
     "fq-codel",
     "pie",
+    "dualpi2",
+    "cake",
 ];
 
 fn read_table(queue: &Section<'_, '_>, limits: &Limits<'_>) -> Option<QueueSpec> {
@@ -55,6 +57,8 @@ fn read_table(queue: &Section<'_, '_>, limits: &Limits<'_>) -> Option<QueueSpec>
         "codel" => Some(QueueSpec::Codel(read_codel(queue, limits))),
         "fq-codel" => Some(QueueSpec::FqCodel(read_fq_codel(queue, limits))),
         "pie" => Some(QueueSpec::Pie(read_pie(queue, limits))),
+        "dualpi2" => Some(QueueSpec::DualPi2(read_dual_pi2(queue, limits))),
+        "cake" => Some(QueueSpec::Cake(read_cake(queue, limits))),
         _ => {
             queue.wrong("kind", unknown_name(&kind, KINDS.into_iter()));
             return None;
@@ -169,6 +173,42 @@ fn read_pie(queue: &Section<'_, '_>, limits: &Limits<'_>) -> PieSpec {
         beta: queue.get_or("beta", default.beta),
         max_burst: queue.get_or("max_burst", default.max_burst),
         ecn: queue.get_or("ecn", default.ecn),
+    }
+}
+
+fn read_dual_pi2(queue: &Section<'_, '_>, limits: &Limits<'_>) -> DualPi2Spec {
+    let default = DualPi2Spec::default();
+    let share = queue.get::<Probability>("classic_share");
+    DualPi2Spec {
+        limit: limits.get(queue, "limit").unwrap_or(default.limit),
+        target: queue.get_or("target", default.target),
+        update: queue.get_or("update", default.update),
+        alpha: queue.get_or("alpha", default.alpha),
+        beta: queue.get_or("beta", default.beta),
+        coupling: queue.get_or("coupling", default.coupling),
+        step: queue.get_or("step", default.step),
+        step_min_pkts: queue.number_or("step_min", (0, 1 << 20), default.step_min_pkts),
+        classic_share: share.map_or(default.classic_share, Probability::as_f64),
+    }
+}
+
+fn read_cake(queue: &Section<'_, '_>, limits: &Limits<'_>) -> CakeSpec {
+    const ISOLATIONS: [(&str, Isolation); 2] = [
+        ("flows", Isolation::Flows),
+        ("triple-isolate", Isolation::TripleIsolate),
+    ];
+    let default = CakeSpec::default();
+    let quantum_bytes = queue.number("quantum", (300, 1 << 20));
+    CakeSpec {
+        limit: limits.get(queue, "limit").unwrap_or(default.limit),
+        target: queue.get_or("target", default.target),
+        interval: queue.get_or("interval", default.interval),
+        ecn: queue.get_or("ecn", default.ecn),
+        flows: queue.number_or("flows", (8, 1 << 16), default.flows),
+        quantum_bytes: quantum_bytes.map(|bytes| bytes as u32),
+        isolation: queue
+            .choice("isolation", &ISOLATIONS)
+            .unwrap_or(default.isolation),
     }
 }
 

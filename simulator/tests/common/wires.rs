@@ -3,8 +3,8 @@
 
 use ebb_algorithms::Side;
 use ebb_link::{
-    ClassRedSpec, CodelSpec, FqCodelSpec, LinkSpec, Nanos, PieSpec, Probability, QueueLimit,
-    QueueSpec, Rate, RedCurve, RedSpec,
+    CakeSpec, ClassRedSpec, CodelSpec, DualPi2Spec, FqCodelSpec, LinkSpec, Nanos, PieSpec,
+    Probability, QueueLimit, QueueSpec, Rate, RedCurve, RedSpec,
 };
 use proptest::prelude::*;
 
@@ -52,7 +52,7 @@ pub fn laws(side: Side) -> impl Strategy<Value = &'static str> {
     prop::sample::select(names)
 }
 
-const DISCIPLINES: usize = 7;
+const DISCIPLINES: usize = 9;
 
 fn queue(discipline: usize, limit: QueueLimit) -> QueueSpec {
     match discipline {
@@ -78,6 +78,14 @@ fn queue(discipline: usize, limit: QueueLimit) -> QueueSpec {
         5 => QueueSpec::Pie(PieSpec {
             limit,
             ..PieSpec::default()
+        }),
+        6 => QueueSpec::DualPi2(DualPi2Spec {
+            limit,
+            ..DualPi2Spec::default()
+        }),
+        7 => QueueSpec::Cake(CakeSpec {
+            limit,
+            ..CakeSpec::default()
         }),
         _ => QueueSpec::ClassRed(ClassRedSpec {
             limit,
