@@ -242,6 +242,24 @@ EBB_INLINE void ebb_ebb_act(struct ebb_ebb_state *s, const struct ebb_segment *s
 	ebb_ebb_end_round(s, segment, p);
 }
 
+/* Judges what was measured so far, and moves. */
+EBB_INLINE void ebb_ebb_decide(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+			       const struct ebb_ebb_params *p)
+{
+	if (s->is_blind && !ebb_ebb_see_again(s, segment))
+		return;
+	if (!s->is_round_open) {
+		ebb_ebb_begin_round(s, segment);
+		return;
+	}
+	if (segment->is_observing) {
+		if (ebb_ebb_is_round_over(s, segment))
+			ebb_ebb_observe_round(s, segment, p);
+		return;
+	}
+	ebb_ebb_act(s, segment, p);
+}
+
 /* ---- hooks ---- */
 
 EBB_INLINE void ebb_ebb_init(struct ebb_ebb_state *s, const struct ebb_start *start,
@@ -271,18 +289,7 @@ EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_seg
 
 	if (!s->is_begun || s->is_awaiting)
 		ebb_ebb_await_older_window(s, segment);
-	if (s->is_blind && !ebb_ebb_see_again(s, segment))
-		return;
-	if (!s->is_round_open) {
-		ebb_ebb_begin_round(s, segment);
-		return;
-	}
-	if (segment->is_observing) {
-		if (ebb_ebb_is_round_over(s, segment))
-			ebb_ebb_observe_round(s, segment, p);
-		return;
-	}
-	ebb_ebb_act(s, segment, p);
+	ebb_ebb_decide(s, segment, p);
 }
 
 /* The window is decided when segments arrive; an outgoing one only carries it. */

@@ -162,13 +162,30 @@ EBB_INLINE u64 ebb_ebb_own_wait_us(struct ebb_ebb_state *s, u64 sender_us, u32 b
 	return ebb_moves_time_us(s->capacity_bytes_per_s, s->virtual_queue_bytes);
 }
 
-/* Queueing delay from timestamps, and the part that is not ours. */
+/* A segment's queueing delay, and the part that is not ours: it was sent at clock.sender_us. */
+EBB_INLINE void ebb_ebb_take_queue(struct ebb_ebb_state *s, u64 now_us, u32 delay_us,
+				   u32 payload_bytes)
+{
+	u32 base_us = ebb_moves_base_us(&s->moves), last_queue_us = s->queue_us;
+
+	s->queue_us = (u32)ebb_sub_floor(delay_us, base_us);
+	s->excess_us = (u32)ebb_sub_floor(
+		s->queue_us, ebb_ebb_own_wait_us(s, s->clock.sender_us, payload_bytes));
+	if (s->queue_us < EBB_EBB_EMPTY_US)
+		s->last_empty_us = now_us;
+	s->longest_queue_us =
+		(u32)ebb_max(s->longest_queue_us, ebb_min(s->queue_us, last_queue_us));
+	s->round_queue_us = (u32)ebb_min(s->round_queue_us, s->queue_us);
+	s->round_excess_us = (u32)ebb_max(s->round_excess_us, s->excess_us);
+	s->look_excess_us = (u32)ebb_min(s->look_excess_us, s->excess_us);
+}
+
+/* Queueing delay from timestamps. */
 EBB_INLINE void ebb_ebb_take_delay(struct ebb_ebb_state *s, const struct ebb_segment *segment,
 				   const struct ebb_ebb_params *p)
 {
 	u64 rtt_us = 0;
-	u32 delay_us, base_us, last_queue_us = s->queue_us,
-			       echo_age = segment->local_ts - segment->tsecr;
+	u32 delay_us, echo_age = segment->local_ts - segment->tsecr;
 
 	if (segment->tsecr && echo_age < EBB_HALF_CIRCLE)
 		rtt_us = ebb_clamp((u64)echo_age * segment->local_tick_us +
@@ -182,17 +199,7 @@ EBB_INLINE void ebb_ebb_take_delay(struct ebb_ebb_state *s, const struct ebb_seg
 	if (!delay_us)
 		return;
 	ebb_ebb_update_base(s, p, segment->now_us, delay_us, (u32)rtt_us);
-	base_us = ebb_moves_base_us(&s->moves);
-	s->queue_us = (u32)ebb_sub_floor(delay_us, base_us);
-	s->excess_us = (u32)ebb_sub_floor(
-		s->queue_us, ebb_ebb_own_wait_us(s, s->clock.sender_us, segment->payload_bytes));
-	if (s->queue_us < EBB_EBB_EMPTY_US)
-		s->last_empty_us = segment->now_us;
-	s->longest_queue_us =
-		(u32)ebb_max(s->longest_queue_us, ebb_min(s->queue_us, last_queue_us));
-	s->round_queue_us = (u32)ebb_min(s->round_queue_us, s->queue_us);
-	s->round_excess_us = (u32)ebb_max(s->round_excess_us, s->excess_us);
-	s->look_excess_us = (u32)ebb_min(s->look_excess_us, s->excess_us);
+	ebb_ebb_take_queue(s, segment->now_us, delay_us, segment->payload_bytes);
 }
 
 #endif /* EBB_EBB_PATH_H */
