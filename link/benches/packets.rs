@@ -36,11 +36,8 @@ fn main() {
 }
 
 fn links() -> Vec<(&'static str, LinkSpec)> {
-    let bottleneck = LinkSpec::drop_tail(
-        Rate::from_mbit_per_s(100),
-        Nanos::from_millis(10),
-        QueueLimit::Packets(100),
-    );
+    let (rate, delay) = (Rate::from_mbit_per_s(100), Nanos::from_millis(10));
+    let bottleneck = LinkSpec::drop_tail(rate, delay, QueueLimit::Packets(100));
     let long = LinkSpec {
         delay: Nanos::from_millis(1_000),
         ..bottleneck.clone()
@@ -53,29 +50,37 @@ fn links() -> Vec<(&'static str, LinkSpec)> {
         loss: Probability::new(0.01).expect("from 0 to 1"),
         ..bottleneck.clone()
     };
-    let strict = LinkSpec::strict_priority(
-        Rate::from_mbit_per_s(100),
-        Nanos::from_millis(10),
-        QueueLimit::Packets(100),
-    );
-    let with = |queue| LinkSpec {
-        queue,
-        ..bottleneck.clone()
-    };
-    vec![
+    let strict = LinkSpec::strict_priority(rate, delay, QueueLimit::Packets(100));
+    let mut links = vec![
         ("drop-tail, 83 packets on the wire", bottleneck.clone()),
         ("drop-tail, 8333 packets on the wire", long),
         ("delay only", LinkSpec::delay_only(Nanos::from_millis(10))),
         ("drop-tail, 1 % loss", lossy),
         ("drop-tail, jitter", jitter),
         ("strict priority", strict),
-        ("red", with(QueueSpec::Red(RedSpec::default()))),
-        ("codel", with(QueueSpec::Codel(CodelSpec::default()))),
-        ("fq-codel", with(QueueSpec::FqCodel(FqCodelSpec::default()))),
-        ("dualpi2", with(QueueSpec::DualPi2(DualPi2Spec::default()))),
-        ("cake", with(QueueSpec::Cake(CakeSpec::default()))),
-        ("pie", with(QueueSpec::Pie(PieSpec::default()))),
+    ];
+    links.extend(queues().map(|(name, queue)| {
+        (
+            name,
+            LinkSpec {
+                queue,
+                ..bottleneck.clone()
+            },
+        )
+    }));
+    links
+}
+
+fn queues() -> impl Iterator<Item = (&'static str, QueueSpec)> {
+    [
+        ("red", QueueSpec::Red(RedSpec::default())),
+        ("codel", QueueSpec::Codel(CodelSpec::default())),
+        ("fq-codel", QueueSpec::FqCodel(FqCodelSpec::default())),
+        ("dualpi2", QueueSpec::DualPi2(DualPi2Spec::default())),
+        ("cake", QueueSpec::Cake(CakeSpec::default())),
+        ("pie", QueueSpec::Pie(PieSpec::default())),
     ]
+    .into_iter()
 }
 
 fn ns_per_packet(spec: &LinkSpec) -> f64 {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What people are told about typical mistakes, word for word.
+
+#[path = "mistakes/queues.rs"]
+mod queues;
+
 use std::path::Path;
 
 use ebb_scenario::Scenario;
@@ -59,6 +63,20 @@ try.toml:3:1: [bottleneck]: `rate` is missing; write rate = \"10mbit\", or trace
 try.toml:4:1: [bottleneck]: `rat`: unknown key; did you mean `rate`?
  4 | rat = \"10mbit\"
      ^^^"
+    );
+}
+
+#[test]
+fn a_host_that_would_wait_too_long_is_refused() {
+    assert_eq!(
+        told(
+            "name = \"be\"",
+            "name = \"be\"\ntcp = { receive_offload = \"1s\" }"
+        ),
+        "\
+try.toml:9:27: [tcp]: `receive_offload`: is longer than 50ms, the most that a host waits
+ 9 | tcp = { receive_offload = \"1s\" }
+                               ^^^^"
     );
 }
 
@@ -225,62 +243,6 @@ try.toml:4:8: [measure]: `late`: ends at 90s, after the run, which takes 60s
  4 | late = [\"45s\", \"90s\"]
             ^^^^^^^^^^^^^^"
     );
-}
-
-#[test]
-fn a_link_with_a_rate_needs_a_queue() {
-    assert_eq!(
-        told("queue = 86\n", ""),
-        "\
-try.toml:3:1: [bottleneck]: `queue` is missing; write queue = 86 (packets), \"128kb\" or a \
-table with a kind
- 3 | [bottleneck]
-     ^^^^^^^^^^^^"
-    );
-}
-
-#[test]
-fn an_unknown_kind_of_queue_is_answered_with_the_nearest() {
-    assert_eq!(
-        told("queue = 86", "queue = { kind = \"fqcodel\", limit = 1000 }"),
-        "\
-try.toml:6:18: [queue]: `kind`: there is no `fqcodel`; did you mean `fq-codel`?
- 6 | queue = { kind = \"fqcodel\", limit = 1000 }
-                      ^^^^^^^^^"
-    );
-}
-
-#[test]
-fn bad_parameters_of_dualpi2_and_cake_are_told_with_what_would_be_right() {
-    for (queue, expected) in [
-        (
-            "{ kind = \"dualpi2\", coupling = 0.5 }",
-            "queue `dualpi2`: `coupling` is 0.5, but must be from 1 to 255; usual is 2",
-        ),
-        (
-            "{ kind = \"dualpi2\", classic_share = 0 }",
-            "`classic-share` is 0, but must be above 0 and below 1; usual is 0.1",
-        ),
-        (
-            "{ kind = \"dualpi2\", step_min = -1 }",
-            "[queue]: `step_min`",
-        ),
-        (
-            "{ kind = \"cake\", isolation = \"hosts\" }",
-            "[queue]: `isolation`: there is no `hosts`",
-        ),
-        (
-            "{ kind = \"cake\", flows = 100 }",
-            "queue `cake`: `flows` is 100, but must be a multiple of 8; usual is 1024",
-        ),
-        (
-            "{ kind = \"cake\", quantum = 10 }",
-            "[queue]: `quantum`: 10 is out of range; it can be 300 to 1048576",
-        ),
-    ] {
-        let told = told("queue = 86", &format!("queue = {queue}"));
-        assert!(told.contains(expected), "{queue}: {told}");
-    }
 }
 
 #[test]

@@ -76,6 +76,18 @@ pub(crate) struct FlowCounters {
     pub(crate) rtt_sum_ns: u64,
 }
 
+/// When a flow begins, ends, and is to yield, in order.
+fn milestones(spec: &Flow, start: Nanos) -> Vec<(Nanos, Milestone)> {
+    let mut milestones = vec![(start, Milestone::Start)];
+    milestones.extend(spec.stop.map(|stop| (stop.max(start), Milestone::Stop)));
+    for interval in &spec.during {
+        milestones.push((interval.from, Milestone::Yield));
+        milestones.push((interval.to, Milestone::Resume));
+    }
+    milestones.sort();
+    milestones
+}
+
 impl FlowState {
     pub(crate) fn new(
         spec: Flow,
@@ -84,13 +96,7 @@ impl FlowState {
         tcp: Option<FlowTcp>,
         intervals: usize,
     ) -> Self {
-        let mut milestones = vec![(start, Milestone::Start)];
-        milestones.extend(spec.stop.map(|stop| (stop.max(start), Milestone::Stop)));
-        for interval in &spec.during {
-            milestones.push((interval.from, Milestone::Yield));
-            milestones.push((interval.to, Milestone::Resume));
-        }
-        milestones.sort();
+        let milestones = milestones(&spec, start);
         let is_always = spec.during.is_empty();
         // With more than 65536 hosts some look alike, as they do by a router's hash.
         let hosts = [spec.from, spec.to].map(|node| node.0 as u16);
