@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::LabError;
 use crate::namespace::NamespaceHandle;
-use crate::tun::{self, Tun};
+use crate::tun::{self, Tun, VirtioHeader};
 use crate::veth::Veth;
 
 /// A device whose packets are read and written here.
@@ -19,12 +19,21 @@ pub enum Device {
 }
 
 impl Device {
-    /// Makes a device in the namespace; reads and writes do not block.
+    /// Makes a device in the namespace, which takes aggregates if it `has_offload`; reads and
+    /// writes do not block.
     ///
-    /// *Errors:* [`LabError`] when there can be neither kind of device, or the name is taken.
-    pub fn create(namespace: &NamespaceHandle, name: &str) -> Result<Self, LabError> {
-        if tun::is_available() {
-            return namespace.run_in(|| Tun::create(name))?.map(Self::Tun);
+    /// *Errors:* [`LabError`] when there can be neither kind of device, or only one that takes no
+    /// aggregates, or the name is taken.
+    pub fn create(
+        namespace: &NamespaceHandle,
+        name: &str,
+        has_offload: bool,
+    ) -> Result<Self, LabError> {
+        // Where there must be one, what is in its way is told.
+        if has_offload || tun::is_available() {
+            return namespace
+                .run_in(|| Tun::create(name, has_offload))?
+                .map(Self::Tun);
         }
         tracing::debug!("no TUN device can be had: a virtual cable and a packet socket serve");
         Veth::create(namespace, name).map(Self::Veth)
@@ -40,12 +49,13 @@ impl Device {
         }
     }
 
-    /// Gives one packet to the kernel as if it had arrived on the device.
+    /// Gives one packet to the kernel as if it had arrived on the device. The header is for devices
+    /// with offload; others take none but the default.
     ///
     /// *Errors:* the kernel's; for instance EIO while the device is down.
-    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
+    pub fn write_with(&self, header: VirtioHeader, packet: &[u8]) -> io::Result<()> {
         match self {
-            Self::Tun(tun) => tun.write(packet),
+            Self::Tun(tun) => tun.write_with(header, packet),
             Self::Veth(veth) => veth.write(packet),
         }
     }

@@ -6,9 +6,11 @@
 //! runs at real-time priority where it may, keeps count of how late it delivered each
 //! packet, and says so ([`EmulatorReport::is_disturbed`]): a disturbed run is repeated,
 //! not believed.
+mod checksum;
 mod corruption;
 mod detours;
 mod lateness;
+mod offload;
 mod packet;
 mod path;
 mod report;
@@ -79,9 +81,11 @@ impl Testbed {
             let forward = direction(forward, &server_tun, &client_tun);
             let corruption = |seed| Corruption::new(spec.corrupt, seed);
             let forward = forward.with_corruption(corruption(seed));
+            let forward = forward.with_receive_offload(spec.receive_offload);
             directions.push(forward.with_detours(delays(|delay| delay.forward)));
             let reverse = direction(reverse, &client_tun, &server_tun);
             let reverse = reverse.with_corruption(corruption(seed.wrapping_add(1)));
+            let reverse = reverse.with_receive_offload(spec.receive_offload);
             directions.push(reverse.with_detours(delays(|delay| delay.reverse)));
             paths.push(path);
         }

@@ -115,6 +115,46 @@ fn limits_segments_by_the_mss_of_the_route() {
     );
 }
 
+/// `tcpi_data_segs_in`, which libc's structure ends before: packets with data, as they came.
+fn packets_in(stream: &TcpStream) -> u32 {
+    const AT: usize = 152;
+    let mut info = [0_u8; 256];
+    let mut length = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the kernel writes at the most `length` bytes into `info`.
+    let result = unsafe {
+        let (fd, to) = (stream.as_raw_fd(), (&raw mut info).cast());
+        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, to, &raw mut length)
+    };
+    assert_eq!(result, 0);
+    assert!(length as usize >= AT + 4, "the kernel tells {length} bytes");
+    u32::from_ne_bytes(info[AT..AT + 4].try_into().unwrap())
+}
+
+#[test]
+fn hands_over_several_segments_as_one_packet_and_no_byte_is_lost() {
+    if !common::is_root("hands_over_several_segments_as_one_packet_and_no_byte_is_lost") {
+        return;
+    }
+    const BYTES: usize = 1_000_000;
+    const SEGMENTS: u32 = BYTES.div_ceil(1_448) as u32;
+    let packets = |wait, corrupt| {
+        let (rate, delay) = (Rate::from_mbit_per_s(20), Nanos::from_millis(10));
+        let link = LinkSpec::drop_tail(rate, delay, QueueLimit::Packets(500));
+        let testbed = start(PathSpec {
+            receive_offload: wait,
+            corrupt: Probability::new(corrupt).unwrap(),
+            ..PathSpec::new(link.clone(), link)
+        });
+        let (_server, client) = transfer(testbed.path(0), BYTES);
+        packets_in(&client)
+    };
+    assert!(packets(Nanos::ZERO, 0.0) >= SEGMENTS);
+    let aggregates = packets(Nanos::from_millis(5), 0.0);
+    assert!(aggregates * 3 < SEGMENTS * 2, "{aggregates} of {SEGMENTS}");
+    // A segment that is broken is not covered by a checksum that nobody computes.
+    packets(Nanos::from_millis(5), 0.02);
+}
+
 #[test]
 fn chooses_the_congestion_control_by_the_route() {
     if !common::is_root("chooses_the_congestion_control_by_the_route") {

@@ -32,6 +32,10 @@ pub struct TcpOptions {
     /// as may not.
     #[serde(default)]
     pub shrinks_window: bool,
+    /// For so long a receiving host waits for more of a connection, which it hands over as one packet
+    /// that does not say of how many; zero: it hands over each. Only a kernel can (the lab's).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub receive_offload: Nanos,
     /// What the sender holds until it is acknowledged.
     pub send_buffer: Buffer,
     /// Retransmission timer before the first RTT sample.
@@ -140,6 +144,12 @@ pub enum Pacing {
     On,
 }
 
+/// Scenarios of before keep their bytes.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(time: &Nanos) -> bool {
+    *time == Nanos::ZERO
+}
+
 impl TcpOptions {
     /// As Linux 6.x speaks it over Ethernet; both ends have large buffers.
     pub const LINUX: Self = Self {
@@ -165,6 +175,7 @@ impl TcpOptions {
             max_bytes: 3 << 20,
         },
         shrinks_window: false,
+        receive_offload: Nanos::ZERO,
         send_buffer: Buffer::Autotuned {
             initial_bytes: 16_384,
             max_bytes: 4 << 20,
@@ -200,6 +211,7 @@ impl TcpOptions {
         has_ecn: false,
         receive_buffer: Buffer::Fixed(64 << 20),
         shrinks_window: false,
+        receive_offload: Nanos::ZERO,
         send_buffer: Buffer::Fixed(64 << 20),
         initial_rto: Nanos::from_secs(3),
         min_rto: Nanos::from_secs(1),

@@ -60,6 +60,15 @@ impl Default for Runner<'_> {
     }
 }
 
+/// What is simulated beside runs in the lab: its hosts take each segment by itself.
+fn beside(scenarios: &[Scenario]) -> Vec<Scenario> {
+    let mut scenarios = scenarios.to_vec();
+    for flow in scenarios.iter_mut().flat_map(|it| &mut it.flows) {
+        flow.tcp.receive_offload = Nanos::ZERO;
+    }
+    scenarios
+}
+
 impl Runner<'_> {
     /// Runs an experiment and holds it against the paper. In the lab its scenarios are simulated,
     /// too, to stand beside.
@@ -70,16 +79,16 @@ impl Runner<'_> {
         let with_series = self.results.map(|_| experiment.with_series());
         let experiment = with_series.as_ref().unwrap_or(experiment);
         let scenarios = experiment.scenarios(plan);
-        let simulate = || match scenarios.is_empty() {
+        let simulate = |scenarios: &[Scenario]| match scenarios.is_empty() {
             true => Ok(Vec::new()),
-            false => self.simulate(&scenarios, None),
+            false => self.simulate(scenarios, None),
         };
         let (results, simulated, disturbed) = match plan.engine {
             Engine::Lab => {
                 let (results, disturbed) = self.in_lab(experiment, &scenarios)?;
-                (results, Some(simulate()?), disturbed)
+                (results, Some(simulate(&beside(&scenarios))?), disturbed)
             }
-            Engine::Sim | Engine::Analytic => (simulate()?, None, Vec::new()),
+            Engine::Sim | Engine::Analytic => (simulate(&scenarios)?, None, Vec::new()),
         };
         if let Some(folder) = self.results {
             write_results(experiment, &results, folder)?;

@@ -23,14 +23,15 @@ impl Corruption {
         }
     }
 
-    /// Flips a bit anywhere in the packet, if that is chosen.
-    pub(super) fn apply(&mut self, packet: &mut [u8]) {
+    /// Flips a bit anywhere in the packet, if that is chosen. *Returns:* whether it was.
+    pub(super) fn apply(&mut self, packet: &mut [u8]) -> bool {
         if self.share == Probability::NEVER || !self.random.random_bool(self.share.as_f64()) {
-            return;
+            return false;
         }
         let bit = self.random.next_u64() as usize % (packet.len() * 8);
         packet[bit / 8] ^= 1 << (bit % 8);
         self.corrupted_pkts += 1;
+        true
     }
 }
 

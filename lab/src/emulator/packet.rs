@@ -159,9 +159,11 @@ pub(super) fn mark_congested(bytes: &mut [u8]) {
     }
 }
 
-const IPV4_BYTES: usize = 20;
+/// Of IPv4 without options.
+pub(super) const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
-const TCP: u8 = 6;
+/// The protocol's number.
+pub(super) const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 struct Header {
@@ -217,6 +219,7 @@ fn ports(protocol: u8, transport: &[u8]) -> Option<[u16; 2]> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::checksum::ones_complement_sum;
     use super::*;
 
     /// A UDP packet from port 1000 to port 2000 with this traffic class.
@@ -243,15 +246,6 @@ mod tests {
         bytes.extend([0xfd; 32]);
         bytes.extend([0x03, 0xe8, 0x07, 0xd0, 0, 8, 0, 0]);
         bytes
-    }
-
-    fn ones_complement_sum(bytes: &[u8]) -> u16 {
-        let words = bytes
-            .chunks_exact(2)
-            .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
-        let sum: u32 = words.sum();
-        let sum = (sum & 0xffff) + (sum >> 16);
-        ((sum & 0xffff) + (sum >> 16)) as u16
     }
 
     #[test]

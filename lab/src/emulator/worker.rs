@@ -10,11 +10,13 @@ use nix::sys::mman::{MlockAllFlags, mlockall};
 
 use super::corruption::Corruption;
 use super::detours::Detours;
+use super::offload::ReceiveOffload;
 use super::packet::{ClassifierState, flow_of, hosts_of, mark_congested, ports_of};
 use super::{DirectionReport, EmulatorReport, Lateness, PathReport, QueueSeries};
 use crate::LabError;
 use crate::clock::{monotonic_now, thread_cpu_time};
 use crate::device::Device;
+use crate::tun::VirtioHeader;
 
 /// Packets read from one device before others have their turn.
 const BATCH: usize = 32;
@@ -33,6 +35,7 @@ pub(super) struct OneWay {
     classifier: ClassifierState,
     detours: Detours<Frame>,
     corruption: Corruption,
+    offload: Option<ReceiveOffload>,
     deadline: Option<Nanos>,
     series: QueueSeries,
     refused_pkts: u64,
@@ -72,6 +75,7 @@ impl OneWay {
             classifier,
             detours: Detours::new(std::iter::empty()),
             corruption: Corruption::new(Probability::NEVER, 0),
+            offload: None,
             deadline: None,
             series,
             refused_pkts: 0,
@@ -89,16 +93,48 @@ impl OneWay {
         Self { corruption, ..self }
     }
 
+    /// Packets that arrive within so long are handed over as one; zero: none are.
+    pub(super) fn with_receive_offload(self, wait: Nanos) -> Self {
+        let offload = (wait > Nanos::ZERO).then(|| ReceiveOffload::new(wait));
+        Self { offload, ..self }
+    }
+
     fn next_deadline(&self) -> Option<Nanos> {
-        let deadlines = [self.link.next_deadline(), self.detours.next_deadline()];
+        let offload = self.offload.as_ref();
+        let deadlines = [
+            self.link.next_deadline(),
+            self.detours.next_deadline(),
+            offload.and_then(ReceiveOffload::next_deadline),
+        ];
         deadlines.into_iter().flatten().min()
     }
 
-    /// Gives the packet to the kernel.
-    fn write(&mut self, frame: &mut Frame) {
-        self.corruption.apply(&mut frame.bytes[..frame.length]);
-        if self.to.write(&frame.bytes[..frame.length]).is_err() {
-            self.refused_pkts += 1;
+    /// Gives the packet to the kernel, or to what waits for more.
+    fn write(&mut self, now: Nanos, frame: &mut Frame) {
+        let bytes = &mut frame.bytes[..frame.length];
+        let is_corrupted = self.corruption.apply(bytes);
+        let (to, refused_pkts) = (&self.to, &mut self.refused_pkts);
+        let mut write = |header, bytes: &[u8]| {
+            *refused_pkts += u64::from(to.write_with(header, bytes).is_err());
+        };
+        match &mut self.offload {
+            // A device that looks at checksums leaves this one to the kernel.
+            None => write(VirtioHeader::default(), bytes),
+            Some(offload) if is_corrupted => {
+                offload.flush(Nanos(u64::MAX), &mut write);
+                write(VirtioHeader::default(), bytes);
+            }
+            Some(offload) => offload.take(now, bytes, write),
+        }
+    }
+
+    /// Gives the kernel what has waited for more long enough.
+    fn flush(&mut self, now: Nanos) {
+        if let Some(offload) = &mut self.offload {
+            let (to, refused_pkts) = (&self.to, &mut self.refused_pkts);
+            offload.flush(now, |header, bytes| {
+                *refused_pkts += u64::from(to.write_with(header, bytes).is_err());
+            });
         }
     }
 
@@ -220,15 +256,16 @@ impl Worker {
                 }
                 now = monotonic_now();
                 self.lateness.add(now.since(delivery.due));
-                direction.write(&mut frame);
+                direction.write(now, &mut frame);
                 self.pool.push(frame);
             }
             while let Some((due, mut frame)) = direction.detours.poll(now) {
                 now = monotonic_now();
                 self.lateness.add(now.since(due));
-                direction.write(&mut frame);
+                direction.write(now, &mut frame);
                 self.pool.push(frame);
             }
+            direction.flush(now);
             direction.deadline = direction.next_deadline();
         }
     }

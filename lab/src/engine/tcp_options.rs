@@ -37,6 +37,7 @@ pub(super) fn apply_tcp_options(
     if options.mss_bytes != TcpOptions::LINUX.mss_bytes {
         path.route_mss = u16::try_from(options.mss_bytes).ok();
     }
+    path.receive_offload = options.receive_offload;
     set_switches(&options, path);
     set_receive_buffer(&options, path);
     Ok(())
@@ -51,6 +52,7 @@ fn can_be_set(options: &TcpOptions) -> bool {
         has_sack: TcpOptions::LINUX.has_sack,
         has_window_scaling: TcpOptions::LINUX.has_window_scaling,
         shrinks_window: TcpOptions::LINUX.shrinks_window,
+        receive_offload: TcpOptions::LINUX.receive_offload,
         receive_buffer: TcpOptions::LINUX.receive_buffer,
         send_buffer: TcpOptions::LINUX.send_buffer,
         tso_pkts: TcpOptions::LINUX.tso_pkts,

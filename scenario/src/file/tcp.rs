@@ -7,6 +7,9 @@ use super::section::{Section, unknown_name};
 use super::value::{FromValue, Size};
 use crate::{Buffer, Pacing, Recovery, TcpOptions, TcpProfile, Timestamps};
 
+/// Longer, and the first acknowledgement of a window would be late.
+const MAX_RECEIVE_OFFLOAD: Nanos = Nanos::from_millis(50);
+
 const PROFILES: [(&str, TcpProfile); 2] =
     [("linux", TcpProfile::Linux), ("paper", TcpProfile::Paper)];
 
@@ -47,6 +50,7 @@ fn read_table(table: &Section<'_, '_>, base: TcpOptions) -> TcpOptions {
             "rto_min" => "min_rto",
             "iw" | "initcwnd" => "initial_window",
             "rwnd" | "window" | "rcvbuf" | "buffer" => "receive_buffer",
+            "gro" | "lro" | "offload" => "receive_offload",
             "sndbuf" => "send_buffer",
             "delayed_acks" | "delack" => "ack_every",
             "packet" | "segment" => "mss",
@@ -65,7 +69,12 @@ fn read_sizes(table: &Section<'_, '_>, tcp: &mut TcpOptions) {
     tcp.has_window_scaling = table.get_or("window_scaling", tcp.has_window_scaling);
     tcp.receive_buffer = read_buffer(table, "receive_buffer", tcp.receive_buffer);
     tcp.shrinks_window = table.get_or("shrink_window", tcp.shrinks_window);
+    tcp.receive_offload = table.get_or("receive_offload", tcp.receive_offload);
     tcp.send_buffer = read_buffer(table, "send_buffer", tcp.send_buffer);
+    if tcp.receive_offload > MAX_RECEIVE_OFFLOAD {
+        let message = format!("is longer than {MAX_RECEIVE_OFFLOAD}, the most that a host waits");
+        table.wrong("receive_offload", message);
+    }
 }
 
 fn read_acks(table: &Section<'_, '_>, tcp: &mut TcpOptions) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Mistakes in what is said of queues.
 
-use super::{told, told_of};
+use super::told;
 
 #[test]
 fn a_link_with_a_rate_needs_a_queue() {
