@@ -50,20 +50,31 @@ EBB_INLINE void ebb_forward_on_ack(struct ebb_clock *clock, const struct ebb_sen
 	ebb_clock_learn_offset(clock, ack->now_us, ebb_forward_offset_us(clock, ack->now_us));
 }
 
+/*
+ * How much longer than its least the way back of the acknowledgement taken last was, less what is
+ * not sure of it; 0 where timestamps do not tell.
+ */
+EBB_INLINE u64 ebb_forward_way_back_us(const struct ebb_clock *clock,
+				       const struct ebb_sender_ack *ack, u64 unsure_us)
+{
+	u64 way_back_us;
+
+	if (!ack->has_timestamps || !clock->has_offset || !clock->tick.is_measured ||
+	    !clock->tick.tick_us || clock->is_leaping)
+		return 0;
+	way_back_us = ebb_sub_floor(clock->offset_us, ebb_forward_offset_us(clock, ack->now_us));
+	return ebb_sub_floor(way_back_us, unsure_us);
+}
+
 /* The delay of the segment that the acknowledgement taken last is about; 0: not known. */
 EBB_INLINE u32 ebb_forward_delay_us(const struct ebb_clock *clock, const struct ebb_sender_ack *ack)
 {
 	u64 unsure_us = (u64)clock->tick.tick_us * EBB_FORWARD_TICKS + EBB_TICK_USUAL_US +
 			EBB_FORWARD_DRIFT_US;
-	u64 way_back_us;
+	u64 way_back_us = ebb_forward_way_back_us(clock, ack, unsure_us);
 
 	if (!ack->rtt_us)
 		return 0;
-	if (!ack->has_timestamps || !clock->has_offset || !clock->tick.is_measured ||
-	    !clock->tick.tick_us || clock->is_leaping)
-		return (u32)ebb_min(ack->rtt_us, EBB_FORWARD_MAX_DELAY_US);
-	way_back_us = ebb_sub_floor(clock->offset_us, ebb_forward_offset_us(clock, ack->now_us));
-	way_back_us = ebb_sub_floor(way_back_us, unsure_us);
 	return (u32)ebb_clamp(ebb_sub_floor(ack->rtt_us, way_back_us), 1, EBB_FORWARD_MAX_DELAY_US);
 }
 

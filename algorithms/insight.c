@@ -10,6 +10,7 @@
 	X(ebb)          \
 	X(sampled)      \
 	X(paced)        \
+	X(ebb_sender)   \
 	X(vulture)      \
 	X(rledbat)      \
 	X(rate)         \
@@ -76,6 +77,14 @@ static void of_paced(const struct ebb_paced_state *s, const struct ebb_paced_par
 		     struct ebb_insight *insight)
 {
 	of_sampled(&s->own, &p->own, insight);
+}
+
+static void of_ebb_sender(const struct ebb_ebb_sender_state *s,
+			  const struct ebb_ebb_sender_params *p, struct ebb_insight *insight)
+{
+	of_ebb(&s->own, &p->own, insight);
+	if (s->test && !s->own.is_yielding)
+		insight->doing = EBB_DOING_LOOK;
 }
 
 static void of_vulture(const struct ebb_vulture_state *s, const struct ebb_vulture_params *p,

@@ -8,12 +8,13 @@
 #include "moves_state.h"
 #include "timestamps.h"
 
-#define EBB_EBB_PARAMS(P)                                                                \
-	P(low_us, 3000, 500, 1000000, "us", "[EBB §thresholds]",                         \
+/* The parameters of all who judge so; thresholds are each law's own. */
+#define EBB_EBB_LIST(P, default_low_us, default_target_us, default_high_us)              \
+	P(low_us, default_low_us, 500, 1000000, "us", "[EBB §thresholds]",               \
 	  "queueing delay below which the window grows freely")                          \
-	P(target_us, 5000, 1000, 1000000, "us", "[EBB §thresholds]",                     \
+	P(target_us, default_target_us, 1000, 1000000, "us", "[EBB §thresholds]",        \
 	  "queueing delay above which the window shrinks")                               \
-	P(high_us, 10000, 1000, 1000000, "us", "[EBB §thresholds]",                      \
+	P(high_us, default_high_us, 1000, 1000000, "us", "[EBB §thresholds]",            \
 	  "delay not explained by our own bursts above which others want the link")      \
 	P(span_us, 20000, 1000, 1000000, "us", "[EBB §yield]",                           \
 	  "excess over the target at which a graded cut would empty the window")         \
@@ -32,6 +33,7 @@
 	  "the least delay is forgotten after one to two of these (ten times in YIELD)") \
 	P(calm_us, 20000000, 1000000, 3600000000u, "us", "[EBB §route]",                 \
 	  "a delay that stays the same for so long in YIELD is a longer route")
+#define EBB_EBB_PARAMS(P) EBB_EBB_LIST(P, 3000, 5000, 10000)
 
 struct ebb_ebb_params {
 	EBB_EBB_PARAMS(EBB_PARAM_FIELD)

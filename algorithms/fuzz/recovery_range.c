@@ -90,7 +90,7 @@ void widen_range(struct recovery_range *range, const struct recovery_phase *phas
 /* Ours, and rate, come to rest. */
 static u32 spare_divisor(const char *name)
 {
-	static const char *const resting[] = {"ebb", "sampled", "paced", "rate"};
+	static const char *const resting[] = {"ebb", "ebb-sender", "sampled", "paced", "rate"};
 	u32 i;
 
 	for (i = 0; i < sizeof(resting) / sizeof(resting[0]); i++)

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ebb-sender: Ebb's own law for uploads. It judges as ebb does whose queue stands at the
+ * bottleneck, by what the sender sees itself: every acknowledgement, exact round trips, its own
+ * sending times, losses and marks.
+ *
+ * Sources: [EBBSENDER] docs/laws/ebb-sender.md; the judgement and the moves are those of [EBB]
+ * docs/ebb-law.md.
+ *
+ * Differences from ebb:
+ * 1. The delay is the round trip less the queue on the way back (forward_delay.h), in us: ticks of
+ *    timestamps set no thresholds, and these are lower.
+ * 2. Slow start begins with the first acknowledgement, not a round trip later.
+ * 3. While it yields it sends pairs, one in each round trip; the longer it yields, the rarer.
+ * 4. A loss without a queue takes three tenths of the window, since nobody else answers it; after
+ *    a time-out the window comes back by slow start.
+ * 5. The delay of a lone segment counts only if it shows no queue: its acknowledgement may be late.
+ * 6. A connection taken over begins with the first window; what was in flight before is not judged.
+ * 7. Others who have a queue of their own are found by a train of segments (train.h).
+ *
+ * Domain: as ebb.
+ */
+#ifndef EBB_EBB_SENDER_H
+#define EBB_EBB_SENDER_H
+
+#include "ebb_sender/train.h"
+
+/* ---- helpers: what the host is told ---- */
+
+/* From one pair to the next while yielding; 0: one in each round trip. */
+EBB_INLINE u64 ebb_ebb_sender_pair_us(const struct ebb_ebb_sender_state *state, u64 now_us)
+{
+	const struct ebb_ebb_state *s = &state->own;
+	u64 since_us = ebb_sub_floor(now_us, state->yielding_since_us);
+	u64 round_us = (u64)s->rtt_us + s->queue_us, pair_us;
+
+	if (!s->is_yielding || state->is_pairing || since_us < EBB_EBB_PROBE_HALF_AFTER_US)
+		return 0;
+	pair_us = ebb_max(since_us / EBB_EBB_SENDER_PAIR_DIVISOR,
+			  round_us * EBB_EBB_SENDER_PAIR_ROUNDS);
+	pair_us = ebb_min(pair_us, EBB_EBB_SENDER_PAIR_MOST_US);
+	return pair_us > round_us ? pair_us : 0;
+}
+
+/* W in segments; in YIELD a pair, after a lone segment once nothing is in flight. */
+EBB_INLINE u64 ebb_ebb_sender_pkts(const struct ebb_ebb_sender_state *state, u32 inflight_pkts)
+{
+	const struct ebb_ebb_state *s = &state->own;
+
+	if (s->is_yielding)
+		return state->is_pairing && inflight_pkts ? 1 : EBB_EBB_SENDER_PAIR;
+	return ebb_max(ebb_div(s->rwnd_bytes, s->mss_bytes, 0), EBB_EBB_SENDER_PAIR);
+}
+
+EBB_INLINE void ebb_ebb_sender_answer(struct ebb_ebb_sender_state *state, u64 now_us,
+				      u32 inflight_pkts, u64 most_pkts)
+{
+	u64 pair_bytes = (u64)state->own.mss_bytes * EBB_EBB_SENDER_PAIR;
+	u64 pkts = ebb_min(ebb_ebb_sender_pkts(state, inflight_pkts), most_pkts);
+
+	state->window.cwnd_pkts = (u32)ebb_clamp(pkts, 1, EBB_SENDER_MAX_CWND_PKTS);
+	state->window.pacing_bytes_per_s =
+		ebb_div(pair_bytes * EBB_US_PER_S, ebb_ebb_sender_pair_us(state, now_us), 0);
+}
+
+/* ---- helpers: an acknowledgement ---- */
+
+/*
+ * As a segment of ebb's: what is acknowledged has arrived, what was sent is what was granted. A
+ * round trip ends with an acknowledgement of what was sent after its beginning.
+ */
+EBB_INLINE void ebb_ebb_sender_describe(struct ebb_segment *segment, u64 now_us, u32 ack_seq,
+					u32 snd_nxt)
+{
+	segment->now_us = now_us;
+	segment->seq = ack_seq;
+	segment->rcv_nxt = ack_seq;
+	segment->right_edge_seq = snd_nxt;
+	segment->tsecr = ack_seq;
+	segment->local_ts = snd_nxt;
+	segment->segments = 1;
+	segment->has_timestamps = 1;
+}
+
+/*
+ * While it yields, arrivals show how rarely pairs are sent; in a window of few segments no run of
+ * them is long enough, and what else there is counts only where windows are larger (16 arrivals are
+ * remembered: so many less are the same ones).
+ */
+EBB_INLINE void ebb_ebb_sender_take_arrival(struct ebb_ebb_state *s, u64 now_us, u32 bytes)
+{
+	u64 trains_bytes = (u64)s->mss_bytes * EBB_EBB_SENDER_PAIR * EBB_EBB_TRAINS_ARRIVALS;
+
+	if (s->is_yielding)
+		return;
+	if (s->rwnd_bytes < trains_bytes && s->arrival_count > EBB_EBB_ARRIVALS * EBB_ONE_X2)
+		s->arrival_count -= EBB_EBB_ARRIVALS;
+	ebb_ebb_take_arrival(s, now_us, bytes);
+}
+
+/* One segment alone: nothing makes the receiver acknowledge it at once. */
+EBB_INLINE u8 ebb_ebb_sender_is_lone(const struct ebb_ebb_state *s,
+				     const struct ebb_sender_ack *ack)
+{
+	return ack->delivered_now_pkts <= 1 && (s->is_yielding || ack->prior_inflight_pkts <= 1);
+}
+
+/*
+ * The base is the least round trip: a peer whose clock lies can hide a queue on the way there for a
+ * while, but leaves nothing behind. What is not sure of the way back is a tick of each side: drift
+ * beyond it hides a queue of 3 ms at the most.
+ */
+EBB_INLINE void ebb_ebb_sender_take_delay(struct ebb_ebb_sender_state *state,
+					  const struct ebb_sender_ack *ack, u32 bytes,
+					  const struct ebb_ebb_sender_params *params)
+{
+	struct ebb_ebb_state *s = &state->own;
+	u32 rtt_us = (u32)ebb_min(ack->rtt_us, EBB_MOVES_MAX_RTT_US);
+	u64 unsure_us = (u64)state->peer.tick.tick_us + EBB_TICK_USUAL_US;
+	u32 delay_us;
+
+	ebb_forward_on_ack(&state->peer, ack);
+	ebb_end_step();
+	if (!rtt_us)
+		return;
+	s->round_rtt_us = (u32)ebb_min(s->round_rtt_us, rtt_us);
+	ebb_ebb_update_base(s, &params->own, ack->now_us, rtt_us, rtt_us);
+	ebb_end_step();
+	delay_us =
+		(u32)ebb_sub_floor(rtt_us, ebb_forward_way_back_us(&state->peer, ack, unsure_us));
+	s->clock.sender_us = ack->now_us - rtt_us;
+	state->is_pairing = ebb_ebb_sender_is_lone(s, ack);
+	if (state->is_pairing &&
+	    ebb_sub_floor(delay_us, ebb_moves_base_us(&s->moves)) >= s->target_us)
+		return;
+	ebb_ebb_take_queue(s, ack->now_us, delay_us, bytes);
+}
+
+/* The first acknowledgement: slow start goes on with it, unless more than the law allowed is out. */
+EBB_INLINE void ebb_ebb_sender_begin(struct ebb_ebb_state *s, const struct ebb_segment *segment,
+				     u32 inflight_pkts)
+{
+	u64 most_bytes = (u64)s->rwnd_bytes * EBB_EBB_SENDER_OLDER_WINDOWS;
+
+	s->is_begun = 1;
+	if ((u64)inflight_pkts * s->mss_bytes > most_bytes) {
+		ebb_moves_go_blind(&s->moves, segment, EBB_EBB_BLIND_RTTS);
+		s->is_awaiting = 1;
+		s->blind_until_us = EBB_EBB_NEVER_US;
+		return;
+	}
+	ebb_ebb_begin_round(s, segment);
+	s->growth_bytes = s->rwnd_bytes;
+	s->growth_left_bytes = s->growth_bytes;
+}
+
+/*
+ * Acknowledgements of two segments each tell C a round trip later than segments do, and slow start
+ * may have gone too far: its queue is ours.
+ */
+EBB_INLINE void ebb_ebb_sender_end_start(struct ebb_ebb_state *s, const struct ebb_segment *segment)
+{
+	u64 cap_bytes = ebb_ebb_cap_bytes(s);
+
+	if (!s->is_starting || s->is_blind || s->queue_us <= s->high_us ||
+	    s->rwnd_bytes <= cap_bytes)
+		return;
+	ebb_moves_set_window(&s->moves, cap_bytes);
+	s->saturation_bytes = s->rwnd_bytes;
+	ebb_moves_stop_growing(&s->moves, segment, EBB_EBB_BLIND_RTTS);
+}
+
+/* Judges as ebb does; where others were or may be without a queue for us to see, a train tells. */
+EBB_INLINE void ebb_ebb_sender_decide(struct ebb_ebb_sender_state *state,
+				      const struct ebb_sender_ack *ack,
+				      const struct ebb_segment *segment,
+				      const struct ebb_ebb_sender_params *params)
+{
+	struct ebb_ebb_state *s = &state->own;
+	u8 was_yielding = s->is_yielding, was_blind = s->is_blind;
+
+	ebb_ebb_sender_end_start(s, segment);
+	ebb_end_step();
+	ebb_ebb_decide(s, segment, &params->own);
+	ebb_end_step();
+	if (s->is_yielding && !was_yielding && !state->stretched)
+		state->yielding_since_us = ack->now_us;
+	if (!was_blind && ebb_ebb_sender_is_suspect(s))
+		state->is_suspicious = 1;
+	if (was_yielding && !s->is_yielding && s->capacity_bytes_per_s)
+		ebb_ebb_sender_send_train(state, ack);
+	else if (state->is_suspicious && !s->is_yielding && ack->phase == EBB_SENDER_OPEN &&
+		 ack->now_us >= state->suspect_at_us)
+		ebb_ebb_sender_hold_train(state, ack->now_us);
+}
+
+EBB_INLINE void ebb_ebb_sender_answer_ack(struct ebb_ebb_sender_state *state,
+					  const struct ebb_sender_ack *ack)
+{
+	const struct ebb_ebb_state *s = &state->own;
+	u64 most_pkts = EBB_SENDER_MAX_CWND_PKTS;
+
+	if (ack->phase <= EBB_SENDER_DISORDER)
+		state->window.ssthresh_pkts = EBB_SENDER_NO_SSTHRESH_PKTS;
+	if (state->is_restarting)
+		most_pkts = (u64)ack->cwnd_pkts + ack->acked_pkts;
+	ebb_ebb_sender_answer(state, ack->now_us, ack->inflight_pkts, most_pkts);
+	if (state->test)
+		state->window.cwnd_pkts = (u32)ebb_clamp(ebb_ebb_sender_test_pkts(state, ack), 1,
+							 EBB_SENDER_MAX_CWND_PKTS);
+	if ((u64)state->window.cwnd_pkts * s->mss_bytes >= s->rwnd_bytes || s->is_yielding)
+		state->is_restarting = 0;
+}
+
+/* ---- helpers: a loss ---- */
+
+/* A loss that counts by its queue, or a mark; else one that nothing explains. */
+EBB_INLINE void ebb_ebb_sender_lose(struct ebb_ebb_sender_state *state,
+				    const struct ebb_sender_event *event,
+				    const struct ebb_ebb_sender_params *params)
+{
+	struct ebb_ebb_state *s = &state->own;
+	struct ebb_segment segment = {.is_ce = event->is_ecn};
+	u8 was_blind = s->is_blind || s->is_yielding;
+	u32 before_bytes = s->rwnd_bytes;
+
+	ebb_ebb_sender_describe(&segment, event->now_us, event->ack_seq, event->snd_nxt);
+	state->prior_bytes = before_bytes;
+	ebb_ebb_sender_end_test(state, event->now_us);
+	if (!event->is_ecn) {
+		s->hole_since_us = ebb_max(ebb_sub_floor(event->now_us, (u64)s->rtt_us + 1), 1);
+		s->hole_queue_us = s->queue_us;
+		s->has_lost = 0;
+		ebb_ebb_learn_full(s, &segment);
+	}
+	ebb_ebb_take_loss(s, &segment, &params->own);
+	s->hole_since_us = 0;
+	if (!was_blind && ebb_ebb_sender_is_suspect(s))
+		state->is_suspicious = 1;
+	if (was_blind || s->is_blind || s->rwnd_bytes < before_bytes)
+		return;
+	ebb_moves_set_window(&s->moves, (u64)before_bytes * EBB_EBB_SENDER_NOISE_X10 / EBB_ONE_X10);
+	s->saturation_bytes = s->rwnd_bytes;
+	s->is_starting = 0;
+}
+
+/* ---- the hooks ---- */
+
+EBB_INLINE void ebb_ebb_sender_init(struct ebb_ebb_sender_state *state,
+				    const struct ebb_sender_start *start,
+				    const struct ebb_ebb_sender_params *params)
+{
+	struct ebb_start own = {.now_us = start->now_us, .mss_bytes = start->mss_bytes};
+	u64 first_pkts = ebb_clamp(start->cwnd_pkts, 1, params->own.start_segments);
+
+	ebb_ebb_init(&state->own, &own, &params->own);
+	ebb_sender_begin(&state->window, start);
+	ebb_moves_set_window(&state->own.moves, first_pkts * state->own.mss_bytes);
+	state->own.last_rwnd_bytes = state->own.rwnd_bytes;
+	state->window.cwnd_pkts = (u32)first_pkts;
+}
+
+EBB_INLINE void ebb_ebb_sender_on_ack(struct ebb_ebb_sender_state *state,
+				      const struct ebb_sender_ack *ack,
+				      const struct ebb_ebb_sender_params *params)
+{
+	struct ebb_ebb_state *s = &state->own;
+	struct ebb_segment segment = {0};
+	u32 bytes;
+
+	s->mss_bytes = ebb_bound_mss_bytes(ack->mss_bytes);
+	bytes = (u32)ebb_min((u64)ack->delivered_now_pkts * s->mss_bytes,
+			     EBB_MOVES_MAX_WINDOW_BYTES);
+	ebb_ebb_sender_describe(&segment, ack->now_us, ack->ack_seq, ack->snd_nxt);
+	ebb_ebb_sender_take_arrival(s, ack->now_us, bytes);
+	ebb_end_step();
+	ebb_ebb_sender_take_delay(state, ack, bytes, params);
+	ebb_end_step();
+	s->round_bytes = (u32)ebb_min((u64)s->round_bytes + bytes, EBB_MOVES_MAX_WINDOW_BYTES);
+	ebb_ebb_set_thresholds(s, &params->own);
+	if (!s->is_begun)
+		ebb_ebb_sender_begin(s, &segment, ack->prior_inflight_pkts);
+	/* What is acknowledged while a loss is repaired makes no window larger. */
+	if (ack->acked_pkts) {
+		segment.payload_bytes = bytes;
+		segment.seq -= bytes;
+	}
+	ebb_end_step();
+	if (state->test)
+		ebb_ebb_sender_test(state, ack, &segment, params);
+	else
+		ebb_ebb_sender_decide(state, ack, &segment, params);
+	ebb_end_step();
+	ebb_ebb_sender_answer_ack(state, ack);
+}
+
+EBB_INLINE void ebb_ebb_sender_on_loss(struct ebb_ebb_sender_state *state,
+				       const struct ebb_sender_event *event,
+				       const struct ebb_ebb_sender_params *params)
+{
+	ebb_ebb_sender_lose(state, event, params);
+	if (state->own.is_yielding && !state->stretched)
+		state->yielding_since_us = state->own.yield_since_us;
+	ebb_ebb_sender_answer(state, event->now_us, 0, event->cwnd_pkts);
+	state->window.ssthresh_pkts = state->window.cwnd_pkts;
+}
+
+/* The host starts again from one segment; the threshold is W. */
+EBB_INLINE void ebb_ebb_sender_on_timeout(struct ebb_ebb_sender_state *state,
+					  const struct ebb_sender_event *event,
+					  const struct ebb_ebb_sender_params *params)
+{
+	ebb_ebb_sender_on_loss(state, event, params);
+	state->is_restarting = 1;
+}
+
+/* It was no loss. */
+EBB_INLINE void ebb_ebb_sender_on_undo(struct ebb_ebb_sender_state *state,
+				       const struct ebb_sender_event *event,
+				       const struct ebb_ebb_sender_params *params)
+{
+	struct ebb_ebb_state *s = &state->own;
+
+	(void)params;
+	if (!s->is_yielding)
+		ebb_moves_set_window(&s->moves, ebb_max(s->rwnd_bytes, state->prior_bytes));
+	state->is_restarting = 0;
+	state->window.ssthresh_pkts = EBB_SENDER_NO_SSTHRESH_PKTS;
+	ebb_ebb_sender_answer(state, event->now_us, 0, EBB_SENDER_MAX_CWND_PKTS);
+}
+
+/* The host has taken back what was not used for long: W comes back by slow start. */
+EBB_INLINE void ebb_ebb_sender_on_idle(struct ebb_ebb_sender_state *state,
+				       const struct ebb_sender_event *event,
+				       const struct ebb_ebb_sender_params *params)
+{
+	if (event->cwnd_pkts >= state->window.cwnd_pkts)
+		return;
+	state->is_restarting = 1;
+	ebb_ebb_sender_answer(state, event->now_us, 0,
+			      ebb_max(event->cwnd_pkts, params->own.start_segments));
+}
+
+#endif /* EBB_EBB_SENDER_H */

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The ebb-sender law's parameters, constants and state for one connection. See ebb_sender.h.
+ */
+#ifndef EBB_EBB_SENDER_STATE_H
+#define EBB_EBB_SENDER_STATE_H
+
+#include "ebb/ebb.h"
+#include "forward_delay.h"
+
+/* [EBBSENDER §thresholds] Delays are exact to the microsecond: 2, 4 and 8 ms. */
+#define EBB_EBB_SENDER_PARAMS(P) EBB_EBB_LIST(P, 2000, 4000, 8000)
+
+/* [EBBSENDER §pairs] Segments of a pair: as many are acknowledged at once. */
+#define EBB_EBB_SENDER_PAIR 2u
+/* [EBBSENDER §pairs] From one pair to the next: so many round trips at the least, this part of the time since it yields ... */
+#define EBB_EBB_SENDER_PAIR_ROUNDS 2u
+#define EBB_EBB_SENDER_PAIR_DIVISOR 16u
+/* [EBBSENDER §pairs] ... and so long at the most. */
+#define EBB_EBB_SENDER_PAIR_MOST_US 1500000u
+/* [RFC9438 §4.6] What a loss without a queue leaves of the window. */
+#define EBB_EBB_SENDER_NOISE_X10 7u
+/* [EBBSENDER §taking over] More in flight than so many windows is older than the law. */
+#define EBB_EBB_SENDER_OLDER_WINDOWS 2u
+/* [EBBSENDER §trains] A train is a pair and what takes so long at C, so many segments of it. */
+#define EBB_EBB_SENDER_TRAIN_US 1000u
+#define EBB_EBB_SENDER_TRAIN_LEAST 2u
+#define EBB_EBB_SENDER_TRAIN_MOST 30u
+/* [EBBSENDER §trains] Others are in it if it takes longer by this part of itself, and this. */
+#define EBB_EBB_SENDER_STRETCH_X10 3u
+#define EBB_EBB_SENDER_STRETCH_US 200u
+/* [EBBSENDER §trains] So many trains in a row are believed. */
+#define EBB_EBB_SENDER_TRAINS_BELIEVED 8u
+/* [EBBSENDER §trains] A test is over after so many RTT, and some ms, at the latest. */
+#define EBB_EBB_SENDER_TEST_RTTS 4u
+#define EBB_EBB_SENDER_TEST_US 300000u
+/* [EBBSENDER §trains] A queue at less than this part of the BDP may be of one's own queue. */
+#define EBB_EBB_SENDER_SHARE_X10 8u
+/* [EBBSENDER §trains] From one such test to the next, at first and at the most. */
+#define EBB_EBB_SENDER_SUSPECT_US 1000000u
+#define EBB_EBB_SENDER_SUSPECT_MOST_US 4000000u
+
+struct ebb_ebb_sender_params {
+	struct ebb_ebb_params own;
+};
+
+enum ebb_ebb_sender_test {
+	EBB_EBB_SENDER_NO_TEST,
+	EBB_EBB_SENDER_HOLD,  /* until the train has been held back */
+	EBB_EBB_SENDER_TRAIN, /* until it has been acknowledged */
+};
+
+struct ebb_ebb_sender_state {
+	struct ebb_sender_window window;
+	struct ebb_ebb_state own; /* the judgement; its rwnd_bytes is W */
+	struct ebb_clock peer;    /* the peer's clock: what queues on the way back */
+	u64 yielding_since_us;    /* however many trains were stretched since */
+	u64 test_until_us;
+	u64 first_us;      /* the first acknowledgement of the train; 0: none yet */
+	u64 suspect_at_us; /* the next test outside of YIELD is not before */
+	u32 suspect_us;    /* from the last one to that */
+	u32 test_seq;      /* what is sent from here on is the train, or comes before it */
+	u32 train_pkts;    /* that this test sends */
+	u32 first_seq;     /* as far as the first acknowledgement of the train went */
+	u32 prior_bytes;   /* W before the last loss, for undo */
+	u8 test;           /* enum ebb_ebb_sender_test */
+	u8 stretched;      /* trains in a row that others were in */
+	u8 is_restarting;  /* slow start back to W, after a time-out or an idle time */
+	u8 is_suspicious;  /* a test is due, when it may be */
+	u8 is_pairing;     /* the last acknowledgement was of a lone segment: no pace */
+	u8 reserved[7];
+};
+
+#endif /* EBB_EBB_SENDER_STATE_H */

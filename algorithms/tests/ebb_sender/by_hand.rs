@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb-sender` told by hand.
+
+use ebb_algorithms::{Phase, Policy, SenderAck, SenderEvent, SenderFlow, SenderStart};
+
+const MSS: u32 = 1_448;
+const RTT_US: u64 = 100_000;
+
+/// A sender whose segments wait for nobody: each pair is acknowledged `gap_us` after the last one.
+struct Upload {
+    flow: SenderFlow,
+    now_us: u64,
+    acked: u32,
+    sent: u32,
+    delivered_pkts: u64,
+}
+
+impl Upload {
+    fn new(cwnd_pkts: u32) -> Self {
+        let start = SenderStart {
+            now_us: 1_000_000,
+            mss_bytes: MSS,
+            cwnd_pkts,
+            local_tick_us: 1_000,
+            has_timestamps: 0,
+        };
+        Self {
+            flow: SenderFlow::new(Policy::sender("ebb-sender").unwrap(), &start),
+            now_us: 1_000_000 + RTT_US,
+            acked: 0,
+            sent: cwnd_pkts,
+            delivered_pkts: 0,
+        }
+    }
+
+    fn cwnd_pkts(&self) -> u32 {
+        self.flow.window().cwnd_pkts
+    }
+
+    /// So many segments are acknowledged, after so long a round trip; then what may leave does.
+    fn ack_after(&mut self, gap_us: u64, pkts: u32, rtt_us: u64) {
+        let prior_inflight_pkts = self.sent - self.acked;
+        self.now_us += gap_us;
+        self.acked += pkts;
+        self.delivered_pkts += u64::from(pkts);
+        self.flow.on_ack(&SenderAck {
+            now_us: self.now_us,
+            delivered_pkts: self.delivered_pkts,
+            ack_seq: self.acked * MSS,
+            snd_nxt: self.sent * MSS,
+            acked_pkts: pkts,
+            acked_bytes: pkts * MSS,
+            delivered_now_pkts: pkts,
+            prior_inflight_pkts,
+            inflight_pkts: prior_inflight_pkts - pkts,
+            cwnd_pkts: self.cwnd_pkts(),
+            rtt_us: rtt_us as u32,
+            srtt_us: rtt_us as u32,
+            mss_bytes: MSS,
+            is_cwnd_limited: 1,
+            ..SenderAck::default()
+        });
+        self.sent = self.sent.max(self.acked + self.cwnd_pkts());
+    }
+
+    fn event(&self) -> SenderEvent {
+        SenderEvent {
+            now_us: self.now_us,
+            ack_seq: self.acked * MSS,
+            snd_nxt: self.sent * MSS,
+            cwnd_pkts: self.cwnd_pkts(),
+            inflight_pkts: self.sent - self.acked,
+            mss_bytes: MSS,
+            srtt_us: RTT_US as u32,
+            phase: Phase::Open as u8,
+            ..SenderEvent::default()
+        }
+    }
+
+    /// A link of 10 Mbit/s for a while: a pair comes back each 2.4 ms.
+    fn alone_for(&mut self, us: u64) {
+        let until_us = self.now_us + us;
+        while self.now_us < until_us {
+            // What is in flight beyond the link's product waits.
+            let inflight_us = u64::from(self.sent - self.acked) * 1_200;
+            self.ack_after(2_400, 2, RTT_US.max(inflight_us));
+        }
+    }
+}
+
+/// Difference 2: each segment acknowledged is one more, from the first one on.
+#[test]
+fn ten_segments_are_twenty_when_they_have_been_acknowledged() {
+    let mut upload = Upload::new(10);
+    assert_eq!(upload.cwnd_pkts(), 10);
+    upload.ack_after(0, 2, RTT_US);
+    assert_eq!(upload.cwnd_pkts(), 12);
+    for _ in 0..4 {
+        upload.ack_after(2_400, 2, RTT_US);
+    }
+    assert_eq!(upload.cwnd_pkts(), 20);
+}
+
+/// Difference 4: no queue, hence 0.7 of the window; an undo gives it back.
+#[test]
+fn a_loss_without_a_queue_takes_three_tenths_and_may_be_undone() {
+    let mut upload = Upload::new(10);
+    upload.alone_for(80_000);
+    let before = upload.cwnd_pkts();
+    upload.flow.on_loss(&upload.event());
+    let after = upload.cwnd_pkts();
+    assert!(after.abs_diff(before * 7 / 10) <= 1, "{before}, {after}");
+    assert_eq!(upload.flow.window().ssthresh_pkts, after);
+    upload.flow.on_undo(&upload.event());
+    assert_eq!(upload.cwnd_pkts(), before);
+}
+
+/// Differences 3 and 5: others' queue makes it send pairs; the late acknowledgement of a lone
+/// segment is no sign of them, and what follows it is a pair at once.
+#[test]
+fn it_sends_pairs_while_others_queue_and_none_after_a_lone_segment_until_it_is_acknowledged() {
+    let mut upload = Upload::new(10);
+    upload.alone_for(3_000_000);
+    while upload.cwnd_pkts() > 2 {
+        upload.ack_after(2_400, 2, RTT_US + 60_000);
+    }
+    while upload.sent - upload.acked > 2 {
+        upload.ack_after(2_400, 2, RTT_US + 60_000);
+    }
+    for _ in 0..40 {
+        upload.ack_after(160_000, 2, RTT_US + 60_000);
+    }
+    let pace = upload.flow.window().pacing_bytes_per_s;
+    // 6.4 s in YIELD: a pair each 0.4 s, or a little less.
+    assert!((6_500..8_000).contains(&pace), "{pace} bytes/s");
+
+    upload.ack_after(140_000, 1, RTT_US + 40_000);
+    assert_eq!(upload.cwnd_pkts(), 1);
+    assert_eq!(upload.flow.window().pacing_bytes_per_s, 0);
+    upload.ack_after(40_000, 1, RTT_US + 40_000);
+    assert_eq!(upload.cwnd_pkts(), 2);
+}
+
+/// Difference 7: what comes back at half the pace has others' segments in it.
+#[test]
+fn a_train_that_others_are_in_ends_no_yield() {
+    for (gap_us, is_stretched) in [(2_400, false), (4_800, true)] {
+        let mut upload = Upload::new(10);
+        upload.alone_for(3_000_000);
+        while upload.cwnd_pkts() > 2 || upload.sent - upload.acked > 2 {
+            upload.ack_after(2_400, 2, RTT_US + 60_000);
+        }
+        // The others' queue is gone, and the wait is over.
+        while upload.cwnd_pkts() < 4 {
+            upload.ack_after(100_000, 2, RTT_US);
+        }
+        assert_eq!(upload.sent - upload.acked, 4);
+        upload.ack_after(100_000, 2, RTT_US);
+        upload.ack_after(gap_us, 2, RTT_US);
+        assert_eq!(upload.cwnd_pkts() == 2, is_stretched, "{gap_us} us");
+    }
+}
+
+/// Difference 6: 500 segments in flight are not its own.
+#[test]
+fn a_connection_taken_over_begins_with_the_first_window() {
+    let mut upload = Upload::new(500);
+    assert_eq!(upload.cwnd_pkts(), 10);
+    for _ in 0..245 {
+        upload.ack_after(2_400, 2, RTT_US + 50_000);
+        assert_eq!(upload.cwnd_pkts(), 10, "{}", upload.acked);
+    }
+    upload.alone_for(400_000);
+    assert!(upload.cwnd_pkts() > 10, "{}", upload.cwnd_pkts());
+}
