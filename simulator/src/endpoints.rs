@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! TCP connections in the network: both ends, their timers, their segments.
 
+mod configs;
 mod hold;
 mod news;
 
@@ -17,6 +18,7 @@ use crate::segment::Segment;
 
 use crate::simulation::Simulation;
 use crate::tcp::{Connection, Identity, Role, State, TcpConfig};
+pub(crate) use configs::Configs;
 use news::Told;
 
 /// All connections that exist, each with its two ends side by side.
@@ -60,15 +62,17 @@ pub(crate) struct FlowTcp {
 
 impl FlowTcp {
     /// *Errors:* [`Error::Tcp`] if the flow's policies or options cannot be used.
-    pub(crate) fn new(flow: &Flow, identities: Stream) -> Result<Self, Error> {
-        let error = |source| Error::Tcp {
-            flow: flow.name.clone(),
-            source,
-        };
-        let config = |receiver| TcpConfig::new(flow.tcp, &flow.sender, receiver).map_err(error);
+    pub(crate) fn new(
+        flow: &Flow,
+        identities: Stream,
+        configs: &mut Configs,
+    ) -> Result<Self, Error> {
         let timestamps = flow.tcp.timestamps;
         Ok(Self {
-            configs: [config(None)?, config(flow.receiver.as_deref())?],
+            configs: [
+                configs.find(flow, None)?,
+                configs.find(flow, flow.receiver.as_deref())?,
+            ],
             drift_ppm: timestamps.map_or(0, |timestamps| timestamps.drift_ppm),
             identities,
         })

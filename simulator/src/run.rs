@@ -7,7 +7,7 @@ use ebb_link::Link;
 use ebb_scenario::{LinkId, NodeId, Outcome, Scenario, Seeds};
 
 use crate::application::Application;
-use crate::endpoints::{Endpoints, FlowTcp};
+use crate::endpoints::{Configs, Endpoints, FlowTcp};
 use crate::flows::FlowState;
 use crate::meter::Clock;
 use crate::network::{ARRIVED, Network, Port};
@@ -135,6 +135,7 @@ fn build(scenario: &Scenario, seeds: Seeds) -> Result<Network, Error> {
         schedule.set(at, Entity::Sampler);
     }
     let mut routes = Routes::default();
+    let mut configs = Configs::default();
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (place, flow) in scenario.flows.iter().enumerate() {
         let there = routes.add(scenario, &flow.name, &flow.path, flow.from, flow.to)?;
@@ -142,8 +143,9 @@ fn build(scenario: &Scenario, seeds: Seeds) -> Result<Network, Error> {
         let delay = seeds.stream("start", &flow.name).up_to(flow.start_spread.0);
         let start = flow.start + ebb_link::Nanos(delay);
         let intervals = scenario.intervals.len();
+        let identities = seeds.stream("tcp", &flow.name);
         let tcp = match flow.traffic.is_tcp() {
-            true => Some(FlowTcp::new(flow, seeds.stream("tcp", &flow.name))?),
+            true => Some(FlowTcp::new(flow, identities, &mut configs)?),
             false => None,
         };
         let mut state = FlowState::new(flow.clone(), [there, back], start, tcp, intervals);
