@@ -4,6 +4,7 @@
 mod configs;
 mod hold;
 mod news;
+mod rtts;
 
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use crate::simulation::Simulation;
 use crate::tcp::{Connection, Identity, Role, State, TcpConfig};
 pub(crate) use configs::Configs;
 use news::Told;
+use rtts::Rtts;
 
 /// All connections that exist, each with its two ends side by side.
 #[derive(Default)]
@@ -45,8 +47,7 @@ pub(crate) struct Endpoint {
     tells_received: bool,
     low_water_bytes: u64,
     told: Told,
-    /// RTT samples that are counted.
-    rtt_samples: u64,
+    rtts: Rtts,
 }
 
 /// The generation of an end whose connection is over: whatever it still had to say, such
@@ -150,7 +151,7 @@ impl Endpoints {
                 tells_received: options.tells_received[end],
                 low_water_bytes: options.low_water_bytes[end].unwrap_or(0),
                 told: Told::default(),
-                rtt_samples: 0,
+                rtts: Rtts::default(),
             };
             match old {
                 Some(old) => *old = endpoint,
@@ -246,18 +247,6 @@ impl Network {
         self.endpoints.out = out;
     }
 
-    #[inline]
-    fn count_rtt(&mut self, place: u32) {
-        let endpoint = &mut self.endpoints.list[place as usize];
-        let (samples, last_us) = endpoint.connection.rtt_samples();
-        if samples != endpoint.rtt_samples {
-            endpoint.rtt_samples = samples;
-            let flow = &mut self.flows[endpoint.flow as usize];
-            flow.meter
-                .add_rtt(self.clock.open(), Nanos::from_micros(u64::from(last_us)));
-        }
-    }
-
     /// Forgets a connection of which both ends are over.
     fn remove_if_over(&mut self, endpoint: u32) {
         let place = endpoint / 2;
@@ -271,6 +260,7 @@ impl Network {
         if !ends.into_iter().all(is_over) {
             return;
         }
+        self.count_rtts(2 * place);
         let flow = self.endpoints.list[endpoint as usize].flow as usize;
         let counters = self.connection_counters(place);
         let state = &mut self.flows[flow];
@@ -316,7 +306,7 @@ impl Simulation<'_> {
             connection.on_segment(now, segment, ecn == Ecn::Congested, out);
         });
         if Endpoints::end_of(place) == End::Source {
-            network.count_rtt(place);
+            network.note_rtt(place);
         }
         self.tell_events(place);
     }

@@ -162,11 +162,10 @@ impl FlowState {
 }
 
 impl FlowMeter {
-    #[inline]
-    pub(crate) fn add_rtt(&mut self, open: &[usize], rtt: Nanos) {
-        self.counters.rtt_samples += 1;
-        self.counters.rtt_sum_ns += rtt.0;
-        self.rtt.add(open, rtt);
+    pub(crate) fn add_rtts(&mut self, open: &[usize], rtts_us: &[u32]) {
+        for rtt_us in rtts_us {
+            self.rtt.add(open, Nanos::from_micros(u64::from(*rtt_us)));
+        }
     }
 }
 
@@ -198,7 +197,8 @@ impl Network {
 
     /// What a connection has counted that its flow has not.
     pub(crate) fn connection_counters(&self, place: u32) -> FlowCounters {
-        let source = self.endpoints.at(place, End::Source).connection.counters();
+        let connection = &self.endpoints.at(place, End::Source).connection;
+        let source = connection.counters();
         let sink = &self.endpoints.at(place, End::Sink).connection;
         FlowCounters {
             delivered_bytes: sink.received_bytes(),
@@ -208,7 +208,9 @@ impl Network {
             retransmitted_pkts: source.resent_pkts,
             timeouts: u64::from(source.timeouts),
             recoveries: u64::from(source.recoveries),
-            ..FlowCounters::default()
+            lost_pkts: 0,
+            rtt_samples: connection.rtt_samples().0,
+            rtt_sum_ns: connection.rtt_sum_us() * 1_000,
         }
     }
 

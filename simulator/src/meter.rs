@@ -48,6 +48,13 @@ impl Clock {
         self.readings.get(self.next).copied()
     }
 
+    /// Whether intervals open or close with the reading that is next.
+    pub(crate) fn is_at_border(&self) -> bool {
+        let now = self.readings[self.next];
+        let borders = |interval: &Interval| interval.from == now || interval.to == now;
+        self.intervals.iter().any(borders)
+    }
+
     /// Goes on to the following reading; intervals open and close with this one.
     pub(crate) fn advance(&mut self) {
         let now = self.readings[self.next];

@@ -161,6 +161,9 @@ impl Network {
 
     /// Chooses the next time at which meters are read.
     pub(crate) fn set_next_reading(&mut self) {
+        if self.clock.is_at_border() {
+            self.count_all_rtts();
+        }
         self.clock.advance();
         if let Some(at) = self.clock.next_reading() {
             self.schedule.set(at, Entity::Sampler);

@@ -92,6 +92,7 @@ pub fn run_applications(
         groups.control(&mut simulation.network)?;
     }
     simulation.run_until(scenario.duration, read)?;
+    simulation.network.count_all_rtts();
     let cost = Cost {
         events: simulation.network.events,
     };

@@ -318,6 +318,7 @@ impl Sender {
         progress.rtt_us = law_rtt_us;
         self.rtt_samples += 1;
         self.last_rtt_us = law_rtt_us;
+        self.rtt_sum_us += u64::from(law_rtt_us);
     }
 
     /// Coarse timers of the papers' simulators measure whole ticks; Linux measures in µs.

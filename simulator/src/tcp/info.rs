@@ -144,6 +144,12 @@ impl Connection {
         (self.sender.rtt_samples, self.sender.last_rtt_us)
     }
 
+    /// The sum of all round-trip times that were measured. *Units:* µs.
+    #[inline]
+    pub fn rtt_sum_us(&self) -> u64 {
+        self.sender.rtt_sum_us
+    }
+
     /// What it has counted.
     pub fn counters(&self) -> Counters {
         let sender = &self.sender.counters;
