@@ -13,7 +13,8 @@ use ebb_scenario::{Flow, Stream};
 
 use crate::Error;
 use crate::application::{ConnectOptions, ConnectionId, End};
-use crate::network::Network;
+use crate::flows::FlowState;
+use crate::network::{Network, Origin};
 use crate::schedule::{Alarm, Entity, MAX_PLACES};
 use crate::segment::Segment;
 
@@ -38,17 +39,26 @@ pub(crate) struct Endpoints {
     out: Vec<Segment>,
 }
 
-/// One end of a connection.
+/// One end of a connection. Begins with a line of the cache, and with what every segment
+/// needs.
+#[repr(C, align(64))]
 pub(crate) struct Endpoint {
-    pub(crate) connection: Box<Connection>,
     alarm: Alarm,
-    flow: u32,
     generation: u64,
-    tells_received: bool,
     low_water_bytes: u64,
+    /// What the application has heard of what it was given.
+    told_bytes: u64,
     told: Told,
+    origin: Origin,
+    tells_received: bool,
+    pub(crate) connection: Connection,
     rtts: Rtts,
 }
+
+const _: () = {
+    assert!(std::mem::offset_of!(Endpoint, connection) == 64);
+    assert!(size_of::<Endpoint>() <= 17 * 64);
+};
 
 /// The generation of an end whose connection is over: whatever it still had to say, such
 /// as an acknowledgement that its law held back, is not sent any more.
@@ -79,7 +89,7 @@ impl FlowTcp {
         })
     }
 
-    fn connection(&mut self, end: End, opener: End, is_observing: bool) -> Box<Connection> {
+    fn connection(&mut self, end: End, opener: End, is_observing: bool) -> Connection {
         let role = if end == opener {
             Role::Client
         } else {
@@ -96,7 +106,7 @@ impl FlowTcp {
             seed: self.identities.next_u64(),
         };
         let config = &self.configs[end.index()];
-        let mut connection = Box::new(Connection::new(config, role, identity));
+        let mut connection = Connection::new(config, role, identity);
         connection.set_observing(is_observing);
         connection
     }
@@ -131,8 +141,9 @@ impl Endpoints {
     fn add(
         &mut self,
         flow: u32,
+        state: &FlowState,
         options: ConnectOptions,
-        pair: [Box<Connection>; 2],
+        pair: [Connection; 2],
     ) -> ConnectionId {
         self.made += 1;
         let new_place = self.list.len() as u32 / 2;
@@ -140,17 +151,20 @@ impl Endpoints {
             place: self.free.pop().unwrap_or(new_place),
             generation: self.made,
         };
-        for (end, connection) in pair.into_iter().enumerate() {
+        for (end, connection) in [End::Source, End::Sink].into_iter().zip(pair) {
+            let origin = state.origin(flow, end);
+            let end = end.index();
             let index = 2 * id.place as usize + end;
             let old = self.list.get_mut(index);
             let endpoint = Endpoint {
                 connection,
                 alarm: old.as_ref().map(|old| old.alarm).unwrap_or_default(),
-                flow,
                 generation: self.made,
-                tells_received: options.tells_received[end],
                 low_water_bytes: options.low_water_bytes[end].unwrap_or(0),
+                told_bytes: 0,
                 told: Told::default(),
+                origin,
+                tells_received: options.tells_received[end],
                 rtts: Rtts::default(),
             };
             match old {
@@ -184,7 +198,7 @@ impl Network {
             return ConnectionId::NONE;
         };
         let pair = [End::Source, End::Sink].map(|end| tcp.connection(end, opener, is_observing));
-        let id = self.endpoints.add(flow, options, pair);
+        let id = self.endpoints.add(flow, state, options, pair);
         self.flows[flow as usize].connections.push(id.place);
         self.act(id, opener, Connection::connect);
         id
@@ -220,8 +234,9 @@ impl Network {
         };
         for place in &state.connections {
             for endpoint in [2 * place, 2 * place + 1] {
-                let connection = &mut self.endpoints.list[endpoint as usize].connection;
-                connection.set_observing(!is_yielding);
+                let endpoint = &mut self.endpoints.list[endpoint as usize];
+                endpoint.origin.class = state.class;
+                endpoint.connection.set_observing(!is_yielding);
             }
         }
     }
@@ -236,12 +251,11 @@ impl Network {
             let entity = Entity::Endpoint(place);
             endpoint.alarm.at(deadline, entity, &mut self.schedule);
         }
-        let (flow, generation) = (endpoint.flow, endpoint.generation);
-        let from = Endpoints::end_of(place);
+        let (origin, generation) = (endpoint.origin, endpoint.generation);
         for segment in &out {
             // To the other end's place.
             let body = self.pool.pack_segment(place ^ 1, generation, segment);
-            self.send(flow, from, segment.size_bytes, segment.ecn, body);
+            self.send(origin, segment.size_bytes, segment.ecn, body);
         }
         out.clear();
         self.endpoints.out = out;
@@ -261,7 +275,7 @@ impl Network {
             return;
         }
         self.count_rtts(2 * place);
-        let flow = self.endpoints.list[endpoint as usize].flow as usize;
+        let flow = self.endpoints.list[endpoint as usize].origin.flow as usize;
         let counters = self.connection_counters(place);
         let state = &mut self.flows[flow];
         state.meter.counters += counters;

@@ -9,7 +9,7 @@ use ebb_scenario::Flow;
 use crate::application::End;
 use crate::endpoints::FlowTcp;
 use crate::meter::ByInterval;
-use crate::network::Network;
+use crate::network::{Network, Origin};
 
 use crate::schedule::{Alarm, Entity, Schedule};
 use crate::simulation::Simulation;
@@ -125,13 +125,17 @@ impl FlowState {
         }
     }
 
-    /// The hosts that a packet from this end comes from and goes to.
-    #[inline]
-    pub(crate) fn hosts_from(&self, end: End) -> [u16; 2] {
+    /// What a packet has from its flow, which is the one at this place, and from its end.
+    pub(crate) fn origin(&self, place: u32, end: End) -> Origin {
         let [source, sink] = self.hosts;
-        match end {
-            End::Source => [source, sink],
-            End::Sink => [sink, source],
+        Origin {
+            flow: place,
+            route: self.routes[end.index()],
+            hosts: match end {
+                End::Source => [source, sink],
+                End::Sink => [sink, source],
+            },
+            class: self.class,
         }
     }
 

@@ -115,9 +115,10 @@ impl<'a> Host<'a> {
             counters.sent_bytes += datagram.payload_bytes();
         }
         let body = self.network.pool.pack(Body::Datagram(datagram));
-        let (flow, size_bytes) = (self.flow, datagram.packet_bytes);
+        let state = &self.network.flows[self.flow as usize];
+        let origin = state.origin(self.flow, from);
         self.network
-            .send(flow, from, size_bytes, Ecn::NotCapable, body);
+            .send(origin, datagram.packet_bytes, Ecn::NotCapable, body);
     }
 
     /// Says that everything the flow was to bring has arrived now.

@@ -5,7 +5,6 @@ use ebb_link::{Class, Ecn, Link, Nanos, Packet, QueueSpec};
 use ebb_scenario::Seeds;
 
 use crate::Error;
-use crate::application::End;
 use crate::endpoints::Endpoints;
 use crate::flows::FlowState;
 use crate::meter::{ByInterval, Clock};
@@ -114,25 +113,28 @@ impl Port {
     }
 }
 
+/// What all packets have in common that an end of a flow sends.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin {
+    pub(crate) flow: u32,
+    /// Where their way starts in the list of hops.
+    pub(crate) route: u32,
+    /// The hosts that they come from and go to.
+    pub(crate) hosts: [u16; 2],
+    pub(crate) class: Class,
+}
+
 impl Network {
-    /// Puts a packet of a flow on its way.
+    /// Puts a packet on its way.
     #[inline]
-    pub(crate) fn send(
-        &mut self,
-        flow: u32,
-        from: End,
-        size_bytes: u32,
-        ecn: Ecn,
-        body: Box<Body>,
-    ) {
-        let state = &self.flows[flow as usize];
-        let (hop, class) = (state.routes[from.index()], state.class);
+    pub(crate) fn send(&mut self, origin: Origin, size_bytes: u32, ecn: Ecn, body: Box<Body>) {
+        let hop = origin.route;
         let packet = Packet {
             size_bytes,
-            class,
+            class: origin.class,
             ecn,
-            flow,
-            hosts: state.hosts_from(from),
+            flow: origin.flow,
+            hosts: origin.hosts,
             payload: Parcel { hop, body },
         };
         if self.observed.is_some() {

@@ -6,14 +6,13 @@ use crate::application::{ConnectionEvent, ConnectionId, End};
 use crate::simulation::Simulation;
 use crate::tcp::State;
 
-/// What the application has heard.
+/// What the application has heard of.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Told {
     pub(super) is_connected: bool,
     pub(super) is_writable: bool,
     pub(super) is_peer_closed: bool,
     pub(super) is_closed: bool,
-    pub(super) received_bytes: u64,
 }
 
 impl Simulation<'_> {
@@ -40,7 +39,7 @@ impl Simulation<'_> {
             let Some(event) = endpoint.next_event() else {
                 break;
             };
-            let flow = endpoint.flow;
+            let flow = endpoint.origin.flow;
             let id = ConnectionId {
                 place: place / 2,
                 generation: endpoint.generation,
@@ -83,7 +82,7 @@ impl Endpoint {
         (state == State::Established && !told.is_connected)
             || (state.is_over() && !told.is_closed)
             || connection.is_peer_closed() != told.is_peer_closed
-            || (self.tells_received && connection.received_bytes() != told.received_bytes)
+            || (self.tells_received && connection.received_bytes() != self.told_bytes)
             || (self.low_water_bytes > 0 && self.is_writable() != told.is_writable)
     }
 
@@ -100,9 +99,9 @@ impl Endpoint {
             return Some(ConnectionEvent::Connected);
         }
         let received_bytes = connection.received_bytes();
-        if self.tells_received && received_bytes > told.received_bytes {
-            let new = received_bytes - told.received_bytes;
-            told.received_bytes = received_bytes;
+        if self.tells_received && received_bytes > self.told_bytes {
+            let new = received_bytes - self.told_bytes;
+            self.told_bytes = received_bytes;
             return Some(ConnectionEvent::Received(new));
         }
         if connection.is_peer_closed() && !std::mem::replace(&mut told.is_peer_closed, true) {

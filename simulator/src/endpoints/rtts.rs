@@ -41,7 +41,7 @@ impl Network {
         let endpoint = &mut self.endpoints.list[place as usize];
         let rtts = &mut endpoint.rtts;
         let waiting = usize::from(std::mem::take(&mut rtts.waiting));
-        let flow = &mut self.flows[endpoint.flow as usize];
+        let flow = &mut self.flows[endpoint.origin.flow as usize];
         flow.meter.add_rtts(self.clock.open(), &rtts.us[..waiting]);
     }
 

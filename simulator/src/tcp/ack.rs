@@ -128,9 +128,17 @@ impl Sender {
         if ack >= self.una {
             self.update_window(segment, ack, peer_seq, &mut progress);
         }
+        let has_sack = !segment.sack.is_empty() && self.uses_sack();
+        self.take_echo(segment, &mut progress);
+        if self.board.is_empty() && !has_sack {
+            // Who only receives is mostly done here, without a look at all that follows.
+            return Some(progress);
+        }
         let lost_before_pkts = self.counters.lost_pkts;
         let delivered_before_pkts = self.rate.delivered_pkts;
-        self.take_signals(time.now, segment, ack, &mut progress);
+        if has_sack {
+            self.take_sack(time.now, segment, ack, &mut progress);
+        }
         if self.board.is_empty() {
             return Some(progress);
         }
@@ -177,13 +185,9 @@ impl Sender {
         }
     }
 
-    /// What a segment says beside its number: SACKs, an echo of a mark.
+    /// The echo of a mark; on a SYN it belongs to the negotiation.
     #[inline]
-    fn take_signals(&mut self, now: Nanos, segment: &Segment, ack: u64, progress: &mut Progress) {
-        if self.uses_sack() && !segment.sack.is_empty() {
-            self.take_sack(now, segment, ack, progress);
-        }
-        // On a SYN it belongs to the negotiation.
+    fn take_echo(&self, segment: &Segment, progress: &mut Progress) {
         let is_echo = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
         if self.has_ecn && is_echo {
             progress.flags.set(flag::MARKED);

@@ -16,21 +16,18 @@ const MAX_COMPRESSED_ACKS: u8 = 44;
 /// The longest that a compressed acknowledgement waits.
 const MAX_COMPRESSION: Nanos = Nanos::from_millis(1);
 
-/// The state of acknowledging.
+/// The state of acknowledging; what every acknowledgement needs comes first.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(super) struct AckState {
     /// When a delayed acknowledgement leaves.
     pub(super) at: Nanos,
     /// When a compressed one leaves.
     pub(super) compressed_at: Nanos,
-    last_data_at: Nanos,
-    /// How long an acknowledgement is delayed now.
-    delay: Nanos,
-    shortest_delay: Nanos,
     /// The peer's segments, as far as seen.
     pub(super) mss_bytes: u32,
-    /// Full segments that are acknowledged at once.
-    segments: u32,
+    /// Full segments that may wait for one more, with which they are acknowledged.
+    waiting_segments: u16,
     most_quick: u8,
     /// Segments to be acknowledged each.
     quick: u8,
@@ -45,6 +42,11 @@ pub(super) struct AckState {
     does_compress: bool,
     duplicates: u8,
     compressed: u8,
+
+    last_data_at: Nanos,
+    /// How long an acknowledgement is delayed now.
+    delay: Nanos,
+    shortest_delay: Nanos,
     duplicates_at: u64,
 }
 
@@ -58,7 +60,8 @@ impl AckState {
             delay: delayed.timeout,
             shortest_delay: delayed.timeout,
             mss_bytes: GUESSED_MSS_BYTES.min(options.mss_bytes),
-            segments: delayed.segments,
+            // The configuration allows up to 2^16.
+            waiting_segments: u16::try_from(delayed.segments - 1).unwrap_or(u16::MAX),
             most_quick: u8::try_from(delayed.quick_pkts).unwrap_or(u8::MAX),
             quick: 0,
             is_interactive: false,
@@ -189,8 +192,9 @@ impl Receiver {
 
     /// Whether as many segments wait as are acknowledged together.
     fn has_enough(&self) -> bool {
-        let enough_bytes = u64::from(self.acks.segments - 1) * u64::from(self.acks.mss_bytes);
-        self.nxt - self.decided_at > enough_bytes
+        let acks = &self.acks;
+        let enough_bytes = u64::from(acks.waiting_segments) * u64::from(acks.mss_bytes);
+        u64::from(self.undecided_bytes) > enough_bytes
     }
 
     fn delay_ack(&mut self, now: Nanos) {

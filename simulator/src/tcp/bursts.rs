@@ -69,7 +69,7 @@ impl Sender {
             return false;
         }
         let is_recent = self
-            .last_sent_at
+            .last_sent_at()
             .is_some_and(|at| now.since(at) <= Nanos::from_millis(1));
         let segment_bytes = u64::from(self.segment_bytes);
         let window_bytes = u64::from(self.cwnd_pkts) * segment_bytes;

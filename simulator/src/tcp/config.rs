@@ -109,6 +109,12 @@ impl TcpConfig {
         self.receiver.as_ref()
     }
 
+    /// Length of a tick of the timestamp clock, without drift. *Units:* µs.
+    #[inline]
+    pub(super) fn tick_us(&self) -> u32 {
+        u32::try_from(self.tick.0 / 1_000).unwrap_or(u32::MAX)
+    }
+
     /// When a timer goes off that is set now for `at`: in Linux's timer wheel never early,
     /// and the later the coarser; in the papers' simulators at the next tick.
     #[inline]

@@ -164,7 +164,7 @@ impl Connection {
             reductions: sender.reductions,
             undos: sender.undos,
             probes: sender.probes,
-            acks: self.counters.acks,
+            acks: self.acks_sent,
             duplicate_pkts: self.receiver.duplicate_pkts,
         }
     }

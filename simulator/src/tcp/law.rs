@@ -194,7 +194,7 @@ impl Sender {
     /// After an idle time: the window is halved for each time-out that has passed
     /// (RFC 5681 §4.1 as Linux has it), then the law is told.
     pub(super) fn end_idle(&mut self, now: Nanos) {
-        let Some(last_sent_at) = self.last_sent_at else {
+        let Some(last_sent_at) = self.last_sent_at() else {
             return;
         };
         let idle = now.since(last_sent_at);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ebb_link::Nanos;
 use ebb_scenario::TcpProfile;
 
+use super::LINE_BYTES;
 use super::acks::AckState;
 use super::clock::{NEVER, is_before32, unwrap32};
 use super::config::TcpConfig;
@@ -16,47 +17,63 @@ use super::tuning::Tuning;
 use crate::segment::{Flags, Segment};
 
 /// The state of the receiving half. Bytes are counted from the peer's SYN, which is 0.
+///
+/// In the order of use, by lines of the cache: the first is for every segment that leaves,
+/// the second for every acknowledgement, the third for arriving data, the last for the rest.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Receiver {
     pub(super) config: Arc<TcpConfig>,
-    /// The peer's first sequence number.
-    pub(super) initial_seq: u32,
     /// Next byte expected.
     pub(super) nxt: u64,
     /// Next byte that the application reads.
     pub(super) read: u64,
     /// Next byte expected when a window was advertised last, and that window.
     pub(super) advertised_at: u64,
-    pub(super) window_bytes: u32,
     /// The furthest right edge that was ever advertised: what was sent within it is taken.
     pub(super) furthest_edge: u64,
-    /// Next byte expected when an acknowledgement was decided on last.
-    pub(super) decided_at: u64,
+    pub(super) window_bytes: u32,
     /// Bound of the window that grows with what arrives (`rcv_ssthresh`).
     pub(super) window_bound_bytes: u32,
     /// What the buffer holds now.
     pub(super) buffer_bytes: u32,
+    /// The peer's first sequence number.
+    pub(super) initial_seq: u32,
+    /// The peer's timestamp to echo.
+    pub(super) recent_ts: u32,
     pub(super) window_scale: u8,
     /// Whether the application takes everything as it comes.
     pub(super) reads_at_once: bool,
     pub(super) has_sack: bool,
     pub(super) has_ecn: bool,
-    /// A congestion mark has come and the sender has not said that it knows.
-    pub(super) echoes_mark: bool,
-    /// Where the peer's stream ends, once its FIN has come.
-    pub(super) end: Option<u64>,
-    /// The peer's timestamp to echo.
-    pub(super) recent_ts: u32,
+
+    pub(super) law: Option<Box<ReceiverLaw>>,
     /// What arrived beyond the next byte expected.
     pub(super) reassembly: Option<Box<Reassembly>>,
-    /// To be reported as a duplicate.
-    pub(super) duplicate: Option<Range>,
+    /// Where the peer's stream ends, once its FIN has come; `NO_END` before.
+    end: u64,
+    /// What came in order since an acknowledgement was decided on last.
+    pub(super) undecided_bytes: u32,
+    /// A congestion mark has come and the sender has not said that it knows.
+    pub(super) echoes_mark: bool,
+    /// Whether there is something to be reported as a duplicate.
+    has_duplicate: bool,
     pub(super) acks: AckState,
     pub(super) tuning: Tuning,
-    pub(super) law: Option<Box<ReceiverLaw>>,
+    duplicate: Range,
     /// Data segments that brought nothing new.
     pub(super) duplicate_pkts: u64,
 }
+
+/// More than any stream has.
+const NO_END: u64 = u64::MAX;
+
+const _: () = {
+    use std::mem::offset_of;
+    assert!(offset_of!(Receiver, law) == LINE_BYTES);
+    assert!(offset_of!(Receiver, acks) == 3 * LINE_BYTES / 2);
+    assert!(offset_of!(Receiver, tuning) == 5 * LINE_BYTES / 2);
+};
 
 impl Receiver {
     pub(super) fn new(config: Arc<TcpConfig>) -> Self {
@@ -76,7 +93,7 @@ impl Receiver {
             read: 0,
             advertised_at: 0,
             furthest_edge: 0,
-            decided_at: 0,
+            undecided_bytes: 0,
             window_bytes: first_window.min(65_535),
             window_bound_bytes: first_window,
             buffer_bytes,
@@ -85,10 +102,11 @@ impl Receiver {
             has_sack: false,
             has_ecn: false,
             echoes_mark: false,
-            end: None,
+            end: NO_END,
             recent_ts: 0,
             reassembly: None,
-            duplicate: None,
+            has_duplicate: false,
+            duplicate: (0, 0),
             acks: AckState::new(options),
             tuning: Tuning::new(first_window.min(options.initial_window_pkts * options.mss_bytes)),
             law: None,
@@ -103,7 +121,7 @@ impl Receiver {
         self.nxt = 1;
         self.read = 1;
         self.advertised_at = 1;
-        self.decided_at = 1;
+        self.undecided_bytes = 0;
         if let Some(timestamps) = segment.timestamps {
             self.recent_ts = timestamps.value;
         }
@@ -167,13 +185,13 @@ impl Receiver {
             .measure_mss(segment.payload_bytes, segment.flags.has(Flags::PSH));
         self.note_marks(segment, is_ce);
         if segment.flags.has(Flags::FIN) {
-            self.end = Some(end);
+            self.end = end;
         }
         if start > self.nxt {
             return self.on_gap(now, (start, end));
         }
         if start < self.nxt {
-            self.duplicate = Some((start, self.nxt));
+            self.note_duplicate((start, self.nxt));
         }
         self.in_order(now, segment, end)
     }
@@ -182,7 +200,7 @@ impl Receiver {
     fn refuse(&mut self, now: Nanos, range: Range) -> bool {
         self.duplicate_pkts += 1;
         if range.1 <= self.nxt && range.0 < range.1 {
-            self.duplicate = Some(range);
+            self.note_duplicate(range);
         }
         let window_bytes = self.window_bytes;
         self.acks.enter_quick_mode(now, window_bytes, u32::MAX);
@@ -191,6 +209,7 @@ impl Receiver {
 
     fn in_order(&mut self, now: Nanos, segment: &Segment, end: u64) -> bool {
         let had_gap = self.has_gap();
+        let expected = self.nxt;
         self.nxt = end;
         if let Some(reassembly) = self.reassembly.as_mut().filter(|_| had_gap) {
             self.nxt = reassembly.advance(end);
@@ -200,6 +219,8 @@ impl Receiver {
                 self.reassembly = None;
             }
         }
+        let new_bytes = u32::try_from(self.nxt - expected).unwrap_or(u32::MAX);
+        self.undecided_bytes = self.undecided_bytes.saturating_add(new_bytes);
         self.acks.on_in_order(now, self.window_bytes);
         self.tuning.measure_rtt(
             now,
@@ -209,7 +230,7 @@ impl Receiver {
             self.acks.mss_bytes,
         );
         self.grow_bound(segment.payload_bytes);
-        if self.end.is_some_and(|end| self.nxt >= end) {
+        if self.is_finished() {
             self.acks.is_due = true;
         }
         (self.reads_at_once && self.consume(now, u64::MAX)) || self.wants_ack(now)
@@ -217,8 +238,8 @@ impl Receiver {
 
     fn on_gap(&mut self, now: Nanos, range: Range) -> bool {
         let inserted = self.reassembly.get_or_insert_default().insert(range);
-        if inserted.duplicate.is_some() {
-            self.duplicate = inserted.duplicate;
+        if let Some(duplicate) = inserted.duplicate {
+            self.note_duplicate(duplicate);
         }
         self.duplicate_pkts += u64::from(inserted.new_bytes == 0);
         // Without SACK a larger window would hide that this is a duplicate.
@@ -248,8 +269,19 @@ impl Receiver {
     }
 
     /// Whether the peer's stream has come to its end.
+    #[inline]
     pub(super) fn is_finished(&self) -> bool {
-        self.end.is_some_and(|end| self.nxt >= end)
+        self.nxt >= self.end
+    }
+
+    /// A range that came twice, to be reported by the next acknowledgement.
+    pub(super) fn duplicate(&self) -> Option<Range> {
+        self.has_duplicate.then_some(self.duplicate)
+    }
+
+    fn note_duplicate(&mut self, range: Range) {
+        self.has_duplicate = true;
+        self.duplicate = range;
     }
 
     /// Payload that has arrived in order. *Units:* bytes.
@@ -265,9 +297,9 @@ impl Receiver {
 
     /// A segment with an acknowledgement leaves: nothing waits any more.
     pub(super) fn sent_ack(&mut self) {
-        self.decided_at = self.nxt;
+        self.undecided_bytes = 0;
         self.acks.sent();
-        self.duplicate = None;
+        self.has_duplicate = false;
         debug_assert!(self.acks.at == NEVER);
     }
 }

@@ -281,7 +281,7 @@ impl Sender {
         let is_known = self.ssthresh_pkts < super::sender::NO_SSTHRESH_PKTS;
         if is_known && (self.phase == Phase::Cwr || self.undo.marker > 0) {
             self.cwnd_pkts = self.ssthresh_pkts.max(1);
-            self.usage.full_at = self.last_sent_at.unwrap_or_default();
+            self.usage.full_at = self.last_sent_at().unwrap_or_default();
         }
     }
 

@@ -7,6 +7,7 @@ use ebb_scenario::{TcpOptions, TcpProfile};
 /// RFC 6298 with Linux's variance: it grows at once, shrinks once a round trip, and is at
 /// least the lower end of the time-out. The papers' profile bounds the whole instead.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(super) struct RttEstimator {
     /// Smoothed, times 8; 0: none. *Units:* µs.
     srtt_us_x8: u32,
@@ -111,11 +112,13 @@ fn micros(time: Nanos) -> u32 {
     u32::try_from(time.0 / 1_000).unwrap_or(u32::MAX >> 2)
 }
 
-/// The least round-trip time of the last five minutes, as Linux keeps it.
+/// The least round-trip time of the last five minutes, as Linux keeps it: the least, the
+/// least after it, the least after that. Times and values stand apart, which needs no padding.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(super) struct LeastRtt {
-    /// *Shape:* the least, the least after it, the least after that.
-    samples: [(Nanos, u32); 3],
+    at: [Nanos; 3],
+    us: [u32; 3],
 }
 
 /// How long a sample counts.
@@ -123,46 +126,58 @@ const LEAST_RTT_WINDOW: Nanos = Nanos::from_secs(300);
 
 impl LeastRtt {
     pub(super) const NONE: Self = Self {
-        samples: [(Nanos::ZERO, u32::MAX); 3],
+        at: [Nanos::ZERO; 3],
+        us: [u32::MAX; 3],
     };
 
     /// *Units:* µs; `u32::MAX` before the first sample.
     #[inline]
     pub(super) fn us(&self) -> u32 {
-        self.samples[0].1
+        self.us[0]
     }
 
     #[inline]
     pub(super) fn add(&mut self, now: Nanos, rtt_us: u32) {
-        let sample = (now, rtt_us.max(1));
-        let is_stale = now.since(self.samples[2].0) > LEAST_RTT_WINDOW;
-        if sample.1 <= self.samples[0].1 || is_stale {
-            self.samples = [sample; 3];
+        let rtt_us = rtt_us.max(1);
+        let is_stale = now.since(self.at[2]) > LEAST_RTT_WINDOW;
+        if rtt_us <= self.us[0] || is_stale {
+            self.at = [now; 3];
+            self.us = [rtt_us; 3];
             return;
         }
-        if sample.1 <= self.samples[1].1 {
-            self.samples[1] = sample;
-            self.samples[2] = sample;
-        } else if sample.1 <= self.samples[2].1 {
-            self.samples[2] = sample;
+        if rtt_us <= self.us[1] {
+            self.set_from(1, now, rtt_us);
+        } else if rtt_us <= self.us[2] {
+            self.set_from(2, now, rtt_us);
         }
-        self.age(now, sample);
+        self.age(now, rtt_us);
     }
 
     /// Lets the second best take over before the best is too old.
-    fn age(&mut self, now: Nanos, sample: (Nanos, u32)) {
-        let age = now.since(self.samples[0].0);
+    fn age(&mut self, now: Nanos, rtt_us: u32) {
+        let age = now.since(self.at[0]);
         if age > LEAST_RTT_WINDOW {
-            self.samples = [self.samples[1], self.samples[2], sample];
-            if now.since(self.samples[0].0) > LEAST_RTT_WINDOW {
-                self.samples = [self.samples[1], self.samples[2], sample];
+            self.shift(now, rtt_us);
+            if now.since(self.at[0]) > LEAST_RTT_WINDOW {
+                self.shift(now, rtt_us);
             }
-        } else if self.samples[1].0 == self.samples[0].0 && age.0 > LEAST_RTT_WINDOW.0 / 4 {
-            self.samples[1] = sample;
-            self.samples[2] = sample;
-        } else if self.samples[2].0 == self.samples[1].0 && age.0 > LEAST_RTT_WINDOW.0 / 2 {
-            self.samples[2] = sample;
+        } else if self.at[1] == self.at[0] && age.0 > LEAST_RTT_WINDOW.0 / 4 {
+            self.set_from(1, now, rtt_us);
+        } else if self.at[2] == self.at[1] && age.0 > LEAST_RTT_WINDOW.0 / 2 {
+            self.set_from(2, now, rtt_us);
         }
+    }
+
+    /// Makes it the sample at this place and at those after it.
+    #[inline]
+    fn set_from(&mut self, place: usize, now: Nanos, rtt_us: u32) {
+        self.at[place..].fill(now);
+        self.us[place..].fill(rtt_us);
+    }
+
+    fn shift(&mut self, now: Nanos, rtt_us: u32) {
+        self.at = [self.at[1], self.at[2], now];
+        self.us = [self.us[1], self.us[2], rtt_us];
     }
 }
 

@@ -59,11 +59,10 @@ impl Sent {
     }
 }
 
-/// The ring and its queues.
+/// The ring and its queues; what data needs which arrives where none is sent comes first.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct Scoreboard {
-    /// Empty, or a power of two long.
-    ring: Vec<Sent>,
     /// Number of the first segment that is not acknowledged.
     first: u64,
     /// Number that the next segment will have.
@@ -73,8 +72,12 @@ pub(super) struct Scoreboard {
     pub(super) sacked_pkts: u32,
     pub(super) lost_pkts: u32,
     pub(super) resent_pkts: u32,
+    /// Whether there may be something in the queues to be forgotten.
+    is_unsettled: bool,
     /// Number after the highest one that was SACKed.
     pub(super) highest_sacked: u64,
+    /// Empty, or a power of two long.
+    ring: Box<[Sent]>,
     pub(super) queues: Option<Box<LossQueues>>,
 }
 
@@ -170,7 +173,7 @@ impl Scoreboard {
 
     fn grow(&mut self) {
         let old = self.ring.len();
-        let mut ring = vec![Sent::default(); (old * 2).max(8)];
+        let mut ring = vec![Sent::default(); (old * 2).max(8)].into_boxed_slice();
         let mask = ring.len() - 1;
         for number in self.first..self.next {
             ring[number as usize & mask] = self.ring[number as usize & (old - 1)];
@@ -238,6 +241,7 @@ impl Scoreboard {
     }
 
     pub(super) fn queues_mut(&mut self) -> &mut LossQueues {
+        self.is_unsettled = true;
         self.queues.get_or_insert_default()
     }
 
@@ -307,14 +311,22 @@ impl Scoreboard {
     }
 
     /// Forgets what was missing, once nothing is.
+    #[inline]
     pub(super) fn settle(&mut self) {
-        if self.is_empty() || (self.sacked_pkts | self.lost_pkts | self.resent_pkts) == 0 {
-            let first = self.first;
-            if let Some(queues) = &mut self.queues {
-                queues.lost.clear();
-                queues.resent.clear();
-                queues.suspects.retain(|number| *number >= first);
-            }
+        let is_missing = (self.sacked_pkts | self.lost_pkts | self.resent_pkts) > 0;
+        if self.is_unsettled && (self.is_empty() || !is_missing) {
+            self.empty_queues();
+        }
+    }
+
+    #[inline(never)]
+    fn empty_queues(&mut self) {
+        let first = self.first;
+        if let Some(queues) = &mut self.queues {
+            queues.lost.clear();
+            queues.resent.clear();
+            queues.suspects.retain(|number| *number >= first);
+            self.is_unsettled = !queues.suspects.is_empty();
         }
     }
 }

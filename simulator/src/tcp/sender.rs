@@ -7,6 +7,7 @@ use ebb_algorithms::{Phase, SenderFlow};
 use ebb_link::Nanos;
 use ebb_scenario::Recovery;
 
+use super::LINE_BYTES;
 use super::clock::{NEVER, unwrap32};
 use super::config::TcpConfig;
 use super::rack::Rack;
@@ -19,72 +20,93 @@ pub(super) const NO_SSTHRESH_PKTS: u32 = 0x7fff_ffff;
 pub(super) const DUPLICATE_THRESHOLD: u32 = 3;
 
 /// The state of the sending half. Bytes are counted from our SYN, which is 0.
+///
+/// In the order of use, by lines of the cache: the first is all that data needs which
+/// arrives where none is sent, then comes what every acknowledgement of ours needs; what only
+/// a repair needs stands last.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct Sender {
-    pub(super) config: Arc<TcpConfig>,
-    pub(super) board: Scoreboard,
-    /// Our first sequence number.
-    pub(super) initial_seq: u32,
-    /// Payload of a full segment, and what the law wants of it.
-    pub(super) mss_bytes: u32,
-    pub(super) segment_bytes: u32,
-    /// First byte not acknowledged, first byte not sent, end of what was written.
+    /// First byte not acknowledged, first byte not sent.
     pub(super) una: u64,
     pub(super) nxt: u64,
-    pub(super) written: u64,
-    /// What the application wrote at one go, as far as it matters: to the last segment
-    /// the receiver answers at once.
-    pub(super) chunk: Chunk,
-    /// The application has nothing more to write: FIN follows the last byte.
-    pub(super) is_closing: bool,
-    pub(super) is_fin_sent: bool,
-
     /// The peer's window, and the peer's sequence number that brought it.
-    pub(super) peer_window_bytes: u32,
     pub(super) window_from_seq: u64,
-    pub(super) peer_scale: u8,
+    pub(super) peer_window_bytes: u32,
+    /// Our first sequence number.
+    pub(super) initial_seq: u32,
+    pub(super) board: Scoreboard,
 
-    pub(super) phase: Phase,
+    pub(super) config: Arc<TcpConfig>,
+    /// End of what was written.
+    pub(super) written: u64,
     pub(super) cwnd_pkts: u32,
     pub(super) ssthresh_pkts: u32,
-    pub(super) law: Option<SenderFlow>,
-    /// The recovery ends when this byte is acknowledged.
-    pub(super) high_seq: u64,
-    pub(super) reduction: Reduction,
-    pub(super) undo: Undo,
-    pub(super) rack: Rack,
-    /// Segments by which the path reorders, and whether it was seen to.
-    pub(super) reordering_pkts: u32,
-    pub(super) has_seen_reordering: bool,
-    /// An F-RTO is under way.
-    pub(super) is_frto: bool,
-    /// Time-outs in a row.
-    pub(super) timeouts_in_row: u8,
+    pub(super) phase: Phase,
     pub(super) backoff: u8,
-    /// A probe for a tail loss is out: first byte not sent then; 0: none.
-    pub(super) probe_end: u64,
-    pub(super) is_probe_resent: bool,
-
-    pub(super) rtt: RttEstimator,
-    pub(super) least_rtt: LeastRtt,
-    pub(super) rtt_samples: u64,
-    pub(super) last_rtt_us: u32,
-    pub(super) rtt_sum_us: u64,
-    pub(super) usage: WindowUsage,
-    pub(super) rate: RateState,
-    pub(super) pacing: Pacer,
-    /// When data was sent last.
-    pub(super) last_sent_at: Option<Nanos>,
-    /// The time that the last transmission was given.
-    pub(super) last_stamp: Nanos,
-
+    pub(super) peer_scale: u8,
     pub(super) has_sack: bool,
     pub(super) has_ecn: bool,
     /// The next new segment says that the window was reduced.
     pub(super) announces_reduction: bool,
+    /// The application has nothing more to write: FIN follows the last byte.
+    pub(super) is_closing: bool,
+    pub(super) is_fin_sent: bool,
+
+    pub(super) law: Option<SenderFlow>,
+    /// Payload of a full segment, and what the law wants of it.
+    pub(super) mss_bytes: u32,
+    pub(super) segment_bytes: u32,
+
+    pub(super) rate: RateState,
+    pub(super) rtt: RttEstimator,
+
+    pub(super) rack: Rack,
+    pub(super) pacing: Pacer,
+
+    pub(super) least_rtt: LeastRtt,
+    /// What the application wrote at one go, as far as it matters: to the last segment
+    /// the receiver answers at once.
+    pub(super) chunk: Chunk,
+    /// When data was sent last; `NEVER` before.
+    last_sent_at: Nanos,
+
+    pub(super) usage: WindowUsage,
+    /// The time that the last transmission was given.
+    pub(super) last_stamp: Nanos,
     pub(super) random: u64,
+    pub(super) rtt_samples: u64,
+    /// The recovery ends when this byte is acknowledged.
+    pub(super) high_seq: u64,
+
+    /// A probe for a tail loss is out: first byte not sent then; 0: none.
+    pub(super) probe_end: u64,
+    pub(super) last_rtt_us: u32,
+    /// Segments by which the path reorders, and whether it was seen to.
+    pub(super) reordering_pkts: u32,
+    pub(super) has_seen_reordering: bool,
+    pub(super) is_probe_resent: bool,
+    /// An F-RTO is under way.
+    pub(super) is_frto: bool,
+    /// Time-outs in a row.
+    pub(super) timeouts_in_row: u8,
+    pub(super) rtt_sum_us: u64,
     pub(super) counters: SenderCounters,
+
+    pub(super) reduction: Reduction,
+    pub(super) undo: Undo,
 }
+
+const _: () = {
+    use std::mem::offset_of;
+    assert!(offset_of!(Sender, config) == 3 * LINE_BYTES / 2);
+    assert!(offset_of!(Sender, law) == 2 * LINE_BYTES);
+    assert!(offset_of!(Sender, rate) == 3 * LINE_BYTES);
+    assert!(offset_of!(Sender, rack) == 4 * LINE_BYTES);
+    assert!(offset_of!(Sender, least_rtt) == 5 * LINE_BYTES);
+    assert!(offset_of!(Sender, usage) == 6 * LINE_BYTES);
+    assert!(offset_of!(Sender, probe_end) == 7 * LINE_BYTES);
+};
 
 /// A part of the stream that a greedy application writes at one go: Linux wakes it when a
 /// part of the send buffer is free, about once a window.
@@ -149,13 +171,15 @@ pub(super) struct Pacer {
     pub(super) is_by_law: bool,
 }
 
+/// What is counted; the first three at nearly every call.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub(super) struct SenderCounters {
     pub(super) sent_pkts: u64,
     pub(super) sent_bytes: u64,
+    pub(super) lost_pkts: u64,
     pub(super) resent_pkts: u64,
     pub(super) resent_bytes: u64,
-    pub(super) lost_pkts: u64,
     pub(super) timeouts: u32,
     pub(super) recoveries: u32,
     pub(super) reductions: u32,
@@ -207,7 +231,7 @@ impl Sender {
             usage: WindowUsage::default(),
             rate: RateState::default(),
             pacing: Pacer::default(),
-            last_sent_at: None,
+            last_sent_at: NEVER,
             last_stamp: Nanos::ZERO,
             has_sack: false,
             has_ecn: false,
@@ -311,6 +335,17 @@ impl Sender {
     #[inline]
     pub(super) fn paced_until(&self, now: Nanos) -> Option<Nanos> {
         (self.pacing.bytes_per_s > 0 && self.pacing.next_at > now).then_some(self.pacing.next_at)
+    }
+
+    /// When data was sent last.
+    #[inline]
+    pub(super) fn last_sent_at(&self) -> Option<Nanos> {
+        (self.last_sent_at < NEVER).then_some(self.last_sent_at)
+    }
+
+    #[inline]
+    pub(super) fn note_sent(&mut self, now: Nanos) {
+        self.last_sent_at = now;
     }
 
     /// A time for a transmission: each has its own, so that RACK knows which of two came

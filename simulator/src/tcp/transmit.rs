@@ -55,7 +55,7 @@ impl Connection {
 
     /// Sends a segment again.
     pub(super) fn resend(&mut self, now: Nanos, number: u64, out: Out<'_>) {
-        let local_ts = self.clock.at(now);
+        let local_ts = self.local_time(now).ts;
         let undo = &mut self.sender.undo;
         undo.first_resent.get_or_insert((now, local_ts));
         *undo.resent_pkts.get_or_insert(0) += 1;
@@ -119,9 +119,9 @@ impl Connection {
     /// Before the first segment after silence.
     fn prepare(&mut self, now: Nanos) {
         if self.sender.law.is_none() {
-            let tick_us = self.clock.tick_us();
+            let tick_us = self.config().tick_us();
             self.sender.start_law(now, tick_us, self.has_timestamps);
-        } else if self.sender.is_idle() && self.sender.last_sent_at.is_some_and(|at| at < now) {
+        } else if self.sender.is_idle() && self.sender.last_sent_at().is_some_and(|at| at < now) {
             self.sender.end_idle(now);
         }
     }
@@ -210,7 +210,7 @@ impl Connection {
         sender.board.push(sent);
         sender.counters.sent_pkts += 1;
         sender.counters.sent_bytes += u64::from(bytes);
-        sender.last_sent_at = Some(now);
+        sender.note_sent(now);
         if is_first_out && self.timer != TimerKind::Retransmit {
             self.set_timer(TimerKind::Retransmit, now, now + self.sender.rto());
         }
@@ -274,7 +274,7 @@ impl Connection {
             ..Segment::default()
         };
         let segment = self.stamp_ack(now, segment, ack);
-        self.counters.acks += 1;
+        self.acks_sent += 1;
         out.push(segment);
     }
 
@@ -285,7 +285,7 @@ impl Connection {
         if !receiver.has_sack {
             return blocks;
         }
-        if let Some((start, end)) = receiver.duplicate {
+        if let Some((start, end)) = receiver.duplicate() {
             blocks.push(receiver.wire(start), receiver.wire(end));
         }
         if let Some(reassembly) = &receiver.reassembly {

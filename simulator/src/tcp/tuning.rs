@@ -7,19 +7,21 @@ use ebb_scenario::Buffer;
 use super::receiver::Receiver;
 use crate::segment::Segment;
 
-/// What a receiver measures in order to size its buffer.
+/// What a receiver measures in order to size its buffer; what data without timestamps needs
+/// comes last.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(super) struct Tuning {
     /// Round-trip time as the receiver sees it, times 8; 0: none. *Units:* µs.
     rtt_us_x8: u32,
-    /// Without timestamps: a window's worth is measured from here to that byte.
-    window_from: Nanos,
-    window_end: u64,
     last_echo: u32,
     /// The application's appetite: what it read in a round trip.
     pub(super) appetite_bytes: u32,
     round_from: Nanos,
     round_start: u64,
+    /// Without timestamps: a window's worth is measured from here to that byte.
+    window_from: Nanos,
+    window_end: u64,
 }
 
 impl Tuning {
