@@ -1,45 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use std::num::NonZeroU64;
-
-use crate::{Capacity, Nanos, Rate, TRACE_MTU_BYTES, Trace};
+use crate::{Capacity, Nanos, TRACE_MTU_BYTES, Trace};
 
 /// When the bottleneck has sent a packet that it starts to send at a given time.
-pub(crate) enum Bottleneck {
-    Unlimited,
-    Rate(RateClock),
-    Trace(Box<TraceClock>),
-}
-
-impl Bottleneck {
-    pub(crate) fn new(capacity: &Capacity) -> Self {
-        match capacity {
-            Capacity::Unlimited => Self::Unlimited,
-            Capacity::Rate(rate) => Self::Rate(RateClock::new(*rate)),
-            Capacity::Trace(trace) => Self::Trace(Box::new(TraceClock::new(trace.clone()))),
-        }
-    }
-
-    /// The time at which a packet is sent whole; `is_continuing` says that it follows
-    /// the packet before it without a gap.
-    #[inline]
-    pub(crate) fn end_of(&mut self, start: Nanos, size_bytes: u32, is_continuing: bool) -> Nanos {
-        match self {
-            Self::Unlimited => start,
-            Self::Rate(clock) => clock.end_of(start, size_bytes, is_continuing),
-            Self::Trace(clock) => clock.end_of(start, size_bytes, is_continuing),
-        }
-    }
-}
-
-/// A constant rate: what is left below a nanosecond is carried into the next packet,
-/// so a busy link never drifts.
-pub(crate) struct RateClock {
-    bits_per_s: NonZeroU64,
-    /// The part of the last end below one nanosecond. *Units:* 1/bits_per_s ns.
-    remainder: u64,
+///
+/// Of a constant rate, what is left below a nanosecond is carried into the next packet, so
+/// that a busy link never drifts.
+#[repr(C)]
+pub(crate) struct Bottleneck {
     /// How long the last packet's size takes alone: most packets are as long as the one
     /// before them, and need no division.
     last: Length,
+    /// The part of the last end below one nanosecond. *Units:* 1/bits_per_s ns.
+    remainder: u64,
+    pace: Pace,
+}
+
+/// What it sends by.
+enum Pace {
+    Unlimited,
+    Rate { bits_per_s: u64 },
+    Trace(Box<TraceClock>),
 }
 
 /// The time that so many bytes take: whole nanoseconds, and what is left below one.
@@ -50,43 +30,66 @@ struct Length {
     remainder: u64,
 }
 
-impl RateClock {
-    fn new(rate: Rate) -> Self {
+impl Bottleneck {
+    pub(crate) fn new(capacity: &Capacity) -> Self {
         Self {
-            // A rate is above zero.
-            bits_per_s: NonZeroU64::new(rate.bits_per_s()).unwrap_or(NonZeroU64::MIN),
-            remainder: 0,
             last: Length::default(),
+            remainder: 0,
+            pace: match capacity {
+                Capacity::Unlimited => Pace::Unlimited,
+                Capacity::Rate(rate) => Pace::Rate {
+                    bits_per_s: rate.bits_per_s(),
+                },
+                Capacity::Trace(trace) => Pace::Trace(Box::new(TraceClock::new(trace.clone()))),
+            },
         }
     }
 
+    /// The time at which a packet is sent whole; `is_continuing` says that it follows
+    /// the packet before it without a gap.
     #[inline]
-    fn end_of(&mut self, start: Nanos, size_bytes: u32, is_continuing: bool) -> Nanos {
-        if self.last.size_bytes != size_bytes {
-            self.last = self.length_of(size_bytes);
+    pub(crate) fn end_of(&mut self, start: Nanos, size_bytes: u32, is_continuing: bool) -> Nanos {
+        match &mut self.pace {
+            Pace::Unlimited => start,
+            Pace::Rate { bits_per_s } => {
+                if self.last.size_bytes != size_bytes {
+                    self.last = Length::new(size_bytes, *bits_per_s);
+                }
+                let carried = if is_continuing { self.remainder } else { 0 };
+                // Both rests are below the rate: together they are one whole nanosecond at most.
+                let missing = *bits_per_s - carried;
+                let is_whole = self.last.remainder >= missing;
+                self.remainder = if is_whole {
+                    self.last.remainder - missing
+                } else {
+                    self.last.remainder + carried
+                };
+                start + Nanos(self.last.ns.saturating_add(u64::from(is_whole)))
+            }
+            Pace::Trace(clock) => clock.end_of(start, size_bytes, is_continuing),
         }
-        let Length { ns, remainder, .. } = self.last;
-        let carried = if is_continuing { self.remainder } else { 0 };
-        // Both rests are below the rate: together they are one whole nanosecond at most.
-        let missing = self.bits_per_s.get() - carried;
-        let is_whole = remainder >= missing;
-        self.remainder = if is_whole {
-            remainder - missing
-        } else {
-            remainder + carried
-        };
-        start + Nanos(ns.saturating_add(u64::from(is_whole)))
     }
+}
 
-    fn length_of(&self, size_bytes: u32) -> Length {
+impl Length {
+    #[inline(never)]
+    fn new(size_bytes: u32, bits_per_s: u64) -> Self {
+        // A rate is above zero.
+        let bits_per_s = bits_per_s.max(1);
         let bit_ns = u128::from(size_bytes) * 8 * 1_000_000_000;
-        let bits_per_s = u128::from(self.bits_per_s.get());
-        Length {
+        if let Ok(bit_ns) = u64::try_from(bit_ns) {
+            return Self {
+                size_bytes,
+                ns: bit_ns / bits_per_s,
+                remainder: bit_ns % bits_per_s,
+            };
+        }
+        Self {
             size_bytes,
             // At 1 bit/s the largest packet (2^32 bytes) takes 2^65 ns: cut there.
-            ns: u64::try_from(bit_ns / bits_per_s).unwrap_or(u64::MAX),
+            ns: u64::try_from(bit_ns / u128::from(bits_per_s)).unwrap_or(u64::MAX),
             // Fits: a rest is below the rate.
-            remainder: (bit_ns % bits_per_s) as u64,
+            remainder: (bit_ns % u128::from(bits_per_s)) as u64,
         }
     }
 }
@@ -136,6 +139,7 @@ impl TraceClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Rate;
 
     fn rate_clock(bits_per_s: u64) -> Bottleneck {
         Bottleneck::new(&Capacity::Rate(Rate::from_bits_per_s(bits_per_s).unwrap()))

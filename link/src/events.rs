@@ -60,6 +60,22 @@ impl<T> Events<T> {
         self.dropped.as_mut()?.pop_front()
     }
 
+    /// A packet that the link is given.
+    #[inline]
+    pub(crate) fn offered<U>(&mut self, packet: &Packet<U>) {
+        let counters = self.class_mut(packet.class);
+        counters.offered_pkts += 1;
+        counters.offered_bytes += u64::from(packet.size_bytes);
+    }
+
+    /// A packet that comes out.
+    #[inline]
+    pub(crate) fn delivered<U>(&mut self, packet: &Packet<U>) {
+        let counters = self.class_mut(packet.class);
+        counters.delivered_pkts += 1;
+        counters.delivered_bytes += u64::from(packet.size_bytes);
+    }
+
     /// A packet that the queue does not take: it goes back to the caller.
     pub(crate) fn rejected(&mut self, packet: Packet<T>, cause: DropCause) -> Rejected<T> {
         self.count(packet.class, cause);
@@ -78,11 +94,12 @@ impl<T> Events<T> {
         self.class_mut(class).marked_pkts += 1;
     }
 
+    #[inline]
     pub(crate) fn class_mut(&mut self, class: Class) -> &mut ClassStatistics {
         self.statistics.class_mut(class)
     }
 
-    fn count(&mut self, class: Class, cause: DropCause) {
+    pub(crate) fn count(&mut self, class: Class, cause: DropCause) {
         let counters = self.class_mut(class);
         match cause {
             DropCause::Full => counters.dropped_pkts += 1,

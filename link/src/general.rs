@@ -1,66 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use crate::bottleneck::Bottleneck;
 use crate::events::Events;
+use crate::packets::{PacketId, Packets};
 use crate::queue::{Queue, Waiting};
 use crate::wire::Wire;
-use crate::{Class, Delivery, LinkSpec, Nanos, Packet, Rejected};
+use crate::{Class, Delivery, Dropped, LinkSpec, Nanos, Packet, Rejected};
 
 /// Any link: packets move from the queue to the bottleneck to the wire when their
 /// time has come.
-pub(crate) struct General<T> {
-    queue: Queue<T>,
+pub(crate) struct General {
+    queue: Queue<PacketId>,
     bottleneck: Bottleneck,
-    sending: Option<Sending<T>>,
-    wire: Wire<T>,
+    sending: Option<Sending>,
+    wire: Wire,
+    pub(crate) events: Events<PacketId>,
 }
 
-impl<T: Clone> General<T> {
+impl General {
     pub(crate) fn new(spec: &LinkSpec, seed: u64) -> Self {
         Self {
             queue: Queue::new(spec, seed),
             bottleneck: Bottleneck::new(&spec.capacity),
             sending: None,
             wire: Wire::new(spec, seed),
+            events: Events::default(),
         }
     }
 
-    /// Takes a packet; the link is where it is at `now` already.
-    pub(crate) fn enqueue(
+    /// Takes a packet, or not if its queue does not.
+    pub(crate) fn enqueue<T: Clone + Default>(
         &mut self,
         now: Nanos,
-        packet: Packet<T>,
-        events: &mut Events<T>,
-    ) -> Result<(), Rejected<T>> {
+        packets: &mut Packets<T>,
+        id: PacketId,
+    ) -> Result<(), PacketId> {
+        self.advance(now, packets);
+        self.events.offered(packets.get(id));
+        let packet = description(packets.get(id), id);
         if self.sending.is_some() {
-            return self.push(now, packet, events);
+            return self.push(now, packets, packet);
         }
         if self.queue.is_bypassed_when_idle() {
             let queued_at = now;
-            self.start(Waiting { packet, queued_at }, now, false, events);
+            self.start(Waiting { packet, queued_at }, now, false);
         } else {
-            self.push(now, packet, events)?;
-            if let Some(waiting) = self.pop(now, events) {
-                self.start(waiting, now, false, events);
+            self.push(now, packets, packet)?;
+            if let Some(waiting) = self.pop(now) {
+                self.start(waiting, now, false);
             }
         }
         // A packet that takes no time to send must not wait for the next call.
-        self.advance(now, events);
+        self.advance(now, packets);
         Ok(())
     }
 
     /// Ends every transmission that is over by `now`, in order.
-    pub(crate) fn advance(&mut self, now: Nanos, events: &mut Events<T>) {
+    pub(crate) fn advance<T: Clone + Default>(&mut self, now: Nanos, packets: &mut Packets<T>) {
         while let Some(sending) = self.sending.take_if(|sending| sending.end <= now) {
             let end = sending.end;
-            self.wire.send(sending.into_delivery(), events);
-            if let Some(waiting) = self.pop(end, events) {
-                self.start(waiting, end, true, events);
+            self.wire
+                .send(sending.into_delivery(), packets, &mut self.events);
+            if let Some(waiting) = self.pop(end) {
+                self.start(waiting, end, true);
             }
         }
     }
 
-    pub(crate) fn poll(&mut self, now: Nanos) -> Option<Delivery<T>> {
-        self.wire.pop(now)
+    pub(crate) fn poll<T: Clone + Default>(
+        &mut self,
+        now: Nanos,
+        packets: &mut Packets<T>,
+    ) -> Option<PacketId> {
+        self.advance(now, packets);
+        let delivery = self.wire.pop(now)?;
+        let id = delivery.packet.payload;
+        let slot = packets.slot_mut(id);
+        slot.queued_at = delivery.queued_at;
+        slot.sent_from = delivery.sent_from;
+        slot.due = delivery.due;
+        slot.packet.ecn = delivery.packet.ecn;
+        self.events.delivered(&slot.packet);
+        Some(id)
+    }
+
+    pub(crate) fn next_dropped<T>(
+        &mut self,
+        packets: &mut Packets<T>,
+    ) -> Option<Dropped<PacketId>> {
+        let dropped = self.events.next_dropped()?;
+        packets.get_mut(dropped.packet.payload).ecn = dropped.packet.ecn;
+        Some(dropped)
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Nanos> {
@@ -90,41 +119,39 @@ impl<T: Clone> General<T> {
         self.queue.len_pkts() + usize::from(self.sending.is_some()) + self.wire.len_pkts()
     }
 
-    fn push(
+    fn push<T>(
         &mut self,
         now: Nanos,
-        packet: Packet<T>,
-        events: &mut Events<T>,
-    ) -> Result<(), Rejected<T>> {
-        let queue = &mut self.queue;
+        packets: &mut Packets<T>,
+        packet: Packet<PacketId>,
+    ) -> Result<(), PacketId> {
+        let Self { queue, events, .. } = self;
         events
             .occupancy
             .advance(now, queue.len_pkts(), queue.total_bytes());
         let result = queue.push(now, packet, events);
         events.occupancy.saw(queue.len_pkts(), queue.total_bytes());
-        result
+        result.map_err(|Rejected(packet)| {
+            packets.get_mut(packet.payload).ecn = packet.ecn;
+            packet.payload
+        })
     }
 
     /// The packet that the bottleneck sends next, from `time` on.
-    fn pop(&mut self, time: Nanos, events: &mut Events<T>) -> Option<Waiting<T>> {
+    fn pop(&mut self, time: Nanos) -> Option<Waiting<PacketId>> {
+        let Self { queue, events, .. } = self;
         events
             .occupancy
-            .advance(time, self.queue.len_pkts(), self.queue.total_bytes());
-        self.queue.pop(time, events)
+            .advance(time, queue.len_pkts(), queue.total_bytes());
+        queue.pop(time, events)
     }
 
-    fn start(
-        &mut self,
-        waiting: Waiting<T>,
-        start: Nanos,
-        is_continuing: bool,
-        events: &mut Events<T>,
-    ) {
+    fn start(&mut self, waiting: Waiting<PacketId>, start: Nanos, is_continuing: bool) {
         let Waiting { packet, queued_at } = waiting;
         let end = self
             .bottleneck
             .end_of(start, packet.size_bytes, is_continuing);
-        let counters = events.class_mut(packet.class);
+        let counters = self.events.class_mut(packet.class);
         counters.waiting.add(start.since(queued_at));
         self.sending = Some(Sending {
             packet,
@@ -135,15 +162,27 @@ impl<T: Clone> General<T> {
     }
 }
 
-struct Sending<T> {
-    packet: Packet<T>,
+/// What a queue needs to know of a packet.
+fn description<T>(packet: &Packet<T>, id: PacketId) -> Packet<PacketId> {
+    Packet {
+        size_bytes: packet.size_bytes,
+        class: packet.class,
+        ecn: packet.ecn,
+        flow: packet.flow,
+        hosts: packet.hosts,
+        payload: id,
+    }
+}
+
+struct Sending {
+    packet: Packet<PacketId>,
     queued_at: Nanos,
     start: Nanos,
     end: Nanos,
 }
 
-impl<T> Sending<T> {
-    fn into_delivery(self) -> Delivery<T> {
+impl Sending {
+    fn into_delivery(self) -> Delivery<PacketId> {
         let Self {
             packet,
             queued_at,

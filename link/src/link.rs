@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use crate::events::Events;
-use crate::general::General;
-use crate::line::Line;
 use crate::{
-    Class, Dropped, LinkError, LinkSpec, LinkStatistics, Nanos, Occupancy, Packet, Rejected,
+    Class, Dropped, Hop, LinkError, LinkSpec, LinkStatistics, Nanos, Occupancy, Packet, PacketId,
+    Packets, Rejected,
 };
 
-/// A one-way link: packets go in, and come out when they are due.
+/// A one-way link with packets of its own: they go in, and come out when they are due.
 ///
 /// Times given to one link must not go back; one that does is taken as the latest
 /// time that the link has seen.
-#[repr(C)]
 pub struct Link<T> {
     now: Nanos,
-    path: Path<T>,
-    events: Events<T>,
-}
-
-/// Plain links take a short cut; what comes out is the same.
-enum Path<T> {
-    Line(Line<T>),
-    General(Box<General<T>>),
+    packets: Packets<Option<T>>,
+    hop: Hop,
 }
 
 /// A packet that has arrived, and its times on the way.
@@ -46,17 +37,12 @@ impl<T> Delivery<T> {
 impl<T: Clone> Link<T> {
     /// An empty link.
     ///
-    /// *Errors:* [`LinkError::Spec`] when parts of the specification contradict,
-    /// [`LinkError::Queue`] when a value of the queue is out of its range.
+    /// *Errors:* as [`Hop::new`].
     pub fn new(spec: &LinkSpec, seed: u64) -> Result<Self, LinkError> {
-        spec.validate()?;
         Ok(Self {
             now: Nanos::ZERO,
-            path: match Line::new(spec) {
-                Some(line) => Path::Line(line),
-                None => Path::General(Box::new(General::new(spec, seed))),
-            },
-            events: Events::default(),
+            packets: Packets::default(),
+            hop: Hop::new(spec, seed)?,
         })
     }
 
@@ -66,28 +52,26 @@ impl<T: Clone> Link<T> {
     /// signal congestion.
     #[inline]
     pub fn enqueue(&mut self, now: Nanos, packet: Packet<T>) -> Result<(), Rejected<T>> {
-        self.advance(now);
-        let counters = self.events.class_mut(packet.class);
-        counters.offered_pkts += 1;
-        counters.offered_bytes += u64::from(packet.size_bytes);
-        match &mut self.path {
-            Path::Line(line) => line.enqueue(self.now, packet, &mut self.events),
-            Path::General(general) => general.enqueue(self.now, packet, &mut self.events),
-        }
+        self.now = self.now.max(now);
+        let (id, place) = self.packets.claim();
+        *place = packet.map(Some);
+        let result = self.hop.enqueue(self.now, &mut self.packets, id);
+        result.map_err(|id| Rejected(self.take(id)))
     }
 
     /// The packet that is due first, if one is due; call until `None`.
     #[inline]
     pub fn poll(&mut self, now: Nanos) -> Option<Delivery<T>> {
-        self.advance(now);
-        let delivery = match &mut self.path {
-            Path::Line(line) => line.poll(self.now),
-            Path::General(general) => general.poll(self.now),
-        }?;
-        let counters = self.events.class_mut(delivery.packet.class);
-        counters.delivered_pkts += 1;
-        counters.delivered_bytes += u64::from(delivery.packet.size_bytes);
-        Some(delivery)
+        self.now = self.now.max(now);
+        let id = self.hop.poll(self.now, &mut self.packets)?;
+        let slot = self.packets.slot(id);
+        let (queued_at, sent_from, due) = (slot.queued_at, slot.sent_from, slot.due);
+        Some(Delivery {
+            packet: self.take(id),
+            queued_at,
+            sent_from,
+            due,
+        })
     }
 
     /// The time before which [`Link::poll`] has nothing; `None` when the link is empty.
@@ -95,86 +79,72 @@ impl<T: Clone> Link<T> {
     /// With random loss or jitter there may be nothing at that time either: ask again.
     #[inline]
     pub fn next_deadline(&self) -> Option<Nanos> {
-        match &self.path {
-            Path::Line(line) => line.next_deadline(),
-            Path::General(general) => general.next_deadline(),
-        }
+        self.hop.next_deadline()
     }
 
     /// What happened so far, or since [`Link::restart_statistics`].
     pub fn statistics(&self) -> &LinkStatistics {
-        &self.events.statistics
+        self.hop.statistics().expect("counting never stops")
     }
 
     /// How full the queue was up to `now`, since the link's first packet or since
     /// [`Link::restart_statistics`].
     pub fn occupancy(&mut self, now: Nanos) -> Occupancy {
-        self.advance(now);
-        let (pkts, bytes) = self.queue_length();
-        self.events.occupancy.advance(self.now, pkts, bytes);
-        self.events.occupancy
+        self.now = self.now.max(now);
+        let occupancy = self.hop.occupancy(self.now, &mut self.packets);
+        occupancy.expect("counting never stops")
     }
 
     /// Begins to count anew at `now`, after a warm-up for example. Packets that are on
     /// the link then come out without ever having been offered.
     pub fn restart_statistics(&mut self, now: Nanos) {
-        self.advance(now);
-        self.events.statistics = LinkStatistics::default();
-        let (pkts, bytes) = self.queue_length();
-        self.events.occupancy = Occupancy::starting(self.now, pkts, bytes);
+        self.now = self.now.max(now);
+        self.hop.restart_statistics(self.now, &mut self.packets);
     }
 
     /// From now on keeps packets that the link drops from inside, for
     /// [`Link::next_dropped`]: head drops of CoDel, overflow of FQ-CoDel, losses of the
     /// wire. What [`Link::enqueue`] hands back is not among them.
     pub fn keep_dropped(&mut self) {
-        self.events.keep_dropped();
+        self.hop.keep_dropped();
     }
 
     /// The oldest packet that was dropped from inside and not asked for yet.
     #[inline]
     pub fn next_dropped(&mut self) -> Option<Dropped<T>> {
-        match self.path {
-            // It has nowhere to drop but at its entrance.
-            Path::Line(_) => None,
-            Path::General(_) => self.events.next_dropped(),
-        }
+        let Dropped { packet, at, cause } = self.hop.next_dropped(&mut self.packets)?;
+        let packet = self.take(packet.payload);
+        Some(Dropped { packet, at, cause })
     }
 
     /// Packets that wait for the bottleneck, of both classes.
     pub fn queue_pkts(&self) -> usize {
-        self.queue_length().0
+        self.hop.queue_pkts()
     }
 
     /// Bytes that wait in the queue of this class.
     pub fn queue_bytes(&self, class: Class) -> u64 {
-        match &self.path {
-            Path::Line(line) => line.queue_bytes(),
-            Path::General(general) => general.class_bytes(class),
-        }
+        self.hop.queue_bytes(class)
     }
 
     /// Packets that are anywhere on the link.
     pub fn len_pkts(&self) -> usize {
-        match &self.path {
-            Path::Line(line) => line.len_pkts(),
-            Path::General(general) => general.len_pkts(),
-        }
+        self.hop.len_pkts(&self.packets)
     }
 
-    fn queue_length(&self) -> (usize, u64) {
-        match &self.path {
-            Path::Line(line) => (line.queue_pkts(), line.queue_bytes()),
-            Path::General(general) => (general.queue_pkts(), general.queue_bytes()),
-        }
-    }
-
-    #[inline]
-    fn advance(&mut self, now: Nanos) {
-        self.now = self.now.max(now);
-        match &mut self.path {
-            Path::Line(line) => line.advance(self.now, &mut self.events),
-            Path::General(general) => general.advance(self.now, &mut self.events),
-        }
+    /// A packet that leaves.
+    fn take(&mut self, id: PacketId) -> Packet<T> {
+        let place = self.packets.get_mut(id);
+        let payload = place.payload.take().expect("a packet leaves once");
+        let packet = Packet {
+            size_bytes: place.size_bytes,
+            class: place.class,
+            ecn: place.ecn,
+            flow: place.flow,
+            hosts: place.hosts,
+            payload,
+        };
+        self.packets.free(id);
+        packet
     }
 }

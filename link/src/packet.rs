@@ -43,8 +43,10 @@ impl Ecn {
     }
 }
 
-/// A packet on a link, with whatever its owner wants carried along.
+/// A packet on a link, with whatever its owner wants carried along. What links look at comes
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Packet<T> {
     /// Size on the link, headers included. *Units:* bytes.
     pub size_bytes: u32,
@@ -73,6 +75,19 @@ impl<T> Packet<T> {
             flow: 0,
             hosts: [0; 2],
             payload,
+        }
+    }
+
+    /// The same packet with something else carried along.
+    #[inline]
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Packet<U> {
+        Packet {
+            size_bytes: self.size_bytes,
+            class: self.class,
+            ecn: self.ecn,
+            flow: self.flow,
+            hosts: self.hosts,
+            payload: change(self.payload),
         }
     }
 

@@ -3,26 +3,27 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::events::Events;
+use crate::packets::{PacketId, Packets};
 use crate::random::{Purpose, Stream};
 use crate::{Delivery, DropCause, LinkSpec, Nanos};
 
 /// Packets between the bottleneck and the far end.
-pub(crate) struct Wire<T> {
+pub(crate) struct Wire {
     spec: LinkSpec,
     loss: Stream,
     jitter: Stream,
     reorder: Stream,
     duplicate: Stream,
     /// Packets in the order of their due times: nearly all, so at no cost.
-    ordered: VecDeque<InFlight<T>>,
+    ordered: VecDeque<InFlight>,
     /// Packets that may be overtaken, or overtake.
-    unordered: BinaryHeap<Reverse<InFlight<T>>>,
+    unordered: BinaryHeap<Reverse<InFlight>>,
     /// Propagation delay of the last of `ordered`.
     ordered_delay: Nanos,
     next_number: u64,
 }
 
-impl<T: Clone> Wire<T> {
+impl Wire {
     pub(crate) fn new(spec: &LinkSpec, seed: u64) -> Self {
         Self {
             spec: spec.clone(),
@@ -43,7 +44,12 @@ impl<T: Clone> Wire<T> {
     }
 
     /// Takes a packet that the bottleneck has sent; its due time is still the sending's.
-    pub(crate) fn send(&mut self, mut delivery: Delivery<T>, events: &mut Events<T>) {
+    pub(crate) fn send<T: Clone + Default>(
+        &mut self,
+        mut delivery: Delivery<PacketId>,
+        packets: &mut Packets<T>,
+        events: &mut Events<PacketId>,
+    ) {
         if self.loss.is_chosen(self.spec.loss) {
             events.dropped(delivery.due, delivery.packet, DropCause::Lost);
             return;
@@ -66,7 +72,9 @@ impl<T: Clone> Wire<T> {
         }
         if self.duplicate.is_chosen(self.spec.duplicate) {
             counters.duplicated_pkts += 1;
-            self.push(delivery.clone(), is_unordered);
+            let mut copy = delivery;
+            copy.packet.payload = packets.duplicate(delivery.packet.payload);
+            self.push(copy, is_unordered);
         }
         self.push(delivery, is_unordered);
     }
@@ -85,7 +93,7 @@ impl<T: Clone> Wire<T> {
     }
 
     /// The packet that is due first, if it is due at `now`.
-    pub(crate) fn pop(&mut self, now: Nanos) -> Option<Delivery<T>> {
+    pub(crate) fn pop(&mut self, now: Nanos) -> Option<Delivery<PacketId>> {
         if self.next_due()? > now {
             return None;
         }
@@ -114,7 +122,7 @@ impl<T: Clone> Wire<T> {
                 .is_some_and(|last| last.delivery.due > due)
     }
 
-    fn push(&mut self, mut delivery: Delivery<T>, is_unordered: bool) {
+    fn push(&mut self, mut delivery: Delivery<PacketId>, is_unordered: bool) {
         let number = self.next_number;
         self.next_number += 1;
         if is_unordered {
@@ -129,32 +137,32 @@ impl<T: Clone> Wire<T> {
 }
 
 /// Ordered by due time, then by the order of sending.
-struct InFlight<T> {
-    delivery: Delivery<T>,
+struct InFlight {
+    delivery: Delivery<PacketId>,
     number: u64,
 }
 
-impl<T> InFlight<T> {
+impl InFlight {
     fn key(&self) -> (Nanos, u64) {
         (self.delivery.due, self.number)
     }
 }
 
-impl<T> PartialEq for InFlight<T> {
+impl PartialEq for InFlight {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl<T> Eq for InFlight<T> {}
+impl Eq for InFlight {}
 
-impl<T> PartialOrd for InFlight<T> {
+impl PartialOrd for InFlight {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for InFlight<T> {
+impl Ord for InFlight {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
     }
