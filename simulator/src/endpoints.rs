@@ -8,7 +8,7 @@ mod rtts;
 
 use std::sync::Arc;
 
-use ebb_link::{Class, Ecn, Nanos};
+use ebb_link::{Class, Nanos};
 use ebb_scenario::{Flow, Stream};
 
 use crate::Error;
@@ -254,8 +254,7 @@ impl Network {
         let (origin, generation) = (endpoint.origin, endpoint.generation);
         for segment in &out {
             // To the other end's place.
-            let body = self.pool.pack_segment(place ^ 1, generation, segment);
-            self.send(origin, segment.size_bytes, segment.ecn, body);
+            self.send_segment(origin, place ^ 1, generation, segment);
         }
         out.clear();
         self.endpoints.out = out;
@@ -311,13 +310,13 @@ impl Simulation<'_> {
 
     /// A segment has come to the host of an endpoint.
     #[inline]
-    pub(crate) fn receive(&mut self, place: u32, generation: u64, segment: &Segment, ecn: Ecn) {
+    pub(crate) fn receive(&mut self, place: u32, generation: u64, segment: &Segment, is_ce: bool) {
         let network = &mut self.network;
         if network.endpoints.list[place as usize].generation != generation {
             return;
         }
         network.work(place, |connection, now, out| {
-            connection.on_segment(now, segment, ecn == Ecn::Congested, out);
+            connection.on_segment(now, segment, is_ce, out);
         });
         if Endpoints::end_of(place) == End::Source {
             network.note_rtt(place);

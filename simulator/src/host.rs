@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use ebb_link::{Ecn, Nanos};
+use ebb_link::Nanos;
 use ebb_scenario::{Flow, Interval, Stream};
 
 use crate::application::{ConnectOptions, ConnectionId, Datagram, End};
 use crate::network::Network;
-use crate::parcel::Body;
 use crate::tcp::Connection;
 
 /// Headers of a UDP packet, the least that it can have. *Units:* bytes.
@@ -114,11 +113,9 @@ impl<'a> Host<'a> {
             counters.sent_pkts += 1;
             counters.sent_bytes += datagram.payload_bytes();
         }
-        let body = self.network.pool.pack(Body::Datagram(datagram));
         let state = &self.network.flows[self.flow as usize];
         let origin = state.origin(self.flow, from);
-        self.network
-            .send(origin, datagram.packet_bytes, Ecn::NotCapable, body);
+        self.network.send_datagram(origin, datagram);
     }
 
     /// Says that everything the flow was to bring has arrived now.

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The network: links, and packets that move from one to the next.
 
-use ebb_link::{Class, Ecn, Link, Nanos, Packet, QueueSpec};
+use ebb_link::{Class, Ecn, Hop, Nanos, Packet, PacketId, Packets, QueueSpec};
 use ebb_scenario::Seeds;
 
 use crate::Error;
+use crate::application::Datagram;
 use crate::endpoints::Endpoints;
 use crate::flows::FlowState;
 use crate::meter::{ByInterval, Clock};
 use crate::observer::{PacketBody, PacketRecord, Point};
-use crate::parcel::{Body, Parcel, Pool};
+use crate::parcel::{Body, Parcel};
 use crate::schedule::{Alarm, Entity, Schedule};
+use crate::segment::Segment;
 
 /// In the list of routes: the packet has arrived.
 pub(crate) const ARRIVED: u32 = u32::MAX;
@@ -24,9 +26,10 @@ pub(crate) struct Network {
     pub(crate) hops: Vec<u32>,
     pub(crate) flows: Vec<FlowState>,
     pub(crate) endpoints: Endpoints,
-    pub(crate) pool: Pool,
+    /// All that are on a link.
+    pub(crate) packets: Packets<Parcel>,
     /// What links dropped in this event.
-    pub(crate) lost: Vec<Packet<Parcel>>,
+    pub(crate) lost: Vec<PacketId>,
     pub(crate) clock: Clock,
     pub(crate) seeds: Seeds,
     /// What an observer has not yet been told; `None` without an observer.
@@ -36,15 +39,17 @@ pub(crate) struct Network {
     pub(crate) failure: Option<Error>,
 }
 
-/// A link, and what the network keeps about it.
-/// Begins with a line of the cache, and with what every packet needs.
+/// A link, and what the network keeps about it: two lines of the cache for every packet, and
+/// one for those that wait.
 #[repr(C, align(64))]
 pub(crate) struct Port {
     pub(crate) alarm: Alarm,
     /// Present if the link is reported.
     pub(crate) meter: Option<Box<PortMeter>>,
-    pub(crate) link: Link<Parcel>,
+    pub(crate) link: Hop,
 }
+
+const _: () = assert!(size_of::<Port>() == 3 * 64);
 
 /// What is measured at a link beyond its own statistics.
 pub(crate) struct PortMeter {
@@ -59,8 +64,11 @@ pub(crate) struct PortMeter {
 
 impl Port {
     /// A link that is reported in so many intervals, if it is.
-    pub(crate) fn new(mut link: Link<Parcel>, queue: &QueueSpec, intervals: Option<usize>) -> Self {
+    pub(crate) fn new(mut link: Hop, queue: &QueueSpec, intervals: Option<usize>) -> Self {
         link.keep_dropped();
+        if intervals.is_none() {
+            link.stop_counting();
+        }
         let meter = intervals.map(|intervals| {
             Box::new(PortMeter {
                 waited: ByInterval::new(intervals),
@@ -100,6 +108,22 @@ impl Port {
         )
     }
 
+    /// Sees to it that the link is woken when it has something to deliver.
+    #[inline]
+    pub(crate) fn arm(&mut self, place: u32, schedule: &mut Schedule) {
+        if let Some(deadline) = self.link.next_deadline() {
+            self.alarm.at(deadline, Entity::Link(place), schedule);
+        }
+    }
+
+    /// Adds what the link dropped from inside to what was lost.
+    #[inline]
+    pub(crate) fn bury(&mut self, packets: &mut Packets<Parcel>, lost: &mut Vec<PacketId>) {
+        while let Some(dropped) = self.link.next_dropped(packets) {
+            lost.push(dropped.packet.payload);
+        }
+    }
+
     #[inline]
     fn meter_queue(&mut self) {
         if self.meter.is_none() {
@@ -125,40 +149,64 @@ pub(crate) struct Origin {
 }
 
 impl Network {
-    /// Puts a packet on its way.
+    /// Puts a segment on its way to an endpoint.
     #[inline]
-    pub(crate) fn send(&mut self, origin: Origin, size_bytes: u32, ecn: Ecn, body: Box<Body>) {
-        let hop = origin.route;
-        let packet = Packet {
-            size_bytes,
+    pub(crate) fn send_segment(
+        &mut self,
+        origin: Origin,
+        endpoint: u32,
+        generation: u64,
+        segment: &Segment,
+    ) {
+        let (id, packet) = self.packets.claim();
+        packet.size_bytes = segment.size_bytes;
+        packet.class = origin.class;
+        packet.ecn = segment.ecn;
+        packet.flow = origin.flow;
+        packet.hosts = origin.hosts;
+        packet.payload.generation = generation;
+        packet.payload.endpoint = endpoint;
+        packet.payload.hop = origin.route;
+        packet.payload.body.assign_segment(segment);
+        self.send(id, origin.route);
+    }
+
+    /// Puts a datagram on its way.
+    pub(crate) fn send_datagram(&mut self, origin: Origin, datagram: Datagram) {
+        let (id, packet) = self.packets.claim();
+        *packet = Packet {
+            size_bytes: datagram.packet_bytes,
             class: origin.class,
-            ecn,
+            ecn: Ecn::NotCapable,
             flow: origin.flow,
             hosts: origin.hosts,
-            payload: Parcel { hop, body },
+            payload: Parcel {
+                hop: origin.route,
+                body: Body::Datagram(datagram),
+                ..Parcel::default()
+            },
         };
+        self.send(id, origin.route);
+    }
+
+    #[inline]
+    fn send(&mut self, id: PacketId, hop: u32) {
         if self.observed.is_some() {
-            self.observe(Point::Sent, &packet);
+            self.observe(Point::Sent, id);
         }
-        self.enqueue(self.hops[hop as usize], packet);
+        self.enqueue(self.hops[hop as usize], id);
     }
 
     /// Gives a packet to a link.
     #[inline]
-    pub(crate) fn enqueue(&mut self, place: u32, packet: Packet<Parcel>) {
+    pub(crate) fn enqueue(&mut self, place: u32, id: PacketId) {
         let port = &mut self.ports[place as usize];
-        if let Err(rejected) = port.link.enqueue(self.now, packet) {
-            self.lost.push(rejected.0);
+        if let Err(rejected) = port.link.enqueue(self.now, &mut self.packets, id) {
+            self.lost.push(rejected);
         }
         port.meter_queue();
-        arm(port, place, &mut self.schedule, &mut self.lost);
-    }
-
-    /// Sees to it that a link is woken when it has something to deliver.
-    #[inline]
-    pub(crate) fn arm(&mut self, place: u32) {
-        let port = &mut self.ports[place as usize];
-        arm(port, place, &mut self.schedule, &mut self.lost);
+        port.bury(&mut self.packets, &mut self.lost);
+        port.arm(place, &mut self.schedule);
     }
 
     /// Chooses the next time at which meters are read.
@@ -173,40 +221,25 @@ impl Network {
     }
 
     #[cold]
-    pub(crate) fn observe(&mut self, point: Point, packet: &Packet<Parcel>) {
-        let (from, body) = match *packet.payload.body {
-            Body::Datagram(datagram) => (datagram.from, PacketBody::Udp(datagram)),
-            Body::Segment {
-                endpoint,
+    pub(crate) fn observe(&mut self, point: Point, id: PacketId) {
+        let packet = self.packets.get(id);
+        let parcel = &packet.payload;
+        let body = match parcel.body {
+            Body::Datagram(datagram) => PacketBody::Udp(datagram),
+            Body::Segment(segment) => PacketBody::Tcp {
+                connection: parcel.generation,
                 segment,
-                generation,
-            } => (
-                Endpoints::end_of(endpoint).other(),
-                PacketBody::Tcp {
-                    connection: generation,
-                    segment,
-                },
-            ),
+            },
         };
         let record = PacketRecord {
             at: self.now,
             point,
             flow: packet.flow as usize,
-            from,
+            from: parcel.sent_from(),
             size_bytes: packet.size_bytes,
             ecn: packet.ecn,
             body,
         };
         self.observed.get_or_insert_default().push(record);
-    }
-}
-
-#[inline(always)]
-fn arm(port: &mut Port, place: u32, schedule: &mut Schedule, lost: &mut Vec<Packet<Parcel>>) {
-    while let Some(dropped) = port.link.next_dropped() {
-        lost.push(dropped.packet);
-    }
-    if let Some(deadline) = port.link.next_deadline() {
-        port.alarm.at(deadline, Entity::Link(place), schedule);
     }
 }

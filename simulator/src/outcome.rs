@@ -93,7 +93,8 @@ impl Readings {
             links: self
                 .links
                 .iter()
-                .map(|place| *network.ports[*place].link.statistics())
+                .map(|place| network.ports[*place].link.statistics())
+                .map(|counted| counted.copied().unwrap_or_default())
                 .collect(),
         };
         for (place, interval) in self.intervals.iter().enumerate() {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use ebb_link::Link;
+use ebb_link::{Hop, Packets};
 use ebb_scenario::{LinkId, NodeId, Outcome, Scenario, Seeds};
 
 use crate::application::Application;
@@ -13,7 +13,6 @@ use crate::meter::Clock;
 use crate::network::{ARRIVED, Network, Port};
 use crate::observer::Observer;
 use crate::outcome::Readings;
-use crate::parcel::Pool;
 use crate::schedule::{Entity, MAX_PLACES, Schedule};
 use crate::sharing::Groups;
 use crate::simulation::Simulation;
@@ -160,7 +159,7 @@ fn build(scenario: &Scenario, seeds: Seeds) -> Result<Network, Error> {
         hops: routes.hops,
         flows,
         endpoints: Endpoints::default(),
-        pool: Pool::default(),
+        packets: Packets::default(),
         lost: Vec::new(),
         clock,
         seeds,
@@ -174,7 +173,7 @@ fn ports(scenario: &Scenario, seeds: Seeds) -> Result<Vec<Port>, Error> {
     let mut ports = Vec::with_capacity(scenario.links.len());
     for link in &scenario.links {
         let seed = seeds.number("link", &link.name);
-        let made = Link::new(&link.spec, seed).map_err(|source| Error::Link {
+        let made = Hop::new(&link.spec, seed).map_err(|source| Error::Link {
             link: link.name.clone(),
             source,
         })?;

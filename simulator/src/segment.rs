@@ -55,10 +55,8 @@ impl BitOrAssign for Flags {
 
 /// Up to three ranges of SACK. *Shape:* first byte, first byte after; the latest first.
 #[derive(Clone, Copy, Default)]
-#[repr(C)]
 pub struct SackBlocks {
-    count: u8,
-    /// Beyond `count` they mean nothing.
+    /// An empty range is none, and none follows it.
     blocks: [(u32, u32); Self::MAX],
 }
 
@@ -66,30 +64,32 @@ impl SackBlocks {
     /// What fits beside timestamps.
     pub const MAX: usize = 3;
 
-    /// Adds a range if there is room.
+    /// Adds a range if there is room, and if there is anything in it.
     pub fn push(&mut self, start_seq: u32, end_seq: u32) {
-        if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
+        let count = self.as_slice().len();
+        if let Some(block) = self.blocks.get_mut(count) {
             *block = (start_seq, end_seq);
-            self.count += 1;
         }
     }
 
     /// The ranges.
+    #[inline]
     pub fn as_slice(&self) -> &[(u32, u32)] {
-        &self.blocks[..usize::from(self.count)]
+        let is_none = |block: &(u32, u32)| block.0 == block.1;
+        let count = self.blocks.iter().position(is_none);
+        &self.blocks[..count.unwrap_or(Self::MAX)]
     }
 
     /// Whether there is none.
+    #[inline]
     pub const fn is_empty(&self) -> bool {
-        self.count == 0
+        self.blocks[0].0 == self.blocks[0].1
     }
 
-    /// Becomes the same as another one. Where that is empty, as it mostly is, the ranges'
-    /// memory is left alone.
+    /// Becomes the same as another one; mostly both are empty, which is all that matters.
     #[inline]
     pub(crate) fn assign(&mut self, other: &Self) {
-        self.count = other.count;
-        if other.count > 0 {
+        if !(self.is_empty() && other.is_empty()) {
             self.blocks = other.blocks;
         }
     }
@@ -131,7 +131,7 @@ pub struct SynOptions {
 
 /// A segment on its way; of the payload only the length is known.
 ///
-/// Most have no SACK: its ranges stand last, so that the rest shares a line of the cache.
+/// All of it is in one line of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Segment {
@@ -157,7 +157,7 @@ pub struct Segment {
     pub sack: SackBlocks,
 }
 
-const _: () = assert!(size_of::<Segment>() <= 80);
+const _: () = assert!(size_of::<Segment>() == 64);
 
 impl Segment {
     /// Becomes the same as another one.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The loop: links, endpoints and flows, woken in order of time.
 
-use ebb_link::{Delivery, Nanos, Packet};
+use ebb_link::{Ecn, Nanos, PacketId};
 
 use crate::application::{Application, End};
 use crate::network::{ARRIVED, Network};
 use crate::observer::{Observer, Point};
-use crate::parcel::{Body, Parcel};
+use crate::parcel::Body;
 use crate::schedule::Entity;
 use crate::{Error, Host};
 
@@ -88,66 +88,72 @@ impl Simulation<'_> {
     fn drain(&mut self, place: u32) {
         let now = self.network.now;
         loop {
-            let link = &mut self.network.ports[place as usize].link;
+            let network = &mut self.network;
+            let link = &mut network.ports[place as usize].link;
             // What was due may have been lost on the wire just now: that is no end.
-            if let Some(delivery) = link.poll(now) {
-                self.pass_on(place, delivery);
+            if let Some(id) = link.poll(now, &mut network.packets) {
+                self.pass_on(place, id);
             }
-            let link = &self.network.ports[place as usize].link;
-            if link.next_deadline().is_none_or(|due| due > now) {
+            let network = &mut self.network;
+            let port = &mut network.ports[place as usize];
+            if port.link.next_deadline().is_none_or(|due| due > now) {
+                port.bury(&mut network.packets, &mut network.lost);
+                port.arm(place, &mut network.schedule);
                 break;
             }
         }
-        self.network.arm(place);
     }
 
     #[inline]
-    fn pass_on(&mut self, place: u32, delivery: Delivery<Parcel>) {
+    fn pass_on(&mut self, place: u32, id: PacketId) {
         let network = &mut self.network;
         network.events += 1;
-        let waited = delivery.waited();
         if let Some(meter) = &mut network.ports[place as usize].meter {
+            let waited = network.packets.waited(id);
             meter.waited.add(network.clock.open(), waited);
         }
-        let mut packet = delivery.packet;
-        packet.payload.hop += 1;
-        match network.hops[packet.payload.hop as usize] {
-            ARRIVED => self.arrive(packet),
-            next => network.enqueue(next, packet),
+        let hop = &mut network.packets.get_mut(id).payload.hop;
+        *hop += 1;
+        match network.hops[*hop as usize] {
+            ARRIVED => self.arrive(id),
+            next => network.enqueue(next, id),
         }
     }
 
-    fn arrive(&mut self, packet: Packet<Parcel>) {
+    fn arrive(&mut self, id: PacketId) {
         let network = &mut self.network;
         if network.observed.is_some() {
-            network.observe(Point::Arrived, &packet);
+            network.observe(Point::Arrived, id);
         }
-        let body = packet.payload.body;
-        match *body {
-            Body::Segment {
-                endpoint,
-                generation,
-                ref segment,
-            } => self.receive(endpoint, generation, segment, packet.ecn),
+        let packet = network.packets.get(id);
+        let flow = packet.flow;
+        let parcel = packet.payload;
+        match parcel.body {
+            Body::Segment(segment) => {
+                let is_ce = packet.ecn == Ecn::Congested;
+                // Its place is free for what answers it.
+                network.packets.free(id);
+                self.receive(parcel.endpoint, parcel.generation, &segment, is_ce);
+            }
             Body::Datagram(datagram) => {
+                network.packets.free(id);
                 if datagram.from == End::Source {
-                    let flow = &mut network.flows[packet.flow as usize];
+                    let flow = &mut network.flows[flow as usize];
                     flow.meter.counters.delivered_bytes += datagram.payload_bytes();
                 }
-                self.tell(packet.flow, |application, host| {
+                self.tell(flow, |application, host| {
                     application.on_datagram(&datagram, host);
                 });
             }
         }
-        self.network.pool.free(body);
     }
 
     /// Tells applications and meters of what links dropped, and the observer of all.
     #[inline]
     fn finish_event(&mut self) {
         self.tell_consequences();
-        while let Some(packet) = self.network.lost.pop() {
-            self.bury(packet);
+        while let Some(id) = self.network.lost.pop() {
+            self.bury(id);
         }
         if let Some(observed) = &mut self.network.observed
             && let Some(observer) = &mut self.observer
@@ -159,19 +165,20 @@ impl Simulation<'_> {
     }
 
     #[cold]
-    fn bury(&mut self, packet: Packet<Parcel>) {
+    fn bury(&mut self, id: PacketId) {
         let network = &mut self.network;
         if network.observed.is_some() {
-            network.observe(Point::Lost, &packet);
+            network.observe(Point::Lost, id);
         }
-        let body = *packet.payload.body;
-        network.pool.free(packet.payload.body);
-        if body.is_on_the_way_of_the_data() {
-            let flow = &mut network.flows[packet.flow as usize];
+        let packet = network.packets.get(id);
+        let (flow, parcel) = (packet.flow, packet.payload);
+        network.packets.free(id);
+        if parcel.sent_from() == End::Source {
+            let flow = &mut network.flows[flow as usize];
             flow.meter.counters.lost_pkts += 1;
         }
-        if let Body::Datagram(datagram) = body {
-            self.tell(packet.flow, |application, host| {
+        if let Body::Datagram(datagram) = parcel.body {
+            self.tell(flow, |application, host| {
                 application.on_datagram_lost(&datagram, host);
             });
         }
