@@ -46,67 +46,107 @@ impl Entity {
 
 /// Alarms in order of time; those of one instant in the order in which they were set.
 ///
-/// A heap of four children a node, each alarm one 128-bit number: the time, then a
-/// running number, then the entity. The place of the alarm that was taken last stays
-/// open until the next is set, which mostly follows at once: one walk through the heap
-/// instead of two.
+/// Links have a heap of their own: their alarms come and go with every packet, and few are
+/// set at a time, while each endpoint has one or two that mostly wait for long.
 #[derive(Default)]
 pub(crate) struct Schedule {
-    heap: Vec<u128>,
-    /// Whether `heap[0]` was taken.
-    has_hole: bool,
+    links: Heap,
+    others: Heap,
     /// Alarms set so far; 2^40 are a day of computing.
     number: u64,
 }
 
 impl Schedule {
     /// Wakes the entity at this time.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn set(&mut self, at: Nanos, entity: Entity) {
         let order = u128::from(self.number) << ENTITY_BITS;
         self.number += 1;
         let key = u128::from(at.0) << 64 | order | entity.code();
-        if self.has_hole {
-            self.has_hole = false;
-            self.sift_down(key);
-        } else {
-            self.heap.push(key);
-            self.sift_up(key);
+        match entity {
+            Entity::Link(_) => self.links.add(key),
+            _ => self.others.add(key),
         }
     }
 
     /// Takes the alarm that is due first, unless it is later than `end`.
+    #[inline]
     pub(crate) fn take(&mut self, end: Nanos) -> Option<(Nanos, Entity)> {
-        self.close_hole();
-        let key = *self.heap.first()?;
+        let (link, other) = (self.links.first(), self.others.first());
+        let key = link.min(other);
         let at = Nanos((key >> 64) as u64);
-        if at > end {
+        if at > end || key == NONE {
             return None;
         }
-        self.has_hole = true;
+        if link < other {
+            self.links.take_first();
+        } else {
+            self.others.take_first();
+        }
         let code = key as u32 & ((1 << ENTITY_BITS) - 1);
         Some((at, Entity::from_code(code)))
     }
+}
 
-    fn close_hole(&mut self) {
-        if !self.has_hole {
-            return;
+/// No alarm: later than any.
+const NONE: u128 = u128::MAX;
+
+/// A heap of four children a node, each alarm one 128-bit number: the time, then a running
+/// number, then the entity.
+///
+/// The place of the alarm that was taken last stays open until the next is set, which mostly
+/// follows at once: one walk through the heap instead of two.
+#[derive(Default)]
+struct Heap {
+    keys: Vec<u128>,
+    /// Whether `keys[0]` was taken.
+    has_hole: bool,
+}
+
+impl Heap {
+    #[inline(never)]
+    fn add(&mut self, key: u128) {
+        if self.has_hole {
+            self.has_hole = false;
+            self.sift_down(key);
+        } else {
+            self.keys.push(key);
+            self.sift_up(key);
         }
+    }
+
+    /// The least; [`NONE`] if there is none.
+    #[inline]
+    fn first(&mut self) -> u128 {
+        if self.has_hole {
+            self.close_hole();
+        }
+        self.keys.first().copied().unwrap_or(NONE)
+    }
+
+    #[inline]
+    fn take_first(&mut self) {
+        self.has_hole = true;
+    }
+
+    #[inline(never)]
+    fn close_hole(&mut self) {
         self.has_hole = false;
-        if let Some(last) = self.heap.pop()
-            && !self.heap.is_empty()
+        if let Some(last) = self.keys.pop()
+            && !self.keys.is_empty()
         {
             self.sift_down(last);
         }
     }
 
     /// Puts `key` in the place of the first one, then where it belongs.
+    #[inline]
     fn sift_down(&mut self, key: u128) {
-        let heap = self.heap.as_mut_slice();
+        let keys = self.keys.as_mut_slice();
         let mut place = 0;
         loop {
             let first = 4 * place + 1;
-            let (offset, least) = match heap.get(first..) {
+            let (offset, least) = match keys.get(first..) {
                 Some([one, two, three, four, ..]) => {
                     let left = lesser((0, *one), (1, *two));
                     lesser(left, lesser((2, *three), (3, *four)))
@@ -122,26 +162,26 @@ impl Schedule {
             if key <= least {
                 break;
             }
-            heap[place] = least;
+            keys[place] = least;
             place = first + offset;
         }
-        heap[place] = key;
+        keys[place] = key;
     }
 
     /// Moves the last one, which is `key`, up to where it belongs.
-    #[inline(never)]
+    #[inline]
     fn sift_up(&mut self, key: u128) {
-        let heap = self.heap.as_mut_slice();
-        let mut place = heap.len() - 1;
+        let keys = self.keys.as_mut_slice();
+        let mut place = keys.len() - 1;
         while place > 0 {
             let parent = (place - 1) / 4;
-            if heap[parent] <= key {
+            if keys[parent] <= key {
                 break;
             }
-            heap[place] = heap[parent];
+            keys[place] = keys[parent];
             place = parent;
         }
-        heap[place] = key;
+        keys[place] = key;
     }
 }
 
@@ -245,6 +285,10 @@ mod tests {
     proptest! {
         #[test]
         fn gives_what_sorting_gives(steps in prop::collection::vec((0_u64..50, any::<bool>()), 0..400)) {
+            let entity = |place: u32| match place % 3 {
+                0 => Entity::Endpoint(place),
+                _ => Entity::Link(place),
+            };
             let mut schedule = Schedule::default();
             let mut expected: Vec<(u64, u32)> = Vec::new();
             for (number, (time, is_taking)) in steps.into_iter().enumerate() {
@@ -255,11 +299,11 @@ mod tests {
                     let taken = schedule.take(Nanos(1_000));
                     prop_assert_eq!(
                         taken,
-                        least.map(|(time, place)| (Nanos(time), Entity::Link(place)))
+                        least.map(|(time, place)| (Nanos(time), entity(place)))
                     );
                 } else {
                     expected.push((time, place));
-                    schedule.set(Nanos(time), Entity::Link(place));
+                    schedule.set(Nanos(time), entity(place));
                 }
             }
         }
