@@ -117,6 +117,12 @@ fn describe(link: &LinkSpec) -> String {
                 trace.mean_bits_per_s() / 1e6
             )
         }
+        Capacity::Steps(rates) => {
+            format!(
+                "rates of {:.2} Mbit/s on average",
+                rates.mean_bits_per_s() / 1e6
+            )
+        }
     };
     let limit = |limit| match limit {
         QueueLimit::Packets(packets) => format!("{packets} packets"),

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use crate::{Capacity, Nanos, TRACE_MTU_BYTES, Trace};
+mod bucket;
+mod steps;
+
+use crate::{Capacity, LinkSpec, Nanos, Rate, TRACE_MTU_BYTES, Trace};
+use bucket::BucketClock;
+use steps::StepsClock;
 
 /// When the bottleneck has sent a packet that it starts to send at a given time.
 ///
@@ -20,6 +25,16 @@ enum Pace {
     Unlimited,
     Rate { bits_per_s: u64 },
     Trace(Box<TraceClock>),
+    Steps(Box<StepsClock>),
+    Bucket(Box<BucketClock>),
+}
+
+impl Pace {
+    fn of(rate: Rate) -> Self {
+        Self::Rate {
+            bits_per_s: rate.bits_per_s(),
+        }
+    }
 }
 
 /// The time that so many bytes take: whole nanoseconds, and what is left below one.
@@ -31,17 +46,24 @@ struct Length {
 }
 
 impl Bottleneck {
-    pub(crate) fn new(capacity: &Capacity) -> Self {
+    /// That of a specification that was validated.
+    pub(crate) fn new(spec: &LinkSpec) -> Self {
+        Self::at(match (&spec.capacity, &spec.bucket) {
+            (Capacity::Unlimited, _) => Pace::Unlimited,
+            (Capacity::Rate(rate), Some(bucket)) => {
+                Pace::Bucket(Box::new(BucketClock::new(*rate, bucket)))
+            }
+            (Capacity::Rate(rate), None) => Pace::of(*rate),
+            (Capacity::Trace(trace), _) => Pace::Trace(Box::new(TraceClock::new(trace.clone()))),
+            (Capacity::Steps(rates), _) => Pace::Steps(Box::new(StepsClock::new(rates.clone()))),
+        })
+    }
+
+    fn at(pace: Pace) -> Self {
         Self {
             last: Length::default(),
             remainder: 0,
-            pace: match capacity {
-                Capacity::Unlimited => Pace::Unlimited,
-                Capacity::Rate(rate) => Pace::Rate {
-                    bits_per_s: rate.bits_per_s(),
-                },
-                Capacity::Trace(trace) => Pace::Trace(Box::new(TraceClock::new(trace.clone()))),
-            },
+            pace,
         }
     }
 
@@ -67,6 +89,8 @@ impl Bottleneck {
                 start + Nanos(self.last.ns.saturating_add(u64::from(is_whole)))
             }
             Pace::Trace(clock) => clock.end_of(start, size_bytes, is_continuing),
+            Pace::Steps(clock) => clock.end_of(start, size_bytes, is_continuing),
+            Pace::Bucket(clock) => clock.end_of(start, size_bytes, is_continuing),
         }
     }
 }
@@ -139,10 +163,16 @@ impl TraceClock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Rate;
+
+    fn bottleneck(capacity: Capacity) -> Bottleneck {
+        Bottleneck::new(&LinkSpec {
+            capacity,
+            ..LinkSpec::default()
+        })
+    }
 
     fn rate_clock(bits_per_s: u64) -> Bottleneck {
-        Bottleneck::new(&Capacity::Rate(Rate::from_bits_per_s(bits_per_s).unwrap()))
+        bottleneck(Capacity::Rate(Rate::from_bits_per_s(bits_per_s).unwrap()))
     }
 
     #[test]
@@ -195,7 +225,7 @@ mod tests {
     }
 
     fn trace_clock(text: &str) -> Bottleneck {
-        Bottleneck::new(&Capacity::Trace(Trace::parse("t", text).unwrap()))
+        bottleneck(Capacity::Trace(Trace::parse("t", text).unwrap()))
     }
 
     #[test]

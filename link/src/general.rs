@@ -4,7 +4,7 @@ use crate::events::Events;
 use crate::packets::{PacketId, Packets};
 use crate::queue::{Queue, Waiting};
 use crate::wire::Wire;
-use crate::{Class, Delivery, Dropped, LinkSpec, Nanos, Packet, Rejected};
+use crate::{Aggregation, Class, Delivery, Dropped, LinkSpec, Nanos, Packet, Rejected};
 
 /// Any link: packets move from the queue to the bottleneck to the wire when their
 /// time has come.
@@ -12,6 +12,9 @@ pub(crate) struct General {
     queue: Queue<PacketId>,
     bottleneck: Bottleneck,
     sending: Option<Sending>,
+    aggregation: Option<Aggregation>,
+    /// What is sent in one with `sending`, behind it.
+    aggregated: Vec<Sending>,
     wire: Wire,
     pub(crate) events: Events<PacketId>,
 }
@@ -20,8 +23,10 @@ impl General {
     pub(crate) fn new(spec: &LinkSpec, seed: u64) -> Self {
         Self {
             queue: Queue::new(spec, seed),
-            bottleneck: Bottleneck::new(&spec.capacity),
+            bottleneck: Bottleneck::new(spec),
             sending: None,
+            aggregation: spec.aggregation,
+            aggregated: Vec::new(),
             wire: Wire::new(spec, seed),
             events: Events::default(),
         }
@@ -60,6 +65,10 @@ impl General {
             let end = sending.end;
             self.wire
                 .send(sending.into_delivery(), packets, &mut self.events);
+            for sending in self.aggregated.drain(..) {
+                self.wire
+                    .send(sending.into_delivery(), packets, &mut self.events);
+            }
             if let Some(waiting) = self.pop(end) {
                 self.start(waiting, end, true);
             }
@@ -116,7 +125,8 @@ impl General {
     }
 
     pub(crate) fn len_pkts(&self) -> usize {
-        self.queue.len_pkts() + usize::from(self.sending.is_some()) + self.wire.len_pkts()
+        let sending = usize::from(self.sending.is_some()) + self.aggregated.len();
+        self.queue.len_pkts() + sending + self.wire.len_pkts()
     }
 
     fn push<T>(
@@ -147,18 +157,39 @@ impl General {
     }
 
     fn start(&mut self, waiting: Waiting<PacketId>, start: Nanos, is_continuing: bool) {
-        let Waiting { packet, queued_at } = waiting;
-        let end = self
+        if let Some(aggregation) = self.aggregation {
+            return self.start_aggregate(aggregation, waiting, start);
+        }
+        let size_bytes = waiting.packet.size_bytes;
+        let end = self.bottleneck.end_of(start, size_bytes, is_continuing);
+        self.sending = Some(Sending::new(waiting, start, end, &mut self.events));
+    }
+
+    /// Sends what waits in one, as much as it may be, which arrives as a whole.
+    fn start_aggregate(
+        &mut self,
+        aggregation: Aggregation,
+        first: Waiting<PacketId>,
+        start: Nanos,
+    ) {
+        let begin = start + aggregation.overhead;
+        let mut end = self
             .bottleneck
-            .end_of(start, packet.size_bytes, is_continuing);
-        let counters = self.events.class_mut(packet.class);
-        counters.waiting.add(start.since(queued_at));
-        self.sending = Some(Sending {
-            packet,
-            queued_at,
-            start,
-            end,
-        });
+            .end_of(begin, first.packet.size_bytes, false);
+        let mut sending = Sending::new(first, start, end, &mut self.events);
+        while end.since(begin) < aggregation.airtime
+            && self.aggregated.len() + 1 < aggregation.max_pkts as usize
+            && let Some(next) = self.pop(start)
+        {
+            end = self.bottleneck.end_of(end, next.packet.size_bytes, true);
+            let next = Sending::new(next, start, end, &mut self.events);
+            self.aggregated.push(next);
+        }
+        sending.end = end;
+        for sending in &mut self.aggregated {
+            sending.end = end;
+        }
+        self.sending = Some(sending);
     }
 }
 
@@ -182,6 +213,23 @@ struct Sending {
 }
 
 impl Sending {
+    fn new(
+        waiting: Waiting<PacketId>,
+        start: Nanos,
+        end: Nanos,
+        events: &mut Events<PacketId>,
+    ) -> Self {
+        let Waiting { packet, queued_at } = waiting;
+        let counters = events.class_mut(packet.class);
+        counters.waiting.add(start.since(queued_at));
+        Self {
+            packet,
+            queued_at,
+            start,
+            end,
+        }
+    }
+
     fn into_delivery(self) -> Delivery<PacketId> {
         let Self {
             packet,

@@ -32,7 +32,8 @@
 //! 1. the *queue* ([`QueueSpec`]): drop-tail or two strict priorities, with an
 //!    optional ECN mark above a threshold; RED, also with thresholds by class; CoDel,
 //!    FQ-CoDel, PIE, DualPI2, CAKE;
-//! 2. the *bottleneck* ([`Capacity`]): a rate, or a trace of delivery times;
+//! 2. the *bottleneck* ([`Capacity`]): a rate, one that changes, or a trace of delivery times; with
+//!    a token bucket ([`TokenBucket`]), or sending several packets in one ([`Aggregation`]);
 //! 3. the *wire*: random loss, duplication, propagation delay, which may change with the
 //!    route, jitter, reordering.
 //!
@@ -40,7 +41,7 @@
 //! packets holds 86 and one more is on its way out.
 //!
 //! Not implemented: bursts of loss, corruption, changing a link while it runs (a trace
-//! changes its rate, a reroute its delay). Of RED: adaptive thresholds; of CoDel and FQ-CoDel: the threshold
+//! or steps change its rate, a reroute its delay); of Wi-Fi: other stations, lost aggregates. Of RED: adaptive thresholds; of CoDel and FQ-CoDel: the threshold
 //! for early marks (`ce_threshold`); of PIE: its estimator of the departure rate, and
 //! switching itself off; of DualPI2: a time-shifted FIFO; of CAKE: DiffServ tins, the filter of
 //! acknowledgements, looking behind NAT. Active queue management within strict priorities.
@@ -61,6 +62,7 @@ mod packets;
 mod queue;
 mod random;
 mod ranges;
+mod rate_steps;
 mod spec;
 mod statistics;
 mod text;
@@ -80,7 +82,8 @@ pub use nanos::Nanos;
 pub use occupancy::Occupancy;
 pub use packet::{Class, Ecn, Packet, Rejected};
 pub use packets::{PacketId, Packets};
-pub use spec::{Capacity, LinkSpec, Reroute};
+pub use rate_steps::RateSteps;
+pub use spec::{Aggregation, Capacity, LinkSpec, Reroute, TokenBucket};
 pub use statistics::{ClassStatistics, LinkStatistics, Waiting};
 pub use trace::{TRACE_MTU_BYTES, Trace};
 pub use units::{Probability, QueueLimit, Rate};

@@ -49,6 +49,7 @@ impl Line {
         };
         let only_delays = spec.jitter == Nanos::ZERO
             && spec.reroutes.is_empty()
+            && spec.aggregation.is_none()
             && [spec.loss, spec.reorder, spec.duplicate] == [Probability::NEVER; 3];
         only_delays.then(|| Self {
             next_start: NEVER,
@@ -57,7 +58,7 @@ impl Line {
             first: None,
             last: None,
             delay: spec.delay,
-            bottleneck: Bottleneck::new(&spec.capacity),
+            bottleneck: Bottleneck::new(spec),
             events: Some(Box::default()),
             waiting: None,
             waiting_pkts: 0,

@@ -50,19 +50,25 @@ impl<T> Queue<T> {
             }
             QueueSpec::Red(red) => {
                 let curves = ClassCurves::from(red);
-                Self::Red(Box::new(RedQueue::new(curves, &spec.capacity, seed)))
+                Self::Red(Box::new(RedQueue::new(
+                    curves,
+                    spec.mean_bits_per_s(),
+                    seed,
+                )))
             }
             QueueSpec::ClassRed(red) => {
                 let curves = ClassCurves::from(red);
-                Self::Red(Box::new(RedQueue::new(curves, &spec.capacity, seed)))
+                Self::Red(Box::new(RedQueue::new(
+                    curves,
+                    spec.mean_bits_per_s(),
+                    seed,
+                )))
             }
             QueueSpec::Codel(codel) => Self::Codel(Box::new(CodelQueue::new(*codel))),
             QueueSpec::FqCodel(codel) => Self::FqCodel(Box::new(FqCodelQueue::new(*codel, seed))),
             QueueSpec::Pie(pie) => Self::Pie(Box::new(PieQueue::new(*pie, seed))),
             QueueSpec::DualPi2(dual) => Self::DualPi2(Box::new(DualPi2Queue::new(*dual))),
-            QueueSpec::Cake(cake) => {
-                Self::Cake(Box::new(CakeQueue::new(*cake, &spec.capacity, seed)))
-            }
+            QueueSpec::Cake(cake) => Self::Cake(Box::new(CakeQueue::new(*cake, spec, seed))),
         }
     }
 

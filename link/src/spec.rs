@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use serde::{Deserialize, Serialize};
 
-use crate::{LinkError, Nanos, Probability, QueueLimit, QueueSpec, Rate, Trace};
+use crate::{LinkError, Nanos, Probability, QueueLimit, QueueSpec, Rate, RateSteps, Trace};
 
 /// How fast the bottleneck sends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -14,6 +14,31 @@ pub enum Capacity {
     Rate(Rate),
     /// At the times of a trace.
     Trace(Trace),
+    /// At a bit rate that changes.
+    Steps(RateSteps),
+}
+
+/// A link that is fast for as long as its bucket has tokens, as cable modems and shapers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TokenBucket {
+    /// How fast tokens come: the rate that lasts, below that of the link.
+    pub rate: Rate,
+    /// What can be sent at the rate of the link before. *Units:* bytes.
+    pub size_bytes: u64,
+}
+
+/// A link that sends what waits in one, as Wi-Fi does: all of it arrives when the last of it
+/// was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Aggregation {
+    /// What goes before each transmission: contention, preamble, the answer to the last one.
+    pub overhead: Nanos,
+    /// No further packet is put in after so much, the overhead not counted.
+    pub airtime: Nanos,
+    /// Nor after so many. *Units:* packets.
+    pub max_pkts: u32,
 }
 
 /// Packets take another way from some time on.
@@ -32,6 +57,12 @@ pub struct Reroute {
 pub struct LinkSpec {
     /// The bottleneck.
     pub capacity: Capacity,
+    /// A bucket that bounds for how long the bottleneck sends at its rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bucket: Option<TokenBucket>,
+    /// How the bottleneck sends several packets in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aggregation: Option<Aggregation>,
     /// The queue in front of it.
     pub queue: QueueSpec,
     /// Marks ECN-capable packets that find more than this in their queue.
@@ -62,6 +93,8 @@ impl Default for LinkSpec {
     fn default() -> Self {
         Self {
             capacity: Capacity::Unlimited,
+            bucket: None,
+            aggregation: None,
             queue: QueueSpec::DropTail(QueueLimit::Packets(1000)),
             ecn_threshold: None,
             delay: Nanos::ZERO,
@@ -107,6 +140,18 @@ impl LinkSpec {
         }
     }
 
+    /// The rate of the bottleneck in the long run, without what aggregation takes; none if there
+    /// is no bottleneck. *Units:* bits per second.
+    pub fn mean_bits_per_s(&self) -> Option<f64> {
+        match (&self.capacity, &self.bucket) {
+            (Capacity::Unlimited, _) => None,
+            (Capacity::Rate(_), Some(bucket)) => Some(bucket.rate.bits_per_s() as f64),
+            (Capacity::Rate(rate), None) => Some(rate.bits_per_s() as f64),
+            (Capacity::Trace(trace), _) => Some(trace.mean_bits_per_s()),
+            (Capacity::Steps(rates), _) => Some(rates.mean_bits_per_s()),
+        }
+    }
+
     /// The propagation delay of what the bottleneck has sent at a time.
     #[inline]
     pub fn delay_at(&self, sent_at: Nanos) -> Nanos {
@@ -135,6 +180,7 @@ impl LinkSpec {
                  trace",
             ));
         }
+        self.validate_sending()?;
         if self.reorder > Probability::NEVER && self.reorder_delay == Nanos::ZERO {
             return Err(LinkError::Spec(
                 "reordering needs a delay for the packets that come later, like 5ms",
@@ -153,6 +199,42 @@ impl LinkSpec {
         if self.capacity == Capacity::Unlimited && self.ecn_threshold.is_some() {
             return Err(LinkError::Spec(
                 "an ECN threshold needs a bottleneck with a rate or a trace",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl LinkSpec {
+    fn validate_sending(&self) -> Result<(), LinkError> {
+        if let Some(bucket) = &self.bucket {
+            let Capacity::Rate(peak) = self.capacity else {
+                return Err(LinkError::Spec(
+                    "a token bucket goes with a rate, which is that of a full bucket",
+                ));
+            };
+            if bucket.rate >= peak {
+                return Err(LinkError::Spec(
+                    "the rate of a token bucket must be below that of the link",
+                ));
+            }
+            if bucket.size_bytes < 1_500 {
+                return Err(LinkError::Spec(
+                    "a token bucket must hold a packet of 1500 bytes",
+                ));
+            }
+        }
+        let Some(aggregation) = &self.aggregation else {
+            return Ok(());
+        };
+        if !matches!(self.capacity, Capacity::Rate(_) | Capacity::Steps(_)) {
+            return Err(LinkError::Spec(
+                "aggregation needs a bottleneck with a rate, or rates that change",
+            ));
+        }
+        if aggregation.airtime == Nanos::ZERO || aggregation.max_pkts == 0 {
+            return Err(LinkError::Spec(
+                "an aggregate needs an airtime, like 4ms, and room for packets, like 64",
             ));
         }
         Ok(())
@@ -236,6 +318,52 @@ mod tests {
                 .to_string()
                 .contains("times in order")
         );
+        let bucket = |mbit_per_s, size_bytes| TokenBucket {
+            rate: Rate::from_mbit_per_s(mbit_per_s),
+            size_bytes,
+        };
+        let aggregation = Aggregation {
+            overhead: Nanos::ZERO,
+            airtime: Nanos::ZERO,
+            max_pkts: 64,
+        };
+        let capacity = || Capacity::Rate(Rate::from_mbit_per_s(10));
+        for (capacity, bucket, aggregation, expected) in [
+            (
+                Capacity::Unlimited,
+                Some(bucket(1, 9_000)),
+                None,
+                "goes with a rate",
+            ),
+            (
+                capacity(),
+                Some(bucket(10, 9_000)),
+                None,
+                "below that of the link",
+            ),
+            (
+                capacity(),
+                Some(bucket(1, 1_000)),
+                None,
+                "a packet of 1500 bytes",
+            ),
+            (
+                Capacity::Unlimited,
+                None,
+                Some(aggregation),
+                "needs a bottleneck",
+            ),
+            (capacity(), None, Some(aggregation), "needs an airtime"),
+        ] {
+            let spec = LinkSpec {
+                capacity,
+                bucket,
+                aggregation,
+                ..LinkSpec::default()
+            };
+            let told = spec.validate().unwrap_err().to_string();
+            assert!(told.contains(expected), "{told}");
+        }
         let mark = LinkSpec {
             ecn_threshold: Some(QueueLimit::Packets(5)),
             ..LinkSpec::default()

@@ -246,6 +246,39 @@ try.toml:4:8: [measure]: `late`: ends at 90s, after the run, which takes 60s
 }
 
 #[test]
+fn a_bottleneck_that_varies_says_what_it_needs() {
+    for (rate, expected) in [
+        (
+            "rates = \"cell.rates\"",
+            "`rates`: /nowhere/cell.rates: No such file",
+        ),
+        (
+            "rate = \"10mbit\"\nrates = \"cell.rates\"",
+            "`rates`: a link has a rate, a trace or rates, only one of them",
+        ),
+        (
+            "rate = \"10mbit\"\nbucket = { rate = \"10mbit\", size = \"1MB\" }",
+            "the rate of a token bucket must be below that of the link",
+        ),
+        (
+            "rate = \"10mbit\"\nbucket = { rate = \"1mbit\" }",
+            "[bucket]: `size` is missing; write size = \"3MB\"",
+        ),
+        (
+            "rate = \"10mbit\"\naggregation = { overhead = \"200us\" }",
+            "[aggregation]: `airtime` is missing; write airtime = \"4ms\"",
+        ),
+        (
+            "rate = \"10mbit\"\naggregation = { overhead = 0, airtime = \"1ms\", packets = 0 }",
+            "`packets`: 0 is out of range; it can be 1 to 65536",
+        ),
+    ] {
+        let told = told("rate = \"10mbit\"", rate);
+        assert!(told.contains(expected), "{rate}: {told}");
+    }
+}
+
+#[test]
 fn a_trace_that_is_not_there_is_named() {
     let told = told("rate = \"10mbit\"", "trace = \"cell.trace\"");
     let start = "\

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From readings of the meters to the outcome of a run.
 
-use ebb_link::{Capacity, Class, ClassStatistics, LinkStatistics, Nanos, Waiting};
+use ebb_link::{Class, ClassStatistics, LinkStatistics, Nanos, Waiting};
 use ebb_scenario::{
     ClassMeasure, FlowMeasure, FlowOutcome, FlowSeries, Interval, LinkMeasure, LinkOutcome,
     LinkSeries, OUTCOME_FORMAT, Outcome, Period, Scenario, Series, VariationRound, Variations,
@@ -262,7 +262,7 @@ impl Readings {
     ) -> LinkOutcome {
         let place = self.links[index];
         let link = &scenario.links[place];
-        let rate = mean_rate_bits_per_s(&link.spec.capacity);
+        let rate = link.spec.mean_bits_per_s();
         let meter = &simulation.network.ports[place].meter;
         let measures = (0..self.intervals.len())
             .map(|interval| {
@@ -315,14 +315,6 @@ fn mean_waiting_ms(after: &Waiting, before: &Waiting) -> Option<f64> {
     let count = after.count - before.count;
     let sum_ns = after.sum_ns - before.sum_ns;
     (count > 0).then(|| sum_ns as f64 / count as f64 / 1e6)
-}
-
-fn mean_rate_bits_per_s(capacity: &Capacity) -> Option<f64> {
-    match capacity {
-        Capacity::Unlimited => None,
-        Capacity::Rate(rate) => Some(rate.bits_per_s() as f64),
-        Capacity::Trace(trace) => Some(trace.mean_bits_per_s()),
-    }
 }
 
 fn variation_round(round: &WatchedRound) -> VariationRound {

@@ -200,8 +200,8 @@ impl Measured<'_> {
     fn rate_bits_per_s(&self, id: LinkId) -> Option<f64> {
         match &self.spec(id).capacity {
             Capacity::Rate(rate) => Some(rate.bits_per_s() as f64),
-            // The mean of a trace is what the simulator reports; the lab leaves it out.
-            Capacity::Trace(_) | Capacity::Unlimited => None,
+            // The mean of what varies is what the simulator reports; the lab leaves it out.
+            Capacity::Trace(_) | Capacity::Steps(_) | Capacity::Unlimited => None,
         }
     }
 

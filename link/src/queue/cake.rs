@@ -20,7 +20,7 @@ use super::{Waiting, mark};
 use crate::events::Events;
 use crate::random::{Purpose, Stream};
 use crate::{
-    CakeSpec, Capacity, DropCause, Ecn, Isolation, Nanos, Packet, QueueLimit, Rejected,
+    CakeSpec, Capacity, DropCause, Ecn, Isolation, LinkSpec, Nanos, Packet, QueueLimit, Rejected,
     TRACE_MTU_BYTES,
 };
 use cobalt::{Cobalt, Served, Settings};
@@ -77,10 +77,10 @@ enum State {
 }
 
 impl<T> CakeQueue<T> {
-    pub(crate) fn new(spec: CakeSpec, capacity: &Capacity, seed: u64) -> Self {
+    pub(crate) fn new(spec: CakeSpec, link: &LinkSpec, seed: u64) -> Self {
         let mut random = Stream::new(seed, Purpose::FlowHash);
         let places = spec.flows as usize;
-        let (settings, quantum_bytes) = tuned_to(capacity, &spec);
+        let (settings, quantum_bytes) = tuned_to(link, &spec);
         Self {
             flows: (0..places).map(|_| Flow::new()).collect(),
             flow_ways: Ways::new(places, random.bits()),
@@ -298,22 +298,22 @@ impl<T> CakeQueue<T> {
     }
 }
 
-/// Target, interval and quantum of a link of this rate. A trace is taken as if it were fast.
-fn tuned_to(capacity: &Capacity, spec: &CakeSpec) -> (Settings, u32) {
-    let full_packet = match capacity {
-        Capacity::Rate(rate) => {
-            let bit_ns = u128::from(TRACE_MTU_BYTES) * 8 * 1_000_000_000;
-            // At 1 bit/s it is 12 000 s.
-            Nanos((bit_ns / u128::from(rate.bits_per_s())) as u64)
-        }
-        Capacity::Trace(_) | Capacity::Unlimited => Nanos::ZERO,
+/// Target, interval and quantum of a link of this rate. One that varies is taken as if it were
+/// fast.
+fn tuned_to(link: &LinkSpec, spec: &CakeSpec) -> (Settings, u32) {
+    let bits_per_s = match (&link.capacity, &link.bucket) {
+        (_, Some(bucket)) => Some(bucket.rate.bits_per_s()),
+        (Capacity::Rate(rate), None) => Some(rate.bits_per_s()),
+        _ => None,
     };
+    // At 1 bit/s it is 12 000 s.
+    let bit_ns = u64::from(TRACE_MTU_BYTES) * 8 * 1_000_000_000;
+    let full_packet = bits_per_s.map_or(Nanos::ZERO, |bits_per_s| Nanos(bit_ns / bits_per_s));
     let target = spec.target.max(Nanos(full_packet.0 / 2 * 3));
     let interval = (spec.interval + target.since(spec.target)).max(target + target);
-    let by_rate = match capacity {
-        Capacity::Rate(rate) => rate.bits_per_s() / 8 / QUANTA_PER_S,
-        Capacity::Trace(_) | Capacity::Unlimited => MOST_QUANTUM_BYTES,
-    };
+    let by_rate = bits_per_s.map_or(MOST_QUANTUM_BYTES, |bits_per_s| {
+        bits_per_s / 8 / QUANTA_PER_S
+    });
     let by_rate = by_rate.clamp(LEAST_QUANTUM_BYTES, MOST_QUANTUM_BYTES);
     let settings = Settings {
         target,

@@ -16,7 +16,7 @@ use super::{Waiting, mark};
 use crate::events::Events;
 use crate::random::{Purpose, Stream};
 use crate::{
-    Capacity, ClassRedSpec, DropCause, Nanos, Packet, QueueLimit, RedCurve, RedSpec, Rejected,
+    ClassRedSpec, DropCause, Nanos, Packet, QueueLimit, RedCurve, RedSpec, Rejected,
     TRACE_MTU_BYTES,
 };
 
@@ -66,8 +66,8 @@ pub(crate) struct RedQueue<T> {
 }
 
 impl<T> RedQueue<T> {
-    pub(crate) fn new(red: ClassCurves, capacity: &Capacity, seed: u64) -> Self {
-        let average = Average::new(&red, capacity);
+    pub(crate) fn new(red: ClassCurves, bits_per_s: Option<f64>, seed: u64) -> Self {
+        let average = Average::new(&red, bits_per_s);
         Self {
             fifo: Fifo::new(red.limit),
             is_marking: red.is_marking,
@@ -126,18 +126,14 @@ struct Average {
 }
 
 impl Average {
-    fn new(red: &ClassCurves, capacity: &Capacity) -> Self {
+    fn new(red: &ClassCurves, bits_per_s: Option<f64>) -> Self {
         let is_bytes = red
             .curves
             .iter()
             .flatten()
             .any(|curve| matches!(curve.max_threshold, QueueLimit::Bytes(_)));
         let bit_ns = f64::from(red.typical_bytes) * 8e9;
-        let typical_ns = match capacity {
-            Capacity::Rate(rate) => bit_ns / rate.bits_per_s() as f64,
-            Capacity::Trace(trace) => bit_ns / trace.mean_bits_per_s(),
-            Capacity::Unlimited => 1.0,
-        };
+        let typical_ns = bits_per_s.map_or(1.0, |bits_per_s| bit_ns / bits_per_s);
         Self {
             value: 0.0,
             weight: red.weight,

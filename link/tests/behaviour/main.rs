@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a link does to packets, with worked arithmetic.
+mod aggregation;
 mod bottleneck;
 mod wire;
 

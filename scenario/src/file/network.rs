@@ -139,6 +139,7 @@ fn read_bottleneck(bottleneck: &Section<'_, '_>, access: &LinkSpec) -> (LinkSpec
     if forward.capacity == Capacity::Unlimited
         && !bottleneck.has("rate")
         && !bottleneck.has("trace")
+        && !bottleneck.has("rates")
     {
         bottleneck.wrong_here("`rate` is missing; write rate = \"10mbit\", or trace = \"FILE\"");
     }

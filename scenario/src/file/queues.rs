@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The queue of a link: a size, or a table with a kind.
 use ebb_link::{
-    CakeSpec, Capacity, ClassRedSpec, CodelSpec, DualPi2Spec, FqCodelSpec, Isolation, Nanos,
-    PieSpec, Probability, QueueLimit, QueueSpec, RedCurve, RedSpec,
+    CakeSpec, ClassRedSpec, CodelSpec, DualPi2Spec, FqCodelSpec, Isolation, Nanos, PieSpec,
+    Probability, QueueLimit, QueueSpec, RedCurve, RedSpec,
 };
 use toml::de::DeValue;
 
@@ -15,11 +15,11 @@ const BDP_PACKET_BYTES: f64 = 1_500.0;
 /// Reads `queue = …`; none if it is not there or wrong.
 pub(super) fn read(
     section: &Section<'_, '_>,
-    capacity: &Capacity,
+    bits_per_s: Option<f64>,
     round_trip: Option<Nanos>,
 ) -> Option<QueueSpec> {
     let limits = Limits {
-        capacity,
+        bits_per_s,
         round_trip,
     };
     let value = section.value("queue")?;
@@ -47,7 +47,7 @@ const KINDS: [&str; 9] = [
     "cake",
 ];
 
-fn read_table(queue: &Section<'_, '_>, limits: &Limits<'_>) -> Option<QueueSpec> {
+fn read_table(queue: &Section<'_, '_>, limits: &Limits) -> Option<QueueSpec> {
     let kind: String = queue.required("kind", "\"drop-tail\"")?;
     let spec = match kind.as_str() {
         "drop-tail" => limits.required(queue, "limit").map(QueueSpec::DropTail),
@@ -76,7 +76,7 @@ fn read_table(queue: &Section<'_, '_>, limits: &Limits<'_>) -> Option<QueueSpec>
     spec
 }
 
-fn read_priority(queue: &Section<'_, '_>, limits: &Limits<'_>) -> Option<QueueSpec> {
+fn read_priority(queue: &Section<'_, '_>, limits: &Limits) -> Option<QueueSpec> {
     let lbe_limit = limits.get(queue, "lbe_limit");
     let limit = limits.required(queue, "limit")?;
     Some(QueueSpec::StrictPriority {
@@ -85,7 +85,7 @@ fn read_priority(queue: &Section<'_, '_>, limits: &Limits<'_>) -> Option<QueueSp
     })
 }
 
-fn read_red(queue: &Section<'_, '_>, limits: &Limits<'_>) -> RedSpec {
+fn read_red(queue: &Section<'_, '_>, limits: &Limits) -> RedSpec {
     let default = RedSpec::default();
     let limit = |key, default| limits.get(queue, key).unwrap_or(default);
     RedSpec {
@@ -100,7 +100,7 @@ fn read_red(queue: &Section<'_, '_>, limits: &Limits<'_>) -> RedSpec {
     }
 }
 
-fn read_class_red(queue: &Section<'_, '_>, limits: &Limits<'_>) -> ClassRedSpec {
+fn read_class_red(queue: &Section<'_, '_>, limits: &Limits) -> ClassRedSpec {
     let default = ClassRedSpec::default();
     if !queue.has("be") && !queue.has("lbe") {
         queue.wrong_here(
@@ -119,7 +119,7 @@ fn read_class_red(queue: &Section<'_, '_>, limits: &Limits<'_>) -> ClassRedSpec 
     }
 }
 
-fn read_curve(queue: &Section<'_, '_>, key: &'static str, limits: &Limits<'_>) -> Option<RedCurve> {
+fn read_curve(queue: &Section<'_, '_>, key: &'static str, limits: &Limits) -> Option<RedCurve> {
     let curve = queue.section(key)?;
     let min_threshold = limits.required(&curve, "min_threshold");
     let max_threshold = limits.required(&curve, "max_threshold");
@@ -141,7 +141,7 @@ fn read_typical_packet(queue: &Section<'_, '_>, default: u32) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-fn read_codel(queue: &Section<'_, '_>, limits: &Limits<'_>) -> CodelSpec {
+fn read_codel(queue: &Section<'_, '_>, limits: &Limits) -> CodelSpec {
     let default = CodelSpec::default();
     CodelSpec {
         limit: limits.get(queue, "limit").unwrap_or(default.limit),
@@ -151,7 +151,7 @@ fn read_codel(queue: &Section<'_, '_>, limits: &Limits<'_>) -> CodelSpec {
     }
 }
 
-fn read_fq_codel(queue: &Section<'_, '_>, limits: &Limits<'_>) -> FqCodelSpec {
+fn read_fq_codel(queue: &Section<'_, '_>, limits: &Limits) -> FqCodelSpec {
     let default = FqCodelSpec::default();
     FqCodelSpec {
         limit: limits.get(queue, "limit").unwrap_or(default.limit),
@@ -163,7 +163,7 @@ fn read_fq_codel(queue: &Section<'_, '_>, limits: &Limits<'_>) -> FqCodelSpec {
     }
 }
 
-fn read_pie(queue: &Section<'_, '_>, limits: &Limits<'_>) -> PieSpec {
+fn read_pie(queue: &Section<'_, '_>, limits: &Limits) -> PieSpec {
     let default = PieSpec::default();
     PieSpec {
         limit: limits.get(queue, "limit").unwrap_or(default.limit),
@@ -176,7 +176,7 @@ fn read_pie(queue: &Section<'_, '_>, limits: &Limits<'_>) -> PieSpec {
     }
 }
 
-fn read_dual_pi2(queue: &Section<'_, '_>, limits: &Limits<'_>) -> DualPi2Spec {
+fn read_dual_pi2(queue: &Section<'_, '_>, limits: &Limits) -> DualPi2Spec {
     let default = DualPi2Spec::default();
     let share = queue.get::<Probability>("classic_share");
     DualPi2Spec {
@@ -192,7 +192,7 @@ fn read_dual_pi2(queue: &Section<'_, '_>, limits: &Limits<'_>) -> DualPi2Spec {
     }
 }
 
-fn read_cake(queue: &Section<'_, '_>, limits: &Limits<'_>) -> CakeSpec {
+fn read_cake(queue: &Section<'_, '_>, limits: &Limits) -> CakeSpec {
     const ISOLATIONS: [(&str, Isolation); 2] = [
         ("flows", Isolation::Flows),
         ("triple-isolate", Isolation::TripleIsolate),
@@ -213,12 +213,12 @@ fn read_cake(queue: &Section<'_, '_>, limits: &Limits<'_>) -> CakeSpec {
 }
 
 /// Reads sizes of queues, in bandwidth-delay products where the link has these.
-struct Limits<'s> {
-    capacity: &'s Capacity,
+struct Limits {
+    bits_per_s: Option<f64>,
     round_trip: Option<Nanos>,
 }
 
-impl Limits<'_> {
+impl Limits {
     fn required(&self, section: &Section<'_, '_>, key: &'static str) -> Option<QueueLimit> {
         if !section.has(key) {
             section.wrong_here(format!(
@@ -248,11 +248,9 @@ impl Limits<'_> {
             .ok()
             .filter(|products| (0.0..=1e6).contains(products))
             .ok_or("not a number of bandwidth-delay products; write it like \"2.5bdp\"")?;
-        let bits_per_s = match self.capacity {
-            Capacity::Rate(rate) => rate.bits_per_s() as f64,
-            Capacity::Trace(trace) => trace.mean_bits_per_s(),
-            Capacity::Unlimited => return Err("a link without a rate has no such product".into()),
-        };
+        let bits_per_s = self
+            .bits_per_s
+            .ok_or("a link without a rate has no such product")?;
         let round_trip = self.round_trip.ok_or(
             "the round trip is known for a [bottleneck] only; write packets or bytes here",
         )?;

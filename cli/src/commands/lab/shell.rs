@@ -192,6 +192,8 @@ impl LabShell {
         };
         LinkSpec {
             capacity,
+            bucket: None,
+            aggregation: None,
             queue,
             ecn_threshold: self.ecn_threshold,
             delay: self.delay,

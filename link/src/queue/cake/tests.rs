@@ -13,8 +13,14 @@ fn spec(isolation: Isolation) -> CakeSpec {
 }
 
 fn queue(spec: CakeSpec) -> CakeQueue<u32> {
-    let capacity = Capacity::Rate(Rate::from_mbit_per_s(10));
-    CakeQueue::new(spec, &capacity, 1)
+    CakeQueue::new(spec, &link(10_000_000), 1)
+}
+
+fn link(bits_per_s: u64) -> LinkSpec {
+    LinkSpec {
+        capacity: Capacity::Rate(Rate::from_bits_per_s(bits_per_s).unwrap()),
+        ..LinkSpec::default()
+    }
 }
 
 fn push(queue: &mut CakeQueue<u32>, at: Nanos, packet: Packet<u32>) {
@@ -228,8 +234,7 @@ fn a_flow_that_does_not_answer_is_cut_to_its_rate() {
 #[test]
 fn is_tuned_to_the_rate_of_the_link() {
     let tuned = |bits_per_s| {
-        let capacity = Capacity::Rate(Rate::from_bits_per_s(bits_per_s).unwrap());
-        let (settings, quantum_bytes) = tuned_to(&capacity, &CakeSpec::default());
+        let (settings, quantum_bytes) = tuned_to(&link(bits_per_s), &CakeSpec::default());
         let us = |time: Nanos| time.0 / 1_000;
         (us(settings.target), us(settings.interval), quantum_bytes)
     };

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::*;
 use crate::queue::testing::{dropped, full, keeping};
-use crate::{Class, Ecn, Probability, QueueSpec, Rate};
+use crate::{Class, Ecn, Probability, QueueSpec};
 
-fn capacity() -> Capacity {
-    Capacity::Rate(Rate::from_mbit_per_s(10))
-}
+const BITS_PER_S: Option<f64> = Some(10e6);
 
 fn red(spec: &RedSpec) -> RedQueue<u32> {
-    RedQueue::new(spec.into(), &capacity(), 1)
+    RedQueue::new(spec.into(), BITS_PER_S, 1)
 }
 
 /// A queue of 20 packets that forgets at once: the average is the queue.
@@ -171,7 +169,7 @@ fn tcp_lp_ecn_marks_its_own_class_above_the_threshold_and_no_other() {
         panic!("not a queue with thresholds by class");
     };
     spec.weight = 1.0;
-    let mut queue: RedQueue<u32> = RedQueue::new((&spec).into(), &capacity(), 1);
+    let mut queue: RedQueue<u32> = RedQueue::new((&spec).into(), BITS_PER_S, 1);
     let mut events = keeping();
     let mut marked = Vec::new();
     for number in 0..30 {
@@ -258,7 +256,7 @@ fn tcp_lp_ecn_lets_pass_what_cannot_be_marked() {
         panic!("not a queue with thresholds by class");
     };
     spec.weight = 1.0;
-    let mut queue: RedQueue<u32> = RedQueue::new((&spec).into(), &capacity(), 1);
+    let mut queue: RedQueue<u32> = RedQueue::new((&spec).into(), BITS_PER_S, 1);
     let mut events = keeping();
     for number in 0..20 {
         let packet = Packet::new(1_500, Class::LessThanBestEffort, number);
