@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use ebb_algorithms::Policy;
 use ebb_experiments::Runner;
 use ebb_experiments::score::{
-    Distances, HELD_OUT_SEED, Half, Matrix, Reference, ScoreScenario, draw, summaries,
+    Distances, Group, HELD_OUT_SEED, Matrix, RATES_SEED, Reference, ScoreScenario, draw,
+    draw_rates, summaries,
 };
+use ebb_link::{Nanos, RateSteps};
 use ebb_scenario::{Outcome, Scenario, Setting};
 use ebb_simulator::{Options, run};
 
@@ -122,8 +124,13 @@ fn folder() -> PathBuf {
 
 #[test]
 fn every_scenario_of_the_repository_can_be_read_and_every_law_has_a_command() {
-    for (half, least, least_quick) in [(Half::Tuning, 40, 10), (Half::HeldOut, 100, 5)] {
-        let matrix = Matrix::open(&folder(), half).unwrap();
+    for (group, least, least_quick) in [
+        (Group::Tuning, 40, 10),
+        (Group::HeldOut, 100, 5),
+        (Group::Queues, 19, 1),
+        (Group::Varying, 17, 3),
+    ] {
+        let matrix = Matrix::open(&folder(), group).unwrap();
         assert!(matrix.scenarios.len() > least);
         assert!(matrix.select(&[], true).unwrap().len() > least_quick);
         for scenario in &matrix.scenarios {
@@ -152,13 +159,50 @@ fn the_held_out_half_is_what_its_seed_draws_and_another_seed_draws_another() {
         let scenarios = matrix.scenarios.iter();
         scenarios.map(|one| one.settings.clone()).collect()
     };
-    let ours = settings(&Matrix::open(&folder(), Half::HeldOut).unwrap());
+    let ours = settings(&Matrix::open(&folder(), Group::HeldOut).unwrap());
     assert!(settings(&others).iter().all(|one| !ours.contains(one)));
 }
 
 #[test]
+fn rates_that_vary_are_what_their_seed_draws_and_another_seed_draws_others() {
+    for (name, text) in draw_rates(RATES_SEED) {
+        let stored = std::fs::read_to_string(folder().join(&name)).unwrap();
+        assert!(
+            stored == text,
+            "{name}: draw it again: cargo run -q -p ebb-experiments --example draw_rates"
+        );
+        let others = draw_rates(RATES_SEED + 1);
+        assert!(others.iter().all(|(_, other)| *other != text), "{name}");
+        RateSteps::parse(&name, &text).unwrap();
+    }
+}
+
+#[test]
+fn rates_that_vary_are_as_their_page_says() {
+    // Mean rate (Mbit/s), and part of the time in which nothing is sent.
+    for (name, mean_mbit, silent) in [
+        ("lte.rates", 9.0..18.0, 0.001..0.03),
+        ("lte-driving.rates", 6.0..16.0, 0.02..0.1),
+        ("5g.rates", 120.0..200.0, 0.0..0.0001),
+        ("wifi.rates", 60.0..130.0, 0.0..0.0001),
+        ("satellite.rates", 25.0..110.0, 0.002..0.004),
+    ] {
+        let text = std::fs::read_to_string(folder().join(name)).unwrap();
+        let rates = RateSteps::parse(name, &text).unwrap();
+        let mean = rates.mean_bits_per_s() / 1e6;
+        assert!(mean_mbit.contains(&mean), "{name}: {mean} Mbit/s");
+        assert_eq!(rates.period(), Nanos::from_secs(60));
+        let steps: Vec<(u64, u64)> = rates.into();
+        let lengths = steps.windows(2).filter(|pair| pair[0].1 == 0);
+        let silent_ns: u64 = lengths.map(|pair| pair[1].0 - pair[0].0).sum();
+        let share = silent_ns as f64 / 60e9;
+        assert!(silent.contains(&share), "{name}: {share} of silence");
+    }
+}
+
+#[test]
 fn the_held_out_half_has_all_that_is_drawn_from() {
-    let matrix = Matrix::open(&folder(), Half::HeldOut).unwrap();
+    let matrix = Matrix::open(&folder(), Group::HeldOut).unwrap();
     let texts: Vec<String> = matrix
         .scenarios
         .iter()
@@ -186,7 +230,7 @@ fn the_held_out_half_has_all_that_is_drawn_from() {
 
 #[test]
 fn ebb_is_near_strict_priority_in_quick_scenarios_that_nobody_chose() {
-    let matrix = Matrix::open(&folder(), Half::HeldOut).unwrap();
+    let matrix = Matrix::open(&folder(), Group::HeldOut).unwrap();
     let quick = matrix.select(&[], true).unwrap();
     let laws = ["ebb".parse().unwrap(), "cubic".parse().unwrap()];
     let scores = Runner::default().scores(&quick, &laws, 1).unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use ebb_algorithms::{Policy, laws};
-use ebb_experiments::score::{Half, Matrix, Score, ScoreScenario, scores_to_csv, scores_to_json};
+use ebb_experiments::score::{Group, Matrix, Score, ScoreScenario, scores_to_csv, scores_to_json};
 use ebb_experiments::{RunStore, Runner};
 use ebb_report::{image, score};
 
@@ -34,6 +34,11 @@ pub struct ScoreCommand {
     #[arg(long)]
     held_out: bool,
 
+    /// Another group of scenarios, which does not count for the table's mean: DualPI2 and CAKE, or
+    /// links whose rate varies
+    #[arg(long, value_name = "NAME", conflicts_with = "held_out")]
+    group: Option<GroupName>,
+
     /// Runs of each cell; 3 if not given, 1 with --quick
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: Option<u32>,
@@ -50,7 +55,7 @@ pub struct ScoreCommand {
     #[arg(short, long, value_name = "DIR", default_value = "ebb-score")]
     out: PathBuf,
 
-    /// Directory of the scenarios, with matrix.toml and held-out.toml; without it
+    /// Directory of the scenarios, with matrix.toml and those of other groups; without it
     /// experiments/score here, or what was installed with this program
     #[arg(long, value_name = "DIR")]
     matrix: Option<PathBuf>,
@@ -62,6 +67,13 @@ pub struct ScoreCommand {
     /// Print the scores as JSON in place of the table
     #[arg(long)]
     json: bool,
+}
+
+/// Scenarios beside those that laws are tuned on.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum GroupName {
+    Queues,
+    Varying,
 }
 
 const LONG_ABOUT: &str = "\
@@ -82,6 +94,7 @@ Examples:
   ebb score --law ebb --scenario on-off-3s    one cell, and the command that runs it
   ebb score --law ledbat:target_us=25000      a law with other parameters
   ebb score --held-out --law ebb              one law, where nobody tuned it
+  ebb score --group varying --law ebb         one law, on links whose rate varies
 
 Exit status: 0 whatever the scores are; 1 when a scenario is wrong or Ebb failed; 2 wrong usage.";
 
@@ -92,7 +105,7 @@ impl ScoreCommand {
     /// Does it.
     pub fn execute(self) -> Result<()> {
         let folder = data::folder(self.matrix.as_deref(), "experiments/score");
-        let matrix = Matrix::open(&folder, self.half())?;
+        let matrix = Matrix::open(&folder, self.group())?;
         let scenarios = matrix.select(&self.scenarios, self.quick)?;
         if self.list {
             return output::print(&score::list(&scenarios).to_string());
@@ -116,10 +129,12 @@ impl ScoreCommand {
         output::print(&format!("{text}{written}"))
     }
 
-    fn half(&self) -> Half {
-        match self.held_out {
-            true => Half::HeldOut,
-            false => Half::Tuning,
+    fn group(&self) -> Group {
+        match self.group {
+            Some(GroupName::Queues) => Group::Queues,
+            Some(GroupName::Varying) => Group::Varying,
+            None if self.held_out => Group::HeldOut,
+            None => Group::Tuning,
         }
     }
 

@@ -14,20 +14,26 @@ pub struct Matrix {
     pub scenarios: Vec<ScoreScenario>,
 }
 
-/// Which scenarios: those that laws are tuned on, or others.
+/// Which scenarios: those that laws are tuned on, or others, which do not count for its mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Half {
+pub enum Group {
     /// Chosen to cover the ground, in `matrix.toml`.
     Tuning,
     /// Drawn at random, in `held-out.toml`: what a law does where nobody looked.
     HeldOut,
+    /// Routers of today, DualPI2 and CAKE, in `queues.toml`.
+    Queues,
+    /// Links whose rate varies, in `varying.toml`.
+    Varying,
 }
 
-impl Half {
+impl Group {
     pub(super) const fn file(self) -> &'static str {
         match self {
             Self::Tuning => "matrix.toml",
             Self::HeldOut => "held-out.toml",
+            Self::Queues => "queues.toml",
+            Self::Varying => "varying.toml",
         }
     }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How far every law is from strict priority, in one set of scenarios: docs/score.md.
 //!
-//! - [`Matrix`]: the scenarios of one [`Half`], from `experiments/score/`;
-//! - [`draw()`]: the text of the half that is not chosen;
+//! - [`Matrix`]: the scenarios of one [`Group`], from `experiments/score/`;
+//! - [`draw()`]: the text of the half that is not chosen, [`draw_rates()`] that of the links whose
+//!   rates vary;
 //! - [`ScoreScenario`]: one of them, with what is run for it: the law, the ideal, and others
 //!   left to themselves;
 //! - [`ScorePlan`]: all that is run for several of them and several laws;
@@ -10,6 +11,7 @@
 
 mod distances;
 mod draw;
+mod draw_rates;
 mod events;
 mod matrix;
 mod plan;
@@ -18,6 +20,7 @@ mod table;
 
 pub use distances::{Distances, Reference};
 pub use draw::{HELD_OUT_SEED, draw};
-pub use matrix::{Half, Matrix, ScoreScenario};
+pub use draw_rates::{RATES_SEED, draw_rates};
+pub use matrix::{Group, Matrix, ScoreScenario};
 pub use plan::ScorePlan;
 pub use table::{Score, scores_to_csv, scores_to_json, summaries};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From `matrix.toml` or `held-out.toml` to a [`Matrix`].
+//! From the file of a [`Group`] to a [`Matrix`].
 use std::path::Path;
 
 use ebb_link::Nanos;
@@ -8,16 +8,16 @@ use ebb_scenario::{Scenario, ScenarioError, Setting};
 use toml::de::DeTable;
 
 use super::matrix::yields;
-use super::{Half, Matrix, ScoreScenario};
+use super::{Group, Matrix, ScoreScenario};
 use crate::ExperimentError;
 
 impl Matrix {
-    /// Reads a half's file in this folder; the scenarios that it names stand beside it.
+    /// Reads a group's file in this folder; the scenarios that it names stand beside it.
     ///
     /// *Errors:* [`ExperimentError::NoFolder`], [`ExperimentError::File`] when it cannot be read,
     /// [`ExperimentError::Wrong`] with all that is wrong in it or in a scenario.
-    pub fn open(folder: &Path, half: Half) -> Result<Self, ExperimentError> {
-        let path = folder.join(half.file());
+    pub fn open(folder: &Path, group: Group) -> Result<Self, ExperimentError> {
+        let path = folder.join(group.file());
         if !path.exists() {
             return Err(ExperimentError::NoFolder {
                 path,
