@@ -16,7 +16,10 @@ pub(super) struct Ways(HashMap<NodeId, Tree>);
 /// What the flows of an entry have in common about their way.
 pub(super) enum Ends {
     /// Over the bottleneck, each with access links of its own unless these do nothing.
-    Dumbbell { is_reverse: bool, access: LinkSpec },
+    Dumbbell {
+        is_reverse: bool,
+        access: Box<LinkSpec>,
+    },
     /// Over whatever links there are.
     Network(Connection),
 }
@@ -50,7 +53,7 @@ impl Ends {
                     path: vec![dumbbell.forward],
                     return_path: vec![dumbbell.back],
                 };
-                let connection = match *access == LinkSpec::default() {
+                let connection = match **access == LinkSpec::default() {
                     true => straight,
                     false => with_access(network, flow, access, straight),
                 };
@@ -114,6 +117,7 @@ fn read_dumbbell(
         // Packets pass four access links on the way there and back.
         access.delay = Nanos(rtt.since(least).0 / 4);
     }
+    let access = Box::new(access);
     Some(Ends::Dumbbell { is_reverse, access })
 }
 
