@@ -11,7 +11,7 @@
  * 1. The delay is the round trip less the queue on the way back (forward_delay.h), in us: ticks of
  *    timestamps set no thresholds, and these are lower.
  * 2. Slow start begins with the first acknowledgement, not a round trip later.
- * 3. While it yields it sends pairs, one in each round trip; the longer it yields, the rarer.
+ * 3. While it yields it sends a pair in each round trip, never one segment.
  * 4. A loss without a queue takes three tenths of the window, since nobody else answers it; after
  *    a time-out the window comes back by slow start.
  * 5. The delay of a lone segment counts only if it shows no queue: its acknowledgement may be late.
@@ -27,21 +27,6 @@
 
 /* ---- helpers: what the host is told ---- */
 
-/* From one pair to the next while yielding; 0: one in each round trip. */
-EBB_INLINE u64 ebb_ebb_sender_pair_us(const struct ebb_ebb_sender_state *state, u64 now_us)
-{
-	const struct ebb_ebb_state *s = &state->own;
-	u64 since_us = ebb_sub_floor(now_us, state->yielding_since_us);
-	u64 round_us = (u64)s->rtt_us + s->queue_us, pair_us;
-
-	if (!s->is_yielding || state->is_pairing || since_us < EBB_EBB_PROBE_HALF_AFTER_US)
-		return 0;
-	pair_us = ebb_max(since_us / EBB_EBB_SENDER_PAIR_DIVISOR,
-			  round_us * EBB_EBB_SENDER_PAIR_ROUNDS);
-	pair_us = ebb_min(pair_us, EBB_EBB_SENDER_PAIR_MOST_US);
-	return pair_us > round_us ? pair_us : 0;
-}
-
 /* W in segments; in YIELD a pair, after a lone segment once nothing is in flight. */
 EBB_INLINE u64 ebb_ebb_sender_pkts(const struct ebb_ebb_sender_state *state, u32 inflight_pkts)
 {
@@ -52,15 +37,12 @@ EBB_INLINE u64 ebb_ebb_sender_pkts(const struct ebb_ebb_sender_state *state, u32
 	return ebb_max(ebb_div(s->rwnd_bytes, s->mss_bytes, 0), EBB_EBB_SENDER_PAIR);
 }
 
-EBB_INLINE void ebb_ebb_sender_answer(struct ebb_ebb_sender_state *state, u64 now_us,
-				      u32 inflight_pkts, u64 most_pkts)
+EBB_INLINE void ebb_ebb_sender_answer(struct ebb_ebb_sender_state *state, u32 inflight_pkts,
+				      u64 most_pkts)
 {
-	u64 pair_bytes = (u64)state->own.mss_bytes * EBB_EBB_SENDER_PAIR;
 	u64 pkts = ebb_min(ebb_ebb_sender_pkts(state, inflight_pkts), most_pkts);
 
 	state->window.cwnd_pkts = (u32)ebb_clamp(pkts, 1, EBB_SENDER_MAX_CWND_PKTS);
-	state->window.pacing_bytes_per_s =
-		ebb_div(pair_bytes * EBB_US_PER_S, ebb_ebb_sender_pair_us(state, now_us), 0);
 }
 
 /* ---- helpers: an acknowledgement ---- */
@@ -82,20 +64,44 @@ EBB_INLINE void ebb_ebb_sender_describe(struct ebb_segment *segment, u64 now_us,
 	segment->has_timestamps = 1;
 }
 
+/* Bytes per second at which the segments of the last two trains were sent; 0: at once. */
+EBB_INLINE u64 ebb_ebb_sender_sent_bytes_per_s(const struct ebb_ebb_sender_state *state)
+{
+	const struct ebb_ebb_state *s = &state->own;
+	u32 last = (s->arrival_count - 1) & (EBB_EBB_ARRIVALS - 1);
+	u32 first = (s->arrival_count - EBB_EBB_TRAINS_ARRIVALS) & (EBB_EBB_ARRIVALS - 1);
+	u64 bytes = s->arrivals[last].received_bytes - s->arrivals[first].received_bytes;
+
+	return ebb_div(bytes * EBB_US_PER_S, state->sent_us[last] - state->sent_us[first], 0);
+}
+
 /*
  * While it yields, arrivals show how rarely pairs are sent; in a window of few segments no run of
  * them is long enough, and what else there is counts only where windows are larger (16 arrivals are
- * remembered: so many less are the same ones).
+ * remembered: so many less are the same ones). What comes back faster than it was sent was held up.
  */
-EBB_INLINE void ebb_ebb_sender_take_arrival(struct ebb_ebb_state *s, u64 now_us, u32 bytes)
+EBB_INLINE void ebb_ebb_sender_take_arrival(struct ebb_ebb_sender_state *state,
+					    const struct ebb_sender_ack *ack, u32 bytes)
 {
+	struct ebb_ebb_state *s = &state->own;
 	u64 trains_bytes = (u64)s->mss_bytes * EBB_EBB_SENDER_PAIR * EBB_EBB_TRAINS_ARRIVALS;
+	u64 before_bytes_per_s = s->capacity_bytes_per_s, sent_bytes_per_s;
 
 	if (s->is_yielding)
 		return;
 	if (s->rwnd_bytes < trains_bytes && s->arrival_count > EBB_EBB_ARRIVALS * EBB_ONE_X2)
 		s->arrival_count -= EBB_EBB_ARRIVALS;
-	ebb_ebb_take_arrival(s, now_us, bytes);
+	ebb_ebb_take_arrival(s, ack->now_us, bytes);
+	ebb_end_step();
+	state->sent_us[(s->arrival_count - 1) & (EBB_EBB_ARRIVALS - 1)] =
+		(u32)(ack->now_us - ack->rtt_us);
+	if (s->capacity_bytes_per_s <= before_bytes_per_s)
+		return;
+	sent_bytes_per_s = ebb_ebb_sender_sent_bytes_per_s(state);
+	if (sent_bytes_per_s && sent_bytes_per_s < s->capacity_bytes_per_s)
+		s->capacity_bytes_per_s = ebb_max(sent_bytes_per_s, before_bytes_per_s);
+	s->segment_us = (u32)ebb_min(ebb_moves_time_us(s->capacity_bytes_per_s, s->mss_bytes),
+				     EBB_MOVES_MAX_SEGMENT_US);
 }
 
 /* One segment alone: nothing makes the receiver acknowledge it at once. */
@@ -183,8 +189,6 @@ EBB_INLINE void ebb_ebb_sender_decide(struct ebb_ebb_sender_state *state,
 	ebb_end_step();
 	ebb_ebb_decide(s, segment, &params->own);
 	ebb_end_step();
-	if (s->is_yielding && !was_yielding && !state->stretched)
-		state->yielding_since_us = ack->now_us;
 	if (!was_blind && ebb_ebb_sender_is_suspect(s))
 		state->is_suspicious = 1;
 	if (was_yielding && !s->is_yielding && s->capacity_bytes_per_s)
@@ -204,7 +208,7 @@ EBB_INLINE void ebb_ebb_sender_answer_ack(struct ebb_ebb_sender_state *state,
 		state->window.ssthresh_pkts = EBB_SENDER_NO_SSTHRESH_PKTS;
 	if (state->is_restarting)
 		most_pkts = (u64)ack->cwnd_pkts + ack->acked_pkts;
-	ebb_ebb_sender_answer(state, ack->now_us, ack->inflight_pkts, most_pkts);
+	ebb_ebb_sender_answer(state, ack->inflight_pkts, most_pkts);
 	if (state->test)
 		state->window.cwnd_pkts = (u32)ebb_clamp(ebb_ebb_sender_test_pkts(state, ack), 1,
 							 EBB_SENDER_MAX_CWND_PKTS);
@@ -272,7 +276,7 @@ EBB_INLINE void ebb_ebb_sender_on_ack(struct ebb_ebb_sender_state *state,
 	bytes = (u32)ebb_min((u64)ack->delivered_now_pkts * s->mss_bytes,
 			     EBB_MOVES_MAX_WINDOW_BYTES);
 	ebb_ebb_sender_describe(&segment, ack->now_us, ack->ack_seq, ack->snd_nxt);
-	ebb_ebb_sender_take_arrival(s, ack->now_us, bytes);
+	ebb_ebb_sender_take_arrival(state, ack, bytes);
 	ebb_end_step();
 	ebb_ebb_sender_take_delay(state, ack, bytes, params);
 	ebb_end_step();
@@ -299,9 +303,7 @@ EBB_INLINE void ebb_ebb_sender_on_loss(struct ebb_ebb_sender_state *state,
 				       const struct ebb_ebb_sender_params *params)
 {
 	ebb_ebb_sender_lose(state, event, params);
-	if (state->own.is_yielding && !state->stretched)
-		state->yielding_since_us = state->own.yield_since_us;
-	ebb_ebb_sender_answer(state, event->now_us, 0, event->cwnd_pkts);
+	ebb_ebb_sender_answer(state, 0, event->cwnd_pkts);
 	state->window.ssthresh_pkts = state->window.cwnd_pkts;
 }
 
@@ -321,12 +323,13 @@ EBB_INLINE void ebb_ebb_sender_on_undo(struct ebb_ebb_sender_state *state,
 {
 	struct ebb_ebb_state *s = &state->own;
 
+	(void)event;
 	(void)params;
 	if (!s->is_yielding)
 		ebb_moves_set_window(&s->moves, ebb_max(s->rwnd_bytes, state->prior_bytes));
 	state->is_restarting = 0;
 	state->window.ssthresh_pkts = EBB_SENDER_NO_SSTHRESH_PKTS;
-	ebb_ebb_sender_answer(state, event->now_us, 0, EBB_SENDER_MAX_CWND_PKTS);
+	ebb_ebb_sender_answer(state, 0, EBB_SENDER_MAX_CWND_PKTS);
 }
 
 /* The host has taken back what was not used for long: W comes back by slow start. */
@@ -337,8 +340,7 @@ EBB_INLINE void ebb_ebb_sender_on_idle(struct ebb_ebb_sender_state *state,
 	if (event->cwnd_pkts >= state->window.cwnd_pkts)
 		return;
 	state->is_restarting = 1;
-	ebb_ebb_sender_answer(state, event->now_us, 0,
-			      ebb_max(event->cwnd_pkts, params->own.start_segments));
+	ebb_ebb_sender_answer(state, 0, ebb_max(event->cwnd_pkts, params->own.start_segments));
 }
 
 #endif /* EBB_EBB_SENDER_H */

@@ -13,11 +13,6 @@
 
 /* [EBBSENDER §pairs] Segments of a pair: as many are acknowledged at once. */
 #define EBB_EBB_SENDER_PAIR 2u
-/* [EBBSENDER §pairs] From one pair to the next: so many round trips at the least, this part of the time since it yields ... */
-#define EBB_EBB_SENDER_PAIR_ROUNDS 2u
-#define EBB_EBB_SENDER_PAIR_DIVISOR 16u
-/* [EBBSENDER §pairs] ... and so long at the most. */
-#define EBB_EBB_SENDER_PAIR_MOST_US 1500000u
 /* [RFC9438 §4.6] What a loss without a queue leaves of the window. */
 #define EBB_EBB_SENDER_NOISE_X10 7u
 /* [EBBSENDER §taking over] More in flight than so many windows is older than the law. */
@@ -52,9 +47,9 @@ enum ebb_ebb_sender_test {
 
 struct ebb_ebb_sender_state {
 	struct ebb_sender_window window;
-	struct ebb_ebb_state own; /* the judgement; its rwnd_bytes is W */
-	struct ebb_clock peer;    /* the peer's clock: what queues on the way back */
-	u64 yielding_since_us;    /* however many trains were stretched since */
+	struct ebb_ebb_state own;      /* the judgement; its rwnd_bytes is W */
+	struct ebb_clock peer;         /* the peer's clock: what queues on the way back */
+	u32 sent_us[EBB_EBB_ARRIVALS]; /* when what arrived was sent, low 32 bits */
 	u64 test_until_us;
 	u64 first_us;      /* the first acknowledgement of the train; 0: none yet */
 	u64 suspect_at_us; /* the next test outside of YIELD is not before */
@@ -67,7 +62,7 @@ struct ebb_ebb_sender_state {
 	u8 stretched;      /* trains in a row that others were in */
 	u8 is_restarting;  /* slow start back to W, after a time-out or an idle time */
 	u8 is_suspicious;  /* a test is due, when it may be */
-	u8 is_pairing;     /* the last acknowledgement was of a lone segment: no pace */
+	u8 is_pairing;     /* the last acknowledgement was of a lone segment */
 	u8 reserved[7];
 };
 

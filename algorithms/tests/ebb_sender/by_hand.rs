@@ -130,13 +130,10 @@ fn it_sends_pairs_while_others_queue_and_none_after_a_lone_segment_until_it_is_a
     for _ in 0..40 {
         upload.ack_after(160_000, 2, RTT_US + 60_000);
     }
-    let pace = upload.flow.window().pacing_bytes_per_s;
-    // 6.4 s in YIELD: a pair each 0.4 s, or a little less.
-    assert!((6_500..8_000).contains(&pace), "{pace} bytes/s");
+    assert_eq!(upload.cwnd_pkts(), 2);
 
     upload.ack_after(140_000, 1, RTT_US + 40_000);
     assert_eq!(upload.cwnd_pkts(), 1);
-    assert_eq!(upload.flow.window().pacing_bytes_per_s, 0);
     upload.ack_after(40_000, 1, RTT_US + 40_000);
     assert_eq!(upload.cwnd_pkts(), 2);
 }
