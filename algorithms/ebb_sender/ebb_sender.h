@@ -237,7 +237,9 @@ EBB_INLINE void ebb_ebb_sender_lose(struct ebb_ebb_sender_state *state,
 		s->has_lost = 0;
 		ebb_ebb_learn_full(s, &segment);
 	}
+	ebb_end_step();
 	ebb_ebb_take_loss(s, &segment, &params->own);
+	ebb_end_step();
 	s->hole_since_us = 0;
 	if (!was_blind && ebb_ebb_sender_is_suspect(s))
 		state->is_suspicious = 1;
@@ -303,6 +305,7 @@ EBB_INLINE void ebb_ebb_sender_on_loss(struct ebb_ebb_sender_state *state,
 				       const struct ebb_ebb_sender_params *params)
 {
 	ebb_ebb_sender_lose(state, event, params);
+	ebb_end_step();
 	ebb_ebb_sender_answer(state, 0, event->cwnd_pkts);
 	state->window.ssthresh_pkts = state->window.cwnd_pkts;
 }
