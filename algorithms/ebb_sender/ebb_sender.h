@@ -97,6 +97,7 @@ EBB_INLINE void ebb_ebb_sender_take_arrival(struct ebb_ebb_sender_state *state,
 		(u32)(ack->now_us - ack->rtt_us);
 	if (s->capacity_bytes_per_s <= before_bytes_per_s)
 		return;
+	ebb_end_step();
 	sent_bytes_per_s = ebb_ebb_sender_sent_bytes_per_s(state);
 	if (sent_bytes_per_s && sent_bytes_per_s < s->capacity_bytes_per_s)
 		s->capacity_bytes_per_s = ebb_max(sent_bytes_per_s, before_bytes_per_s);
@@ -130,6 +131,7 @@ EBB_INLINE void ebb_ebb_sender_take_delay(struct ebb_ebb_sender_state *state,
 	if (!rtt_us)
 		return;
 	s->round_rtt_us = (u32)ebb_min(s->round_rtt_us, rtt_us);
+	ebb_end_step();
 	ebb_ebb_update_base(s, &params->own, ack->now_us, rtt_us, rtt_us);
 	ebb_end_step();
 	delay_us =
@@ -183,15 +185,18 @@ EBB_INLINE void ebb_ebb_sender_decide(struct ebb_ebb_sender_state *state,
 				      const struct ebb_ebb_sender_params *params)
 {
 	struct ebb_ebb_state *s = &state->own;
-	u8 was_yielding = s->is_yielding, was_blind = s->is_blind;
 
+	state->was_yielding = s->is_yielding;
+	state->was_blind = s->is_blind;
+	ebb_end_step();
 	ebb_ebb_sender_end_start(s, segment);
 	ebb_end_step();
 	ebb_ebb_decide(s, segment, &params->own);
 	ebb_end_step();
-	if (!was_blind && ebb_ebb_sender_is_suspect(s))
+	if (!state->was_blind && ebb_ebb_sender_is_suspect(s))
 		state->is_suspicious = 1;
-	if (was_yielding && !s->is_yielding && s->capacity_bytes_per_s)
+	ebb_end_step();
+	if (state->was_yielding && !s->is_yielding && s->capacity_bytes_per_s)
 		ebb_ebb_sender_send_train(state, ack);
 	else if (state->is_suspicious && !s->is_yielding && ack->phase == EBB_SENDER_OPEN &&
 		 ack->now_us >= state->suspect_at_us)
@@ -208,7 +213,9 @@ EBB_INLINE void ebb_ebb_sender_answer_ack(struct ebb_ebb_sender_state *state,
 		state->window.ssthresh_pkts = EBB_SENDER_NO_SSTHRESH_PKTS;
 	if (state->is_restarting)
 		most_pkts = (u64)ack->cwnd_pkts + ack->acked_pkts;
+	ebb_end_step();
 	ebb_ebb_sender_answer(state, ack->inflight_pkts, most_pkts);
+	ebb_end_step();
 	if (state->test)
 		state->window.cwnd_pkts = (u32)ebb_clamp(ebb_ebb_sender_test_pkts(state, ack), 1,
 							 EBB_SENDER_MAX_CWND_PKTS);
@@ -271,31 +278,34 @@ EBB_INLINE void ebb_ebb_sender_on_ack(struct ebb_ebb_sender_state *state,
 				      const struct ebb_ebb_sender_params *params)
 {
 	struct ebb_ebb_state *s = &state->own;
-	struct ebb_segment segment = {0};
-	u32 bytes;
+	struct ebb_segment *segment = &state->segment;
 
 	s->mss_bytes = ebb_bound_mss_bytes(ack->mss_bytes);
-	bytes = (u32)ebb_min((u64)ack->delivered_now_pkts * s->mss_bytes,
-			     EBB_MOVES_MAX_WINDOW_BYTES);
-	ebb_ebb_sender_describe(&segment, ack->now_us, ack->ack_seq, ack->snd_nxt);
-	ebb_ebb_sender_take_arrival(state, ack, bytes);
+	state->bytes = (u32)ebb_min((u64)ack->delivered_now_pkts * s->mss_bytes,
+				    EBB_MOVES_MAX_WINDOW_BYTES);
+	__builtin_memset(segment, 0, sizeof(*segment));
+	ebb_ebb_sender_describe(segment, ack->now_us, ack->ack_seq, ack->snd_nxt);
 	ebb_end_step();
-	ebb_ebb_sender_take_delay(state, ack, bytes, params);
+	ebb_ebb_sender_take_arrival(state, ack, state->bytes);
 	ebb_end_step();
-	s->round_bytes = (u32)ebb_min((u64)s->round_bytes + bytes, EBB_MOVES_MAX_WINDOW_BYTES);
+	ebb_ebb_sender_take_delay(state, ack, state->bytes, params);
+	ebb_end_step();
+	s->round_bytes =
+		(u32)ebb_min((u64)s->round_bytes + state->bytes, EBB_MOVES_MAX_WINDOW_BYTES);
 	ebb_ebb_set_thresholds(s, &params->own);
+	ebb_end_step();
 	if (!s->is_begun)
-		ebb_ebb_sender_begin(s, &segment, ack->prior_inflight_pkts);
+		ebb_ebb_sender_begin(s, segment, ack->prior_inflight_pkts);
 	/* What is acknowledged while a loss is repaired makes no window larger. */
 	if (ack->acked_pkts) {
-		segment.payload_bytes = bytes;
-		segment.seq -= bytes;
+		segment->payload_bytes = state->bytes;
+		segment->seq -= state->bytes;
 	}
 	ebb_end_step();
 	if (state->test)
-		ebb_ebb_sender_test(state, ack, &segment, params);
+		ebb_ebb_sender_test(state, ack, segment, params);
 	else
-		ebb_ebb_sender_decide(state, ack, &segment, params);
+		ebb_ebb_sender_decide(state, ack, segment, params);
 	ebb_end_step();
 	ebb_ebb_sender_answer_ack(state, ack);
 }

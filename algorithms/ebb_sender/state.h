@@ -49,6 +49,8 @@ struct ebb_ebb_sender_state {
 	struct ebb_sender_window window;
 	struct ebb_ebb_state own;      /* the judgement; its rwnd_bytes is W */
 	struct ebb_clock peer;         /* the peer's clock: what queues on the way back */
+	struct ebb_segment segment;    /* the acknowledgement in words of a receiver's law: of the
+					* stack, the verifier would follow each way up to here */
 	u32 sent_us[EBB_EBB_ARRIVALS]; /* when what arrived was sent, low 32 bits */
 	u64 test_until_us;
 	u64 first_us;      /* the first acknowledgement of the train; 0: none yet */
@@ -63,7 +65,10 @@ struct ebb_ebb_sender_state {
 	u8 is_restarting;  /* slow start back to W, after a time-out or an idle time */
 	u8 is_suspicious;  /* a test is due, when it may be */
 	u8 is_pairing;     /* the last acknowledgement was of a lone segment */
-	u8 reserved[7];
+	u8 was_yielding;   /* before the decision, as was_blind; they stand here as segment does */
+	u8 was_blind;
+	u8 reserved;
+	u32 bytes; /* delivered by this acknowledgement; it stands here as segment does */
 };
 
 #endif /* EBB_EBB_SENDER_STATE_H */

@@ -146,6 +146,7 @@ EBB_INLINE void ebb_ebb_sender_test(struct ebb_ebb_sender_state *state,
 		state->first_us = ack->now_us;
 		state->first_seq = ack->ack_seq;
 	}
+	ebb_end_step();
 	if (ebb_before32(ack->ack_seq, last_seq))
 		return;
 	if (ebb_ebb_sender_is_stretched(state, ack) &&
