@@ -173,6 +173,15 @@ impl Line {
         self.events = None;
     }
 
+    #[inline]
+    fn is_above_threshold(&self) -> bool {
+        match self.ecn_threshold {
+            None => false,
+            Some(QueueLimit::Packets(packets)) => u64::from(self.waiting_pkts) > packets,
+            Some(QueueLimit::Bytes(bytes)) => self.waiting_bytes > bytes,
+        }
+    }
+
     fn queue<T>(
         &mut self,
         now: Nanos,
@@ -191,12 +200,7 @@ impl Line {
             }
             return Err(id);
         }
-        let is_above = match self.ecn_threshold {
-            None => false,
-            Some(QueueLimit::Packets(packets)) => u64::from(self.waiting_pkts) > packets,
-            Some(QueueLimit::Bytes(bytes)) => self.waiting_bytes > bytes,
-        };
-        let is_marked = is_above && packet.ecn.is_markable();
+        let is_marked = self.is_above_threshold() && packet.ecn.is_markable();
         if is_marked {
             packet.ecn = Ecn::Congested;
         }

@@ -180,7 +180,18 @@ impl LinkSpec {
                  trace",
             ));
         }
+        if self.capacity == Capacity::Unlimited && self.ecn_threshold.is_some() {
+            return Err(LinkError::Spec(
+                "an ECN threshold needs a bottleneck with a rate or a trace",
+            ));
+        }
         self.validate_sending()?;
+        self.validate_order()
+    }
+}
+
+impl LinkSpec {
+    fn validate_order(&self) -> Result<(), LinkError> {
         if self.reorder > Probability::NEVER && self.reorder_delay == Nanos::ZERO {
             return Err(LinkError::Spec(
                 "reordering needs a delay for the packets that come later, like 5ms",
@@ -196,16 +207,9 @@ impl LinkSpec {
                 "reroutes need times in order, each later than the one before it",
             ));
         }
-        if self.capacity == Capacity::Unlimited && self.ecn_threshold.is_some() {
-            return Err(LinkError::Spec(
-                "an ECN threshold needs a bottleneck with a rate or a trace",
-            ));
-        }
         Ok(())
     }
-}
 
-impl LinkSpec {
     fn validate_sending(&self) -> Result<(), LinkError> {
         if let Some(bucket) = &self.bucket {
             let Capacity::Rate(peak) = self.capacity else {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What people are told about typical mistakes, word for word.
 
-#[path = "mistakes/queues.rs"]
-mod queues;
+#[path = "mistakes/links.rs"]
+mod links;
 
 use std::path::Path;
 
@@ -382,21 +382,4 @@ fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
             "try.toml:8:1:"
         ]
     );
-}
-
-#[test]
-fn a_reroute_needs_a_time_and_a_delay_and_times_go_on() {
-    let message = told(
-        "delay = \"50ms\"",
-        "delay = \"50ms\"\nreroute = [{ at = \"9s\" }]",
-    );
-    assert!(
-        message.contains("[[reroute]]: `delay` is missing; write delay = \"80ms\""),
-        "{message}"
-    );
-    let message = told(
-        "delay = \"50ms\"",
-        "delay = \"50ms\"\nreroute = [{ at = \"9s\", delay = \"1ms\" }, { at = \"8s\", delay = 0 }]",
-    );
-    assert!(message.contains("times in order"), "{message}");
 }

@@ -79,13 +79,9 @@ impl Connection {
     }
 }
 
-fn read_dumbbell(
-    section: &Section<'_, '_>,
-    network: &Network,
-    dumbbell: &Dumbbell,
-) -> Option<Ends> {
+fn read_is_reverse(section: &Section<'_, '_>) -> bool {
     let side = |key| section.choice(key, &[(LEFT, false), (RIGHT, true)]);
-    let is_reverse = match (side("from"), side("to")) {
+    match (side("from"), side("to")) {
         (Some(from), Some(to)) if from == to => {
             section.wrong("to", "a flow goes from one side to the other");
             false
@@ -93,7 +89,15 @@ fn read_dumbbell(
         (Some(from), _) => from,
         (None, Some(to)) => !to,
         (None, None) => false,
-    };
+    }
+}
+
+fn read_dumbbell(
+    section: &Section<'_, '_>,
+    network: &Network,
+    dumbbell: &Dumbbell,
+) -> Option<Ends> {
+    let is_reverse = read_is_reverse(section);
     if section.has("via") {
         section.wrong(
             "via",

@@ -142,23 +142,29 @@ impl Sender {
         if self.board.is_empty() {
             return Some(progress);
         }
-        if ack > self.una {
-            self.timeouts_in_row = 0;
-        }
-        self.clean(time, ack, &mut progress);
-        self.rack_adapt_window(progress.rate.prior_delivered_pkts);
-        if self.probe_end > 0 {
-            self.judge_probe(time.now, ack, progress.flags);
-        }
-        if self.is_dubious(progress.flags) {
-            self.react(time, &mut progress);
-        }
+        self.take_acknowledged(time, ack, &mut progress);
         let delivered_pkts = (self.rate.delivered_pkts - delivered_before_pkts) as u32;
         let lost_pkts = (self.counters.lost_pkts - lost_before_pkts) as u32;
         self.rate_finish(time.now, delivered_pkts, &mut progress.rate);
         self.control(time, segment, delivered_pkts, lost_pkts, &progress);
         self.board.settle();
         Some(progress)
+    }
+
+    /// What is acknowledged is done with, and losses are answered.
+    #[inline]
+    fn take_acknowledged(&mut self, time: AckTime, ack: u64, progress: &mut Progress) {
+        if ack > self.una {
+            self.timeouts_in_row = 0;
+        }
+        self.clean(time, ack, progress);
+        self.rack_adapt_window(progress.rate.prior_delivered_pkts);
+        if self.probe_end > 0 {
+            self.judge_probe(time.now, ack, progress.flags);
+        }
+        if self.is_dubious(progress.flags) {
+            self.react(time, progress);
+        }
     }
 
     fn begin_progress(&self, segment: &Segment) -> Progress {

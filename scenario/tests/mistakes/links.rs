@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Mistakes in what is said of queues.
+//! Mistakes in what is said of links and their queues.
 
 use super::told;
 
@@ -57,4 +57,21 @@ fn bad_parameters_of_dualpi2_and_cake_are_told_with_what_would_be_right() {
         let told = told("queue = 86", &format!("queue = {queue}"));
         assert!(told.contains(expected), "{queue}: {told}");
     }
+}
+
+#[test]
+fn a_reroute_needs_a_time_and_a_delay_and_times_go_on() {
+    let message = told(
+        "delay = \"50ms\"",
+        "delay = \"50ms\"\nreroute = [{ at = \"9s\" }]",
+    );
+    assert!(
+        message.contains("[[reroute]]: `delay` is missing; write delay = \"80ms\""),
+        "{message}"
+    );
+    let message = told(
+        "delay = \"50ms\"",
+        "delay = \"50ms\"\nreroute = [{ at = \"9s\", delay = \"1ms\" }, { at = \"8s\", delay = 0 }]",
+    );
+    assert!(message.contains("times in order"), "{message}");
 }
