@@ -47,3 +47,14 @@ pub enum LinkError {
     #[error("link: {0}")]
     Spec(&'static str),
 }
+
+impl LinkError {
+    /// For `map_err`: what is wrong in this line of a file.
+    pub(crate) fn in_line(file: &str, line: usize) -> impl Fn(String) -> Self {
+        move |problem| Self::TraceLine {
+            file: file.to_owned(),
+            line,
+            problem,
+        }
+    }
+}

@@ -175,11 +175,9 @@ impl Line {
 
     #[inline]
     fn is_above_threshold(&self) -> bool {
-        match self.ecn_threshold {
-            None => false,
-            Some(QueueLimit::Packets(packets)) => u64::from(self.waiting_pkts) > packets,
-            Some(QueueLimit::Bytes(bytes)) => self.waiting_bytes > bytes,
-        }
+        let (pkts, bytes) = (self.waiting_pkts as usize, self.waiting_bytes);
+        self.ecn_threshold
+            .is_some_and(|threshold| !threshold.holds(pkts, bytes))
     }
 
     fn queue<T>(
@@ -190,11 +188,8 @@ impl Line {
     ) -> Result<(), PacketId> {
         let packet = packets.get_mut(id);
         let size_bytes = u64::from(packet.size_bytes);
-        let has_room = match self.limit {
-            QueueLimit::Packets(limit) => u64::from(self.waiting_pkts) < limit,
-            QueueLimit::Bytes(limit) => self.waiting_bytes + size_bytes <= limit,
-        };
-        if !has_room {
+        let bytes = self.waiting_bytes + size_bytes;
+        if !self.limit.holds(self.waiting_pkts as usize + 1, bytes) {
             if let Some(events) = &mut self.events {
                 events.count(packet.class, DropCause::Full);
             }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::Decimal;
+use crate::text::{lines_of, time_in_ms};
 use crate::{LinkError, Nanos, Rate};
 
 /// A rate that changes at given times, repeated for ever.
@@ -34,20 +34,12 @@ impl RateSteps {
     pub fn parse(file: &str, text: &str) -> Result<Self, LinkError> {
         let mut steps = Vec::new();
         let mut period = None;
-        for (index, line) in text.lines().enumerate() {
-            let wrong = |problem| LinkError::TraceLine {
-                file: file.to_owned(),
-                line: index + 1,
-                problem,
-            };
-            let content = line.split('#').next().unwrap_or("").trim();
-            if content.is_empty() {
-                continue;
-            }
+        for (line, content) in lines_of(text) {
+            let wrong = LinkError::in_line(file, line);
             if period.is_some() {
                 return Err(wrong(format!("`{content}` comes after the end")));
             }
-            let (from, what) = read_line(content).map_err(wrong)?;
+            let (from, what) = read_line(content).map_err(&wrong)?;
             let last = steps.last().map(|step: &RateStep| step.from);
             if last.is_some_and(|last| from <= last) {
                 return Err(wrong(format!("`{content}` is not after the line above it")));
@@ -123,9 +115,7 @@ fn read_line(content: &str) -> Result<(Nanos, Option<u64>), String> {
     let (time, rate) = content
         .split_once(char::is_whitespace)
         .ok_or_else(|| format!("`{content}` is no time and rate, like `100 12.5mbit`"))?;
-    let from = Decimal::parse(time)
-        .and_then(|decimal| decimal.times(1_000_000))
-        .ok_or_else(|| format!("`{time}` is no time in milliseconds, like 12 or 12.5"))?;
+    let from = time_in_ms(time)?;
     let bits_per_s = match rate.trim() {
         "end" => None,
         "0" => Some(0),
@@ -135,7 +125,7 @@ fn read_line(content: &str) -> Result<(Nanos, Option<u64>), String> {
                 .bits_per_s(),
         ),
     };
-    Ok((Nanos(from), bits_per_s))
+    Ok((from, bits_per_s))
 }
 
 impl TryFrom<Vec<(u64, u64)>> for RateSteps {

@@ -4,7 +4,25 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use crate::LinkError;
+use crate::{LinkError, Nanos};
+
+/// The lines of a file that say something, numbered from 1: without comments and empty lines.
+pub(crate) fn lines_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().enumerate().map(|(index, line)| {
+        let content = line.split('#').next().unwrap_or("").trim();
+        (index + 1, content)
+    });
+    lines.filter(|(_, content)| !content.is_empty())
+}
+
+/// A time in milliseconds as such files have it.
+///
+/// *Errors:* what is wrong, and what would be right.
+pub(crate) fn time_in_ms(text: &str) -> Result<Nanos, String> {
+    let time = Decimal::parse(text).and_then(|decimal| decimal.times(1_000_000));
+    let wrong = || format!("`{text}` is no time in milliseconds, like 12 or 12.5");
+    time.map(Nanos).ok_or_else(wrong)
+}
 
 /// Reads a value from its text, or from a number as people would type it without quotes.
 pub(crate) struct TextOrNumber<T> {

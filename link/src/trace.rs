@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::Decimal;
+use crate::text::{lines_of, time_in_ms};
 use crate::{LinkError, Nanos};
 
 /// What one opportunity of a trace can carry. *Units:* bytes.
@@ -27,26 +27,11 @@ impl Trace {
     /// time, [`LinkError::Trace`] for a trace without a period.
     pub fn parse(file: &str, text: &str) -> Result<Self, LinkError> {
         let mut opportunities = Vec::new();
-        for (index, line) in text.lines().enumerate() {
-            let line_error = |problem| LinkError::TraceLine {
-                file: file.to_owned(),
-                line: index + 1,
-                problem,
-            };
-            let content = line.split('#').next().unwrap_or("").trim();
-            if content.is_empty() {
-                continue;
-            }
-            let time = Decimal::parse(content).and_then(|decimal| decimal.times(1_000_000));
-            let time = time.map(Nanos).ok_or_else(|| {
-                line_error(format!(
-                    "`{content}` is no time in milliseconds, like 12 or 12.5"
-                ))
-            })?;
+        for (line, content) in lines_of(text) {
+            let wrong = LinkError::in_line(file, line);
+            let time = time_in_ms(content).map_err(&wrong)?;
             if opportunities.last().is_some_and(|last| *last > time) {
-                return Err(line_error(format!(
-                    "`{content}` is before the line above it"
-                )));
+                return Err(wrong(format!("`{content}` is before the line above it")));
             }
             opportunities.push(time);
         }

@@ -20,6 +20,17 @@ pub enum QueueLimit {
     Bytes(u64),
 }
 
+impl QueueLimit {
+    /// Whether so much may wait together.
+    #[inline]
+    pub(crate) fn holds(self, pkts: usize, bytes: u64) -> bool {
+        match self {
+            Self::Packets(limit) => pkts as u64 <= limit,
+            Self::Bytes(limit) => bytes <= limit,
+        }
+    }
+}
+
 /// A probability from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Probability(f64);

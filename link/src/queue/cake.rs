@@ -107,9 +107,7 @@ impl<T> CakeQueue<T> {
         events: &mut Events<T>,
     ) -> Result<(), Rejected<T>> {
         // A packet that is larger than all room there is cannot be made room for.
-        if let QueueLimit::Bytes(limit) = self.spec.limit
-            && u64::from(packet.size_bytes) > limit
-        {
+        if !self.spec.limit.holds(1, packet.size_bytes.into()) {
             return Err(events.rejected(packet, DropCause::Full));
         }
         let number = self.flow_of(&packet);
@@ -277,10 +275,7 @@ impl<T> CakeQueue<T> {
     }
 
     fn is_over_limit(&self) -> bool {
-        match self.spec.limit {
-            QueueLimit::Packets(limit) => self.len_pkts as u64 > limit,
-            QueueLimit::Bytes(limit) => self.bytes > limit,
-        }
+        !self.spec.limit.holds(self.len_pkts, self.bytes)
     }
 
     fn drop_from_longest(&mut self, now: Nanos, events: &mut Events<T>) {

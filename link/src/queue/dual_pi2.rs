@@ -52,11 +52,8 @@ impl<T> DualPi2Queue<T> {
         events: &mut Events<T>,
     ) -> Result<(), Rejected<T>> {
         self.control(now);
-        let has_room = match self.spec.limit {
-            QueueLimit::Packets(limit) => (self.len_pkts() as u64) < limit,
-            QueueLimit::Bytes(limit) => self.bytes() + u64::from(packet.size_bytes) <= limit,
-        };
-        if !has_room {
+        let bytes = self.bytes() + u64::from(packet.size_bytes);
+        if !self.spec.limit.holds(self.len_pkts() + 1, bytes) {
             return Err(events.rejected(packet, DropCause::Full));
         }
         match packet.ecn {

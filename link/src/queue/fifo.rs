@@ -22,10 +22,8 @@ impl<T> Fifo<T> {
 
     /// Whether a packet of this size fits.
     pub(crate) fn has_room_for(&self, size_bytes: u32) -> bool {
-        match self.limit {
-            QueueLimit::Packets(limit) => (self.packets.len() as u64) < limit,
-            QueueLimit::Bytes(limit) => self.bytes + u64::from(size_bytes) <= limit,
-        }
+        let bytes = self.bytes + u64::from(size_bytes);
+        self.limit.holds(self.packets.len() + 1, bytes)
     }
 
     /// Takes a packet; the caller has seen that it fits.
@@ -62,9 +60,6 @@ impl<T> Fifo<T> {
 
     /// Whether more than this waits.
     pub(crate) fn is_above(&self, threshold: QueueLimit) -> bool {
-        match threshold {
-            QueueLimit::Packets(packets) => self.packets.len() as u64 > packets,
-            QueueLimit::Bytes(bytes) => self.bytes > bytes,
-        }
+        !threshold.holds(self.packets.len(), self.bytes)
     }
 }

@@ -66,9 +66,7 @@ impl<T> FqCodelQueue<T> {
         events: &mut Events<T>,
     ) -> Result<(), Rejected<T>> {
         // A packet that is larger than all room there is cannot be made room for.
-        if let QueueLimit::Bytes(limit) = self.limit
-            && u64::from(packet.size_bytes) > limit
-        {
+        if !self.limit.holds(1, packet.size_bytes.into()) {
             return Err(events.rejected(packet, DropCause::Full));
         }
         self.settings.saw(packet.size_bytes);
@@ -149,10 +147,7 @@ impl<T> FqCodelQueue<T> {
     }
 
     fn is_over_limit(&self) -> bool {
-        match self.limit {
-            QueueLimit::Packets(limit) => self.len_pkts as u64 > limit,
-            QueueLimit::Bytes(limit) => self.bytes > limit,
-        }
+        !self.limit.holds(self.len_pkts, self.bytes)
     }
 
     /// Drops from the head of the longest queue until it is half as long, a batch at
