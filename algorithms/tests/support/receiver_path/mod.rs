@@ -3,74 +3,19 @@
 //! under a law: just enough of a path to test laws in closed loop, in microseconds and
 //! without randomness. The real thing is the lab.
 
+mod fair;
 mod greedy;
+mod path;
 
 use ebb_algorithms::{Ack, Policy, ReceiverFlow, Segment, Start};
+use fair::Fair;
 use greedy::Greedy;
+pub use path::{Path, TakenOver};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// What the path is like.
-#[derive(Clone)]
-pub struct Path {
-    pub rate_bits_per_s: u64,
-    pub rtt_us: u64,
-    /// Length of the sender's tick; 0: no timestamps.
-    pub tick_us: u64,
-    /// How much faster the sender's clock runs.
-    pub drift_ppm: i64,
-    /// The sender's timestamp at the start.
-    pub first_tsval: u32,
-    /// The receiver's timestamp at the start.
-    pub first_local_ts: u32,
-    /// Constant traffic of others: from, until (us), bits per second.
-    pub others: Vec<(u64, u64, u64)>,
-    /// A greedy flow of others: from, until (us), one connection, CUBIC-like.
-    pub greedy: Vec<(u64, u64)>,
-    /// Longest wait at the bottleneck; what would wait longer is dropped.
-    pub buffer_us: u64,
-    pub mss_bytes: u32,
-    /// What the path's delay grows by at a time: at, by (us).
-    pub longer: Option<(u64, u64)>,
-    /// One segment of so many is held up by so much (us), and all behind it until it comes.
-    pub held_up: Option<(u64, u64)>,
-    /// The connection is an ordinary one before.
-    pub taken_over: Option<TakenOver>,
-}
-
-/// A connection that the law comes to in the middle.
-#[derive(Clone, Copy)]
-pub struct TakenOver {
-    /// When the law comes.
-    pub at_us: u64,
-    /// What was granted until then, and a little longer.
-    pub granted_bytes: u64,
-    /// What its sender has under way at the most.
-    pub cwnd_bytes: u64,
-}
-
 /// The host's own window is advertised so long after a law has come.
 const STILL_GRANTING_US: u64 = 200_000;
-
-impl Default for Path {
-    fn default() -> Self {
-        Self {
-            rate_bits_per_s: 10_000_000,
-            rtt_us: 100_000,
-            tick_us: 1000,
-            drift_ppm: 0,
-            first_tsval: 1_000_000,
-            first_local_ts: 5_000_000,
-            others: Vec::new(),
-            greedy: Vec::new(),
-            buffer_us: u64::MAX,
-            mss_bytes: 1448,
-            longer: None,
-            held_up: None,
-            taken_over: None,
-        }
-    }
-}
 
 /// What came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,6 +75,7 @@ struct World<'a> {
     cwnd_bytes: u64,
     echo: u32,
     greedy: Greedy,
+    fair: Fair,
     sent_segments: u64,
     held_until_us: u64,
 }
@@ -158,6 +104,7 @@ pub fn run(path: &Path, policy: &Policy, seconds: u64) -> Outcome {
             .first_local_ts
             .wrapping_sub((path.rtt_us / 2000) as u32),
         greedy: Greedy::default(),
+        fair: Fair::default(),
         sent_segments: 0,
         held_until_us: 0,
     };
@@ -324,14 +271,23 @@ impl World<'_> {
 
     fn send_segment(&mut self, now_us: u64, byte: u64) {
         let tsval = self.tsval(now_us);
-        let Some(left_us) = self.cross_bottleneck(now_us, u64::from(self.path.mss_bytes) + 52)
-        else {
+        let Some(left_us) = self.leave(now_us, u64::from(self.path.mss_bytes) + 52) else {
             // Three duplicates later, about a round trip with a full queue.
             let noticed_us = now_us + self.path.rtt_us + self.path.buffer_us;
             return self.schedule(noticed_us, Event::Retransmit(byte));
         };
         let arrival_us = self.hold_up(left_us + self.one_way_us(now_us));
         self.schedule(arrival_us, Event::Segment(byte, tsval, self.echo));
+    }
+
+    /// When a packet of ours has left the bottleneck.
+    fn leave(&mut self, now_us: u64, wire_bytes: u64) -> Option<u64> {
+        let is_fair = |(from_us, until_us)| (from_us..until_us).contains(&now_us);
+        if !self.path.fair.is_some_and(is_fair) {
+            return self.cross_bottleneck(now_us, wire_bytes);
+        }
+        let packet_us = wire_bytes * 8_000_000 / self.path.rate_bits_per_s(now_us);
+        Some(self.fair.pass(now_us.max(self.free_at_us), packet_us))
     }
 
     fn turn_greedy(&mut self, now_us: u64, is_on: bool) {
@@ -371,7 +327,8 @@ impl World<'_> {
         if wait_us > self.path.buffer_us {
             return None;
         }
-        self.free_at_us = now_us + wait_us + wire_bytes * 8_000_000 / self.path.rate_bits_per_s;
+        self.free_at_us =
+            now_us + wait_us + wire_bytes * 8_000_000 / self.path.rate_bits_per_s(now_us);
         Some(self.free_at_us)
     }
 
