@@ -129,6 +129,7 @@ fn every_scenario_of_the_repository_can_be_read_and_every_law_has_a_command() {
         (Group::HeldOut, 100, 5),
         (Group::Queues, 19, 1),
         (Group::Varying, 17, 3),
+        (Group::Fair, 20, 1),
     ] {
         let matrix = Matrix::open(&folder(), group).unwrap();
         assert!(matrix.scenarios.len() > least);

@@ -74,6 +74,7 @@ pub struct ScoreCommand {
 enum GroupName {
     Queues,
     Varying,
+    Fair,
 }
 
 const LONG_ABOUT: &str = "\
@@ -133,6 +134,7 @@ impl ScoreCommand {
         match self.group {
             Some(GroupName::Queues) => Group::Queues,
             Some(GroupName::Varying) => Group::Varying,
+            Some(GroupName::Fair) => Group::Fair,
             None if self.held_out => Group::HeldOut,
             None => Group::Tuning,
         }

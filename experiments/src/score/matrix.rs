@@ -25,6 +25,8 @@ pub enum Group {
     Queues,
     /// Links whose rate varies, in `varying.toml`.
     Varying,
+    /// Routers with a queue for each flow, and what could be taken for one, in `fair.toml`.
+    Fair,
 }
 
 impl Group {
@@ -34,6 +36,7 @@ impl Group {
             Self::HeldOut => "held-out.toml",
             Self::Queues => "queues.toml",
             Self::Varying => "varying.toml",
+            Self::Fair => "fair.toml",
         }
     }
 }
