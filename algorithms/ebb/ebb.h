@@ -13,17 +13,36 @@
 #ifndef EBB_EBB_H
 #define EBB_EBB_H
 
+#include "ebb/comb.h"
 #include "ebb/route.h"
+
+/* Nobody wants the link: W grows. */
+EBB_INLINE void ebb_ebb_leave_yield(struct ebb_ebb_state *s)
+{
+	s->is_yielding = 0;
+	s->is_unseen = 0;
+	s->is_testing = 0;
+	s->is_reclaiming = 1;
+	s->clear_rounds = 0;
+}
 
 EBB_INLINE void ebb_ebb_end_yielding_round(struct ebb_ebb_state *s,
 					   const struct ebb_segment *segment,
 					   const struct ebb_ebb_params *p)
 {
-	if (s->round_queue_us < s->target_us && segment->now_us >= s->hold_until_us) {
-		s->is_yielding = 0;
-		s->is_reclaiming = 1;
-		s->clear_rounds = 0;
-		/* Nobody queues: growing begins a step further. On trial that is not sure. */
+	u8 is_over = s->round_queue_us < s->target_us && segment->now_us >= s->hold_until_us;
+
+	if (s->is_testing) {
+		s->test_rounds++;
+		return;
+	}
+	if (is_over && s->is_unseen) {
+		ebb_ebb_begin_test(s, segment);
+		return;
+	}
+	if (is_over) {
+		ebb_ebb_leave_yield(s);
+		/* Growing begins a step further. On trial that is not sure. */
 		if (s->trial_base_us == EBB_MOVES_NO_DELAY)
 			ebb_moves_set_window(&s->moves,
 					     ebb_moves_segments(&s->moves, p->probe_segments));
@@ -34,6 +53,20 @@ EBB_INLINE void ebb_ebb_end_yielding_round(struct ebb_ebb_state *s,
 	if (ebb_ebb_is_calm(s, segment, p))
 		ebb_ebb_try_route(s, segment->now_us);
 	ebb_moves_set_window(&s->moves, ebb_ebb_probe_bytes(s, p, segment->now_us));
+}
+
+/* The train has come. Answers whether others' segments came between ours, and YIELD goes on. */
+EBB_INLINE u8 ebb_ebb_end_test(struct ebb_ebb_state *s, const struct ebb_segment *segment)
+{
+	if (ebb_ebb_is_stretched(s)) {
+		ebb_ebb_doubt_capacity(s);
+		return 1;
+	}
+	s->doubts = 0;
+	ebb_ebb_leave_yield(s);
+	ebb_moves_set_window(&s->moves, s->test_bytes);
+	ebb_ebb_begin_round(s, segment);
+	return 0;
 }
 
 EBB_INLINE void ebb_ebb_end_round(struct ebb_ebb_state *s, const struct ebb_segment *segment,
@@ -275,9 +308,14 @@ EBB_INLINE void ebb_ebb_init(struct ebb_ebb_state *s, const struct ebb_start *st
 EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_segment *segment,
 				   const struct ebb_ebb_params *p)
 {
+	u8 are_unseen;
+
 	if (segment->mss_bytes)
 		s->mss_bytes = ebb_bound_mss_bytes(segment->mss_bytes);
 	ebb_ebb_take_arrival(s, segment->now_us, segment->payload_bytes);
+	ebb_end_step();
+	ebb_ebb_take_gap(s, segment);
+	ebb_end_step();
 	if (segment->has_timestamps)
 		ebb_ebb_take_delay(s, segment, p);
 	ebb_end_step();
@@ -290,13 +328,23 @@ EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_seg
 	if (!s->is_begun || s->is_awaiting)
 		ebb_ebb_await_older_window(s, segment);
 	ebb_ebb_decide(s, segment, p);
+	ebb_end_step();
+	if (segment->is_observing)
+		return;
+	if (s->is_testing)
+		are_unseen = ebb_ebb_follow_train(s) && ebb_ebb_end_test(s, segment);
+	else
+		are_unseen = ebb_ebb_is_comb(s);
+	ebb_end_step();
+	if (are_unseen)
+		ebb_ebb_yield_unseen(s, segment, p);
 }
 
 /* The window is decided when segments arrive; an outgoing one only carries it. */
 EBB_INLINE void ebb_ebb_on_ack(struct ebb_ebb_state *s, const struct ebb_ack *ack,
 			       const struct ebb_ebb_params *p)
 {
-	if (s->is_yielding && !ack->is_observing)
+	if (s->is_yielding && !s->is_testing && !ack->is_observing)
 		ebb_moves_set_window(
 			&s->moves, ebb_min(s->rwnd_bytes, ebb_ebb_probe_bytes(s, p, ack->now_us)));
 }

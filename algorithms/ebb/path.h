@@ -82,6 +82,16 @@ EBB_INLINE u64 ebb_ebb_train_bytes_per_s(const struct ebb_ebb_state *s, u32 from
 		       to->at_us - from->at_us, 0);
 }
 
+EBB_INLINE void ebb_ebb_time_segment(struct ebb_ebb_state *s)
+{
+	u32 segment_us = (u32)ebb_min(ebb_moves_time_us(s->capacity_bytes_per_s, s->mss_bytes),
+				      EBB_MOVES_MAX_SEGMENT_US);
+
+	if (segment_us != s->segment_us)
+		s->pace_us_x16 = 0;
+	s->segment_us = segment_us;
+}
+
 /*
  * One train tells nothing: it may have begun with segments that were held up on their way, or
  * have one that is nobody's. So two of them, without an arrival that is in both. Nor
@@ -101,8 +111,7 @@ EBB_INLINE void ebb_ebb_take_capacity(struct ebb_ebb_state *s)
 	rate_bytes_per_s = ebb_min(rate_bytes_per_s, before_bytes_per_s);
 	s->capacity_bytes_per_s = ebb_min(ebb_max(s->capacity_bytes_per_s, rate_bytes_per_s),
 					  EBB_MOVES_MAX_CAPACITY_BYTES_PER_S);
-	s->segment_us = (u32)ebb_min(ebb_moves_time_us(s->capacity_bytes_per_s, s->mss_bytes),
-				     EBB_MOVES_MAX_SEGMENT_US);
+	ebb_ebb_time_segment(s);
 }
 
 /* A run of arrivals at about the same pace goes on, or another begins. */

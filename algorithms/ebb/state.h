@@ -131,6 +131,48 @@ struct ebb_ebb_params {
 /* [EBB §Taking over] Waiting for that grant to be used up does not end by time. */
 #define EBB_EBB_NEVER_US 0xffffffffffffffffull
 
+/* [EBB §fair queues] A gap is a segment's time if that is so long, else of so many as take this. */
+#define EBB_EBB_GAP_LEAST_US 600u
+#define EBB_EBB_GAP_US 3000u
+/* [EBB §fair queues] A gap may be off by this part of itself without others, and this. */
+#define EBB_EBB_BLUR_DIVISOR 16u
+#define EBB_EBB_BLUR_US 60u
+/* [EBB §fair queues] Weight of a segment's time by close gaps when another one comes, and how much
+ * longer than at C it may be. */
+#define EBB_EBB_PACE_X16 15u
+#define EBB_EBB_PACE_SLOWER_X16 2u
+/* [EBB §In numbers] A gap that is longer by more than this is a silence of the sender. */
+#define EBB_EBB_MOST_TIMES 12u
+/* [EBB §In numbers] Two segments that follow each other within their time and this part of it. */
+#define EBB_EBB_PAIR_DIVISOR 4u
+/* [EBB §fair queues] So many gaps with others' segments mean that these have a queue. */
+#define EBB_EBB_COMB_GAPS 16u
+#define EBB_EBB_COMB_LONG_GAPS 8u
+#define EBB_EBB_COMB_ODD_GAPS 1u
+/* [EBB §In numbers] Oddness grows with an odd gap, sinks with an even one, and has a bound; from
+ * there on, and in a test from there on, gaps tell nothing. */
+#define EBB_EBB_ODD_STEP 4u
+#define EBB_EBB_EVEN_STEP 2u
+#define EBB_EBB_ODD_MOST 64u
+#define EBB_EBB_ODD_TEST 32u
+#define EBB_EBB_ODD_COMB 8u
+/* [EBB §fair queues] The gaps of a test's train, how many of them tell of others, and for how long
+ * it is waited for. */
+#define EBB_EBB_TEST_GAPS 10u
+#define EBB_EBB_TEST_LONG_GAPS 6u
+#define EBB_EBB_TEST_WIDE_GAPS 2u
+#define EBB_EBB_TEST_ROUNDS 5u
+/* [EBB §fair queues] The longest time between tests, up to twice that: by a hash of the sequence
+ * number (Fibonacci's), of which so many bits are left out, so that flows of ours do not test at
+ * once. */
+#define EBB_EBB_UNSEEN_HOLD_US 500000u
+#define EBB_EBB_SPREAD 2654435761u
+#define EBB_EBB_SPREAD_SHIFT 25u
+/* [EBB §In numbers] A test without close gaps is so many doubts of C, or one if it had a pair; with
+ * so many C is what it shows. */
+#define EBB_EBB_DOUBT_STEP 8u
+#define EBB_EBB_DOUBTS 96u
+
 struct ebb_ebb_arrival {
 	u32 at_us;          /* arrival time, low 32 bits */
 	u32 received_bytes; /* everything received up to and with it, low 32 bits */
@@ -186,6 +228,29 @@ struct ebb_ebb_state {
 	u32 calm_rounds;   /* round trips since then; 0: none */
 	u32 trial_base_us; /* base before a longer route was tried; EBB_MOVES_NO_DELAY: none is */
 	u32 trial_rtt_us;
+
+	/* Gaps between segments that waited in one queue: the one under way, and those that came. */
+	u32 gap_since_us; /* arrival times, low 32 bits: its start, and the last segment */
+	u32 gap_last_us;
+	u32 gap_bytes;
+	u32 gap_seq; /* where the next segment begins */
+	u32 gap_tsval;
+	u32 pace_us_x16; /* time of a segment by close gaps, on average */
+	u32 wide_gaps;   /* with room for segments of others */
+	u32 wide_times;  /* how many times as long as without, all of them */
+	u32 close_gaps;  /* one segment right behind the other */
+	u32 odd_gaps;    /* neither */
+	u32 oddness;     /* how many gaps are odd on this path, lately */
+	u32 doubts;      /* of C: no test had close gaps */
+
+	/* A test in YIELD whether others are there whom no queue shows: its train. */
+	u32 test_seq;
+	u32 test_bytes;
+	u32 test_rounds;
+
+	u8 is_unseen;  /* we yield to others who have a queue of their own */
+	u8 is_testing; /* a train was asked for, to see whether they are still there */
+	u8 has_pair;   /* two segments came one right behind the other */
 
 	u8 is_begun;    /* a segment has arrived */
 	u8 is_steady;   /* a steady run of arrivals was seen */

@@ -268,3 +268,59 @@ fn segments_that_were_held_up_do_not_look_like_a_faster_link() {
         );
     }
 }
+
+/// Others have a queue of their own: no delay shows them.
+#[test]
+fn others_in_a_queue_of_their_own_have_the_link() {
+    for (rate_bits_per_s, most) in [(5_000_000, 0.15), (10_000_000, 0.1), (50_000_000, 0.1)] {
+        let path = Path {
+            rate_bits_per_s,
+            fair: Some((20 * SECOND_US, 40 * SECOND_US)),
+            ..Path::default()
+        };
+        let outcome = run(&path, &ebb(), 60);
+        let before = outcome.utilisation(&path, 10.0, 20.0);
+        let during = outcome.utilisation(&path, 21.0, 40.0);
+        let after = outcome.utilisation(&path, 42.0, 60.0);
+        println!("{rate_bits_per_s} bit/s: {before:.3}, {during:.3}, {after:.3}");
+        assert!(before > 0.98, "{rate_bits_per_s}: {before}");
+        assert!(during < most, "{rate_bits_per_s}: {during}");
+        assert!(after > 0.95, "{rate_bits_per_s}: {after}");
+    }
+}
+
+/// At half the rate each gap is what others' segments would make of it.
+#[test]
+fn a_link_that_becomes_twice_as_slow_is_not_left_to_nobody_for_long() {
+    let path = Path {
+        slower: Some((20 * SECOND_US, 5_000_000)),
+        ..Path::default()
+    };
+    let outcome = run(&path, &ebb(), 60);
+    let slow = Path {
+        rate_bits_per_s: 5_000_000,
+        ..path
+    };
+    let at_last = outcome.utilisation(&slow, 40.0, 60.0);
+    println!("{at_last:.3}");
+    assert!(at_last > 0.93, "{at_last}");
+}
+
+/// A rate that is not a whole part of what it was is no comb.
+#[test]
+fn a_link_that_becomes_slower_is_filled_at_once() {
+    for rate_bits_per_s in [3_700_000, 6_000_000, 7_000_000] {
+        let path = Path {
+            slower: Some((20 * SECOND_US, rate_bits_per_s)),
+            ..Path::default()
+        };
+        let outcome = run(&path, &ebb(), 60);
+        let slow = Path {
+            rate_bits_per_s,
+            ..path
+        };
+        let after = outcome.utilisation(&slow, 23.0, 60.0);
+        println!("{rate_bits_per_s} bit/s: {after:.3}");
+        assert!(after > 0.9, "{rate_bits_per_s}: {after}");
+    }
+}
