@@ -50,6 +50,7 @@ mod over_time;
 mod picture;
 mod plot;
 mod policy_choice;
+mod prepare;
 mod read;
 mod read_mark;
 mod read_measure;

@@ -2,17 +2,17 @@
 //! From the TOML file to an [`Experiment`]: docs/reproduce.md describes the language.
 use std::path::Path;
 
-use ebb_link::Nanos;
 use ebb_scenario::reading::{Section, Source, unknown_name};
 use ebb_scenario::{Scenario, ScenarioError, Setting};
 use toml::de::DeTable;
 
 use crate::experiment::LabScenario;
 use crate::folder::Folder;
-use crate::plot::{Plot, Source as PlotSource};
+use crate::plot::Plot;
+use crate::prepare::prepare;
 use crate::read_plot::Known;
 use crate::read_row::read_row;
-use crate::{Case, Engine, Experiment, ExperimentError, Measure, Row, Sweep};
+use crate::{Case, Engine, Experiment, ExperimentError, Row, Sweep};
 
 const MAX_RUNS: u32 = 10_000;
 const ENGINES: [(&str, Engine); 3] = [
@@ -354,39 +354,4 @@ impl Case {
         }
         Ok(case)
     }
-}
-
-/// Time series only where a measure or a picture needs them.
-fn prepare(cases: &mut [Case], rows: &[Row], plots: &[Plot]) {
-    for (place, case) in cases.iter_mut().enumerate() {
-        let of_rows = rows.iter().flat_map(|row| {
-            let is_used = row.paper.iter().any(|value| value.case == place);
-            bins(&row.measure, place, is_used)
-        });
-        let of_plots = plots.iter().flat_map(|plot| {
-            let of_line = move |source: &PlotSource| match source {
-                PlotSource::Series { case, .. } if *case == place => vec![plot.bin],
-                PlotSource::Measured { values, .. } => {
-                    let of_value =
-                        |(measure, case): &(Measure, usize)| bins(measure, place, *case == place);
-                    values.iter().flat_map(of_value).collect()
-                }
-                PlotSource::Series { .. } | PlotSource::Cells { .. } => Vec::new(),
-            };
-            let sources = plot.lines.iter().filter_map(|line| line.source.as_ref());
-            sources.flat_map(of_line).collect::<Vec<_>>()
-        });
-        let bin = of_rows.chain(of_plots).reduce(Nanos::common_divisor);
-        for scenario in case.scenarios_mut() {
-            scenario.has_flow_series = bin.is_some();
-            scenario.bin = bin.unwrap_or(scenario.duration);
-        }
-    }
-}
-
-/// Those that a measure needs of this case.
-fn bins(measure: &Measure, place: usize, is_used: bool) -> Vec<Nanos> {
-    let parts = measure.parts().into_iter();
-    let parts = parts.filter(|part| part.case.map_or(is_used, |case| case == place));
-    parts.filter_map(Measure::bin).collect()
 }
