@@ -9,8 +9,8 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E)
 INSTALL := $(if $(DESTDIR),,$(AS_ROOT)) install
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 EBB := $(TARGET)/release/ebb
-# What `ebb reproduce` and `ebb score` run: scenarios beside experiments, traces, and known verdicts.
-DATA = $(wildcard experiments/*/*.toml experiments/*/*.trace experiments/*.csv)
+# What `ebb reproduce` and `ebb score` run: scenarios beside experiments, traces, and known values.
+DATA = $(wildcard experiments/*/*.toml experiments/*/*.trace experiments/results/*.csv)
 # Figures: many runs at a time, all of them new.
 MEASURED := --fresh --parallel 20 --out $(TARGET)/figures
 # The law's defaults on the link of the other figures, with buffers and sockets as downloads have
@@ -28,9 +28,14 @@ UPLOADS := --policy ledbat:target_us=5000 --policy tcp-lp --policy ledbat++ \
 	--policy ledbat++:target_us=10000,slowdown_interval=60 \
 	--policy ledbat++:target_us=20000,slowdown_interval=60
 
+# What of the papers the lab has run as often and as long as they say; the rest it only looks at.
+IN_FULL := bwss/internet-1 bwss/internet-2 vulture/fig-3 vulture/fig-4 vulture/fig-6 vulture/fig-7 \
+	vulture/fig-11 vulture/fig-12 vulture/fig-13 vulture/fig-14 vulture/fig-15 vulture/fig-16 \
+	vulture/fig-17 vulture/fig-20 vulture/table-1 vulture/table-2
+
 .DEFAULT_GOAL := build
 .PHONY: help setup build demo test test-root test-kernels soak fuzz check-deep lint format bench \
-	figures reproduce reproduce-quick man install uninstall
+	figures reproduce reproduce-quick reproduce-lab results man install uninstall
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -92,11 +97,19 @@ figures: build ## every figure of docs/figures.md, measured again (as root throu
 
 reproduce: build ## every table and figure of the papers in the simulator, with all runs, into target/reproduced-all
 	$(EBB) reproduce --engine sim --out target/reproduced-all --html target/reproduced-all/pages \
-		--check experiments/verdicts-all-runs.csv
+		--check experiments/results/sim.csv
+
+reproduce-lab: build ## what the lab runs in full, in real time; goes on where it was broken off (as root through sudo)
+	$(AS_ROOT) $(EBB) reproduce $(IN_FULL) --engine lab --out target/reproduced-lab \
+		--values target/reproduced-lab/lab.csv
+
+results: build ## experiments/results/: every value with few runs and with all
+	$(EBB) reproduce --quick --engine sim --out target/reproduced --values experiments/results/sim-quick.csv
+	$(EBB) reproduce --engine sim --out target/reproduced-all --values experiments/results/sim.csv
 
 reproduce-quick: build ## every table and figure of the papers in the simulator, with few runs, into target/pages
 	$(EBB) reproduce --quick --engine sim --out target/reproduced --html target/pages \
-		--check experiments/verdicts.csv
+		--check experiments/results/sim-quick.csv
 
 man: build ## manual pages, into target/man
 	@$(EBB) man $(TARGET)/man

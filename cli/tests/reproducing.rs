@@ -141,7 +141,7 @@ name = \"short\"
 name = \"goodput\"
 measure = { kind = \"goodput\", flows = \"mine\" }
 paper = { short = 4.5 }
-tolerance = 5
+precision = 5
 [[sweep]]
 assumption = \"the queue has 20 packets\"
 key = \"bottleneck.queue\"
@@ -165,9 +165,9 @@ fn what_is_stored_is_shown_again_checked_and_made_into_pages() {
         stderr(&nothing)
     );
 
-    let file = folder.path().join("verdicts.csv");
-    let verdicts = file.display().to_string();
-    let first = run(&["--verdicts", &verdicts]);
+    let file = folder.path().join("values.csv");
+    let values = file.display().to_string();
+    let first = run(&["--values", &values]);
     assert!(first.status.success(), "{}", stderr(&first));
     let swept = stdout(&run(&["paper/fig-1", "--assumptions"]));
     assert!(swept.contains("the queue has 20 packets"), "{swept}");
@@ -180,22 +180,23 @@ fn what_is_stored_is_shown_again_checked_and_made_into_pages() {
     assert!(page.contains("How it matters: the queue has 20 packets"));
     assert!(pages.join("index.html").is_file());
 
-    assert!(run(&["--stored", "--check", &verdicts]).status.success());
+    assert!(run(&["--stored", "--check", &values]).status.success());
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(
-        text.contains("paper/fig-1,sim,goodput,short,green"),
+        text.contains("paper/fig-1,sim,goodput,short,reported,stated,Mbit/s,exact,4.5,5.0,4."),
         "{text}"
     );
-    // The paper's value moves away: what was green is lost.
-    let experiment = folder.path().join("paper/fig-1.toml");
-    let moved = std::fs::read_to_string(&experiment)
+    // A slower link: the value leaves its interval.
+    let scenario = folder.path().join("paper/one.toml");
+    let slower = std::fs::read_to_string(&scenario)
         .unwrap()
-        .replace("4.5", "45");
-    std::fs::write(&experiment, moved).unwrap();
-    let lost = run(&["--check", &verdicts]);
-    assert_eq!(lost.status.code(), Some(1));
-    let told = "goodput, short was green and is red";
-    assert!(stderr(&lost).contains(told), "{}", stderr(&lost));
+        .replace("5mbit", "4mbit");
+    std::fs::write(&scenario, slower).unwrap();
+    let moved = run(&["--check", &values]);
+    assert_eq!(moved.status.code(), Some(1));
+    for told in ["goodput, short was 4.", "1 value left the intervals of"] {
+        assert!(stderr(&moved).contains(told), "{}", stderr(&moved));
+    }
 }
 
 #[test]
@@ -210,10 +211,10 @@ fn long_names_are_told_whole_and_values_beside_what_they_may_differ_by() {
         .replace("\"goodput\"\nmeasure", &format!("\"{row}\"\nmeasure"))
         .replace("name = \"short\"", &format!("name = \"{case}\""))
         .replace(
-            "{ short = 4.5 }\ntolerance = 5",
-            &format!("{{ \"{case}\" = 4.5 }}\ntolerance = 1.2"),
+            "{ short = 4.5 }\nprecision = 5",
+            &format!("{{ \"{case}\" = 4.5 }}\nprecision = 1.2"),
         );
-    let bound = text.replace("= 4.5 }\ntolerance = 1.2", "= \">= 4\" }");
+    let bound = text.replace("= 4.5 }\nprecision = 1.2", "= \">= 4\" }");
     std::fs::write(&file, text).unwrap();
     let out = folder.path().join("out");
     let shown = stdout(&reproduce_in(folder.path(), &out, &["--engine", "sim"]));
@@ -285,11 +286,11 @@ fn our_own_figures_are_listed_and_run_when_they_are_named() {
     assert!(!out.path().join("ebb/kernel.json").is_file());
 }
 
-/// Verdicts of fast ones that are in the repository; `make reproduce-quick` does all.
+/// Those of fast ones that are in the repository; `make reproduce-quick` does all.
 #[test]
-fn what_was_green_stays_green() {
+fn values_stay_within_the_intervals_that_are_kept() {
     let out = tempfile::tempdir().unwrap();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/verdicts.csv");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/results/sim-quick.csv");
     let file = file.display().to_string();
     let ids = ["tcp-lp/fig-6", "cubic-plus/table-5"];
     let known = std::fs::read_to_string(&file).unwrap();

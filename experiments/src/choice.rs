@@ -38,15 +38,18 @@ impl Experiment {
             return Err(ExperimentError::NobodyYields(self.id.clone()));
         }
         let mut chosen = self.part();
+        // A policy takes the place of what was fitted: the first column is enough.
         for (place, case) in chosen.cases.iter_mut().enumerate() {
-            case.is_needed &= !places.is_concerned(place);
+            case.is_needed &= !places.is_concerned(place) && !case.is_second;
         }
         for policy in policies {
             let under = |case: &Case| case.under(policy);
             chosen.cases.extend(self.cases.iter().map(under));
         }
+        let is_second = |case: usize| self.cases.get(case).is_some_and(|it| it.is_second);
+        let first = self.rows.iter().filter(|row| !row.cases().any(is_second));
         let of_row = |row: &Row| row.under(policies, &places);
-        chosen.rows = self.rows.iter().flat_map(of_row).collect();
+        chosen.rows = first.flat_map(of_row).collect();
         Ok(chosen)
     }
 
@@ -135,7 +138,7 @@ impl Case {
     fn under(&self, policy: &PolicyChoice) -> Self {
         let mut case = self.clone();
         case.policy = Some(policy.to_string());
-        case.is_needed &= PolicyChoice::concerns(&case.scenario);
+        case.is_needed &= PolicyChoice::concerns(&case.scenario) && !case.is_second;
         case.scenarios_mut()
             .for_each(|scenario| policy.apply(scenario));
         case
@@ -170,7 +173,7 @@ impl Row {
     }
 
     /// The same with its cases at other places.
-    fn moved(&self, place: &dyn Fn(usize) -> usize) -> Self {
+    pub(crate) fn moved(&self, place: &dyn Fn(usize) -> usize) -> Self {
         let mut row = self.clone();
         row.measure.move_cases(place);
         for value in &mut row.paper {

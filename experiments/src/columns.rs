@@ -111,6 +111,8 @@ impl Comparison {
             columns.push(text("policy", &policy));
         }
         columns.extend([
+            text("is", &|cell| cell.kind.name().into()),
+            text("chosen", &|cell| cell.chosen.name().into()),
             text("bound", &|cell| cell.bound.name().into()),
             text("verdict", &|cell| cell.verdict.name().into()),
         ]);

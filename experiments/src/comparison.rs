@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::apart::{apart, by_chance};
 use crate::numbers::number;
-use crate::verdict::{Pair, judge};
+use crate::verdict::Pair;
 use crate::{
-    Bound, Counts, Engine, Experiment, Measure, MeasureKind, PaperValue, Picture, Plan, Row,
-    Tolerance, Unit, Verdict,
+    Bound, Chosen, Counts, Engine, Experiment, Kind, Measure, MeasureKind, PaperValue, Picture,
+    Plan, Row, Tolerance, Unit, Verdict,
 };
 
 /// The paper's values beside ours: what a result file holds.
@@ -95,6 +95,12 @@ pub struct Cell {
     /// What the simulator gave for the lab's scenario.
     #[serde(default)]
     pub simulated: Option<f64>,
+    /// What it is.
+    #[serde(default)]
+    pub kind: Kind,
+    /// By what the set-up was chosen.
+    #[serde(default)]
+    pub chosen: Chosen,
     /// How far ours may be away.
     pub tolerance: Tolerance,
     /// How close it is.
@@ -130,46 +136,36 @@ impl Experiment {
 
     fn compare_row(&self, row: &Row, ran: &Ran<'_>, runs: u32) -> Vec<Cell> {
         let runs = if row.measure.is_analytic() { 1 } else { runs };
-        let papers = self.compared(row, ran.plan.engine);
+        let papers = self.compared(row, ran.plan);
         let taken = |results: &[Results], paper: &PaperValue| -> Vec<Option<f64>> {
             let value = |run| take(row, results, paper.case, run);
             (0..runs as usize).map(value).collect()
         };
-        let all: Vec<Vec<Option<f64>>> = papers
-            .iter()
-            .map(|paper| taken(ran.results, paper))
-            .collect();
-        let pair = |(paper, values): (&&PaperValue, &Vec<Option<f64>>)| Pair {
-            paper: paper.value,
-            bound: paper.bound,
-            ours: spread(row, values),
-            tolerance: paper.tolerance,
-            is_shortened: self.is_of_shortened(row, paper, ran.plan),
-        };
-        let pairs: Vec<Pair> = papers.iter().zip(&all).map(pair).collect();
-        let verdicts = judge(&pairs);
-        let judged = papers.iter().zip(all).zip(verdicts);
-        let cell = |((paper, values), verdict): ((&&PaperValue, _), Verdict)| Cell {
+        let cell = |paper: &&PaperValue| Cell {
             disturbed_runs: disturbed_runs(row, paper, ran.disturbed),
             simulated: ran
                 .simulated
                 .and_then(|results| Some(spread(row, &taken(results, paper))?.mean)),
-            ..self.cell(row, paper, values, verdict)
+            ..self.cell(row, paper, taken(ran.results, paper), ran.plan)
         };
-        judged.map(cell).collect()
+        papers.iter().map(cell).collect()
     }
 
     /// With what the runs gave, and nothing of other engines.
-    fn cell(
-        &self,
-        row: &Row,
-        paper: &PaperValue,
-        values: Vec<Option<f64>>,
-        verdict: Verdict,
-    ) -> Cell {
+    fn cell(&self, row: &Row, paper: &PaperValue, values: Vec<Option<f64>>, plan: Plan) -> Cell {
         let case = self.cases.get(paper.case);
         let ours = spread(row, &values);
+        let pair = Pair {
+            paper: paper.value,
+            bound: paper.bound,
+            ours,
+            tolerance: paper.tolerance,
+            is_of_mean: self.is_own || row.measure.is_analytic(),
+            is_shortened: self.is_of_shortened(row, paper, plan),
+        };
+        let verdict = pair.verdict();
         let is_off = matches!(verdict, Verdict::Yellow | Verdict::Red);
+        let of_case = case.map_or(Chosen::default(), |case| case.chosen);
         Cell {
             row: row.name.clone(),
             case: case.map_or(String::new(), |case| case.name.clone()),
@@ -182,22 +178,25 @@ impl Experiment {
             values,
             disturbed_runs: Vec::new(),
             simulated: None,
+            kind: row.kind,
+            chosen: row.chosen.map_or(of_case, |of_row| of_row.max(of_case)),
             tolerance: paper.tolerance,
             verdict,
             why: row.why.clone().filter(|_| is_off),
         }
     }
 
-    /// What of a row the engine can tell.
-    fn compared<'r>(&self, row: &'r Row, engine: Engine) -> Vec<&'r PaperValue> {
-        let is_in_lab = |paper: &&PaperValue| {
+    /// What of a row the engine can tell, and was run.
+    fn compared<'r>(&self, row: &'r Row, plan: Plan) -> Vec<&'r PaperValue> {
+        let is_told = |paper: &&PaperValue| {
+            let mut of_row = row.measure.cases().chain([paper.case]);
+            let is_run = of_row.all(|case| self.cases.get(case).is_none_or(|it| it.is_run(plan)));
             let case = self.cases.get(paper.case);
-            row.measure.is_known_to_lab() && case.is_some_and(|case| case.lab.is_some())
+            let is_in_lab =
+                || row.measure.is_known_to_lab() && case.is_some_and(|case| case.lab.is_some());
+            is_run && (plan.engine != Engine::Lab || is_in_lab())
         };
-        match engine {
-            Engine::Lab => row.paper.iter().filter(is_in_lab).collect(),
-            Engine::Sim | Engine::Analytic => row.paper.iter().collect(),
-        }
+        row.paper.iter().filter(is_told).collect()
     }
 
     /// Whether a value is of a shortened case, its own or one that the measure names.
@@ -222,6 +221,20 @@ pub(crate) fn is_false(value: &bool) -> bool {
 }
 
 impl Cell {
+    /// Whether it is a value that its paper reports, and that its set-up was not chosen by.
+    pub fn counts(&self) -> bool {
+        self.kind.counts() && self.chosen != Chosen::Fitted
+    }
+
+    /// Why it does not count, if so.
+    pub fn is_shown_as(&self) -> Option<&'static str> {
+        match (self.chosen, self.kind.counts()) {
+            (Chosen::Fitted, _) => Some(Chosen::Fitted.name()),
+            (_, false) => Some(self.kind.name()),
+            (_, true) => None,
+        }
+    }
+
     /// That some runs had nothing of which this is the mean, where it is told nevertheless.
     pub fn missing_runs(&self) -> Option<String> {
         let missing = self.values.iter().filter(|value| value.is_none()).count();
@@ -333,8 +346,15 @@ impl Measure {
 }
 
 impl Comparison {
-    /// How many cells have each verdict.
+    /// How many cells that count have each verdict.
     pub fn counts(&self) -> Counts {
-        self.cells.iter().map(|cell| cell.verdict).collect()
+        self.cells.iter().collect()
+    }
+
+    /// The same of those whose set-up was chosen so; what was fitted counts for nothing elsewhere.
+    pub fn counts_of(&self, chosen: Chosen) -> Counts {
+        let cells = self.cells.iter();
+        let of_kind = cells.filter(|cell| cell.chosen == chosen && cell.kind.counts());
+        of_kind.map(|cell| cell.verdict).collect()
     }
 }

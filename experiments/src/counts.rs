@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use std::iter::Sum;
 
-use crate::{Comparison, Engine, Verdict};
+use crate::{Cell, Comparison, Engine, Verdict};
 
 /// How many cells have each verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Counts {
     pub red: usize,
     /// Those that are not judged.
     pub shortened: usize,
+    /// Those that are judged and do not count.
+    pub shown: usize,
 }
 
 impl Counts {
@@ -55,6 +57,20 @@ impl FromIterator<Verdict> for Counts {
     }
 }
 
+impl<'c> FromIterator<&'c Cell> for Counts {
+    fn from_iter<I: IntoIterator<Item = &'c Cell>>(cells: I) -> Self {
+        let (mut verdicts, mut shown) = (Vec::new(), 0);
+        for cell in cells {
+            match cell.counts() || cell.verdict == Verdict::Shortened {
+                true => verdicts.push(cell.verdict),
+                false => shown += 1,
+            }
+        }
+        let counts: Self = verdicts.into_iter().collect();
+        Self { shown, ..counts }
+    }
+}
+
 impl Sum for Counts {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), |sum, one| Self {
@@ -62,6 +78,7 @@ impl Sum for Counts {
             yellow: sum.yellow + one.yellow,
             red: sum.red + one.red,
             shortened: sum.shortened + one.shortened,
+            shown: sum.shown + one.shown,
         })
     }
 }

@@ -81,11 +81,9 @@ pub enum ExperimentError {
     #[cfg(not(feature = "lab"))]
     #[error("this program was built without the lab (feature `lab` of ebb-experiments)")]
     NoLab,
-    /// A file is none of verdicts.
-    #[error(
-        "{path}: not a file of verdicts, which has the columns id,engine,row,case,verdict: {source}"
-    )]
-    Verdicts {
+    /// A file is none of values.
+    #[error("{path}: not a file of values, as `ebb reproduce --values FILE` writes it: {source}")]
+    Values {
         /// The file.
         path: PathBuf,
         /// What was found in it.

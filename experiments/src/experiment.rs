@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use ebb_scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bound, Measure, Plot, Sweep, Tolerance, Unit};
+use crate::{Bound, Chosen, Kind, Measure, Plot, Sweep, Tolerance, Unit};
 
 /// What runs an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,6 +92,10 @@ pub struct Case {
     pub file: PathBuf,
     /// What is set in it, as `ebb sim run --set` has it.
     pub settings: Vec<String>,
+    /// By what its set-up was chosen.
+    pub chosen: Chosen,
+    /// Whether it stands in the second column, which is left out when it has to be quick.
+    pub is_second: bool,
     /// What is run.
     pub scenario: Scenario,
     /// The same for the lab; none: the lab does not run it.
@@ -122,6 +126,10 @@ pub struct Row {
     pub measure: Measure,
     /// What values are written in.
     pub unit: Unit,
+    /// What its values are.
+    pub kind: Kind,
+    /// By what the set-up was chosen; none: as its cases have it.
+    pub chosen: Option<Chosen>,
     /// What the paper has. *Shape:* at least one.
     pub paper: Vec<PaperValue>,
     /// Why ours differs, as far as is known.
@@ -155,7 +163,7 @@ impl Experiment {
             };
             Scenario {
                 name: self.id.clone(),
-                runs: if case.is_needed { runs } else { 0 },
+                runs: if case.is_run(plan) { runs } else { 0 },
                 ..scenario.clone()
             }
         };
@@ -193,6 +201,11 @@ impl Experiment {
 }
 
 impl Case {
+    /// Whether a row needs it.
+    pub(crate) fn is_run(&self, plan: Plan) -> bool {
+        self.is_needed && !(self.is_second && plan.is_quick)
+    }
+
     /// All that may be run for it.
     pub(crate) fn scenarios(&self) -> impl Iterator<Item = &Scenario> {
         let lab = self.lab.iter().flat_map(|lab| [&lab.whole, &lab.quick]);

@@ -1,23 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use std::path::Path;
 
-use crate::files::write;
-use crate::{Cell, Comparison, ExperimentError, Verdict};
+use serde::{Deserialize, Serialize};
 
-/// Verdicts as they were once, so that a change that makes one worse is seen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KnownVerdicts {
+use crate::files::write;
+use crate::{Bound, Cell, Chosen, Comparison, ExperimentError, Kind, Unit, Verdict};
+
+/// Values as they were once, so that a change that moves one is seen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KnownValues {
     lines: Vec<Line>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+/// A value as it was. *Units:* `unit`, of all numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Line {
     id: String,
     engine: String,
     row: String,
     case: String,
+    is: Kind,
+    chosen: Chosen,
+    unit: Unit,
+    bound: Bound,
+    paper: f64,
+    tolerance: Option<f64>,
+    ours: Option<f64>,
+    half_width_95: Option<f64>,
+    runs: usize,
     verdict: Verdict,
+    version: String,
 }
+
+/// Numbers are written with so many digits that count.
+const DIGITS: i32 = 6;
 
 impl Line {
     fn new(comparison: &Comparison, cell: &Cell) -> Self {
@@ -26,7 +43,17 @@ impl Line {
             engine: comparison.engine.name().into(),
             row: cell.row.clone(),
             case: cell.case.clone(),
+            is: cell.kind,
+            chosen: cell.chosen,
+            unit: cell.unit,
+            bound: cell.bound,
+            paper: cell.paper,
+            tolerance: cell.within().map(rounded),
+            ours: cell.ours.map(rounded),
+            half_width_95: cell.half_width_95.map(rounded),
+            runs: cell.values.len(),
             verdict: cell.verdict,
+            version: comparison.version.clone(),
         }
     }
 
@@ -34,9 +61,39 @@ impl Line {
         (&self.id, &self.engine, &self.row, &self.case)
             == (&other.id, &other.engine, &other.row, &other.case)
     }
+
+    /// Whether this is where it was: in its interval, or the same where one run had none.
+    fn holds(&self, now: &Self) -> bool {
+        match (self.ours, now.ours) {
+            (None, None) => true,
+            (Some(was), Some(is)) => {
+                let rounding = was.abs() * 10_f64.powi(1 - DIGITS);
+                (is - was).abs() <= self.half_width_95.unwrap_or(0.0) + rounding
+            }
+            (None, Some(_)) | (Some(_), None) => false,
+        }
+    }
+
+    fn told(&self) -> String {
+        let half = self.half_width_95.map(|half| format!(" ± {half}"));
+        let value = self.ours.map_or("none".into(), |ours| ours.to_string());
+        value + &half.unwrap_or_default()
+    }
 }
 
-impl KnownVerdicts {
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let places = DIGITS - 1 - value.abs().log10().floor() as i32;
+    let text = match usize::try_from(places) {
+        Ok(places) => format!("{value:.places$}"),
+        Err(_) => format!("{value:.0}"),
+    };
+    text.parse().unwrap_or(value)
+}
+
+impl KnownValues {
     /// Those of these comparisons.
     pub fn new(comparisons: &[Comparison]) -> Self {
         let of_one = |comparison| Comparison::lines(comparison);
@@ -45,9 +102,9 @@ impl KnownVerdicts {
         }
     }
 
-    /// Reads a CSV file with the columns id, engine, row, case, verdict.
+    /// Reads a CSV file as [`Self::write`] makes it.
     ///
-    /// *Errors:* [`ExperimentError::Verdicts`] with the line that is wrong,
+    /// *Errors:* [`ExperimentError::Values`] with the line that is wrong,
     /// [`ExperimentError::File`] when it cannot be read.
     pub fn read(path: &Path) -> Result<Self, ExperimentError> {
         let text = std::fs::read(path).map_err(|source| ExperimentError::File {
@@ -56,14 +113,14 @@ impl KnownVerdicts {
         })?;
         let lines = csv::Reader::from_reader(text.as_slice()).into_deserialize();
         let lines = lines.collect::<Result<_, _>>();
-        let lines = lines.map_err(|source| ExperimentError::Verdicts {
+        let lines = lines.map_err(|source| ExperimentError::Values {
             path: path.to_owned(),
             source,
         })?;
         Ok(Self { lines })
     }
 
-    /// Writes such a file.
+    /// Writes such a file: a line for each value.
     ///
     /// *Errors:* [`ExperimentError::File`].
     pub fn write(&self, path: &Path) -> Result<(), ExperimentError> {
@@ -77,35 +134,33 @@ impl KnownVerdicts {
         write(path, &bytes)
     }
 
-    /// What was green and is not any more, a line for each; what is not known, or not judged, is
-    /// left out.
-    pub fn lost(&self, comparisons: &[Comparison]) -> Vec<String> {
-        let was_green = |now: &Line| {
-            let known = self.lines.iter().find(|known| known.is_of(now));
-            known.is_some_and(|known| known.verdict == Verdict::Green)
-        };
+    /// What has left its interval, a line for each; what is not known, or not judged, is left out.
+    pub fn moved(&self, comparisons: &[Comparison]) -> Vec<String> {
         let now = comparisons.iter().flat_map(Comparison::lines);
-        let is_worse = |now: &Line| matches!(now.verdict, Verdict::Yellow | Verdict::Red);
-        let lost = now.filter(|now| is_worse(now) && was_green(now));
-        let text = |line: Line| {
-            format!(
-                "{} ({}): {}, {} was green and is {}",
-                line.id,
-                line.engine,
-                line.row,
-                line.case,
-                line.verdict.name()
-            )
-        };
-        lost.map(text).collect()
+        let moved = now.filter_map(|now| {
+            let was = self.lines.iter().find(|known| known.is_of(&now))?;
+            let is_judged = now.verdict != Verdict::Shortened;
+            (is_judged && !was.holds(&now)).then(|| {
+                format!(
+                    "{} ({}): {}, {} was {} and is {}",
+                    now.id,
+                    now.engine,
+                    now.row,
+                    now.case,
+                    was.told(),
+                    now.told()
+                )
+            })
+        });
+        moved.collect()
     }
 }
 
 impl Comparison {
-    /// What is judged and not green, a line for each.
+    /// What counts and is not green, a line for each.
     pub fn not_green(&self) -> Vec<String> {
         let (id, engine) = (&self.id, self.engine.name());
-        let cells = self.cells.iter();
+        let cells = self.cells.iter().filter(|cell| cell.counts());
         let worse = cells.filter(|it| matches!(it.verdict, Verdict::Yellow | Verdict::Red));
         let text = |cell: &Cell| {
             let ours = cell.ours.map_or("none".into(), |ours| cell.number(ours));
@@ -125,5 +180,23 @@ impl Comparison {
     fn lines(&self) -> Vec<Line> {
         let cells = self.cells.iter();
         cells.map(|cell| Line::new(self, cell)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_six_digits_that_count() {
+        for (value, text) in [
+            (0.0, "0"),
+            (1.0 / 3.0, "0.333333"),
+            (-1234.5678, "-1234.57"),
+            (1_234_567.8, "1234568"),
+            (1.234_567_8e-7, "0.000000123457"),
+        ] {
+            assert_eq!(rounded(value).to_string(), text);
+        }
     }
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What can be taken from a run: a small closed set.
-use ebb_link::{Capacity, Class, Nanos};
-use ebb_scenario::Scenario;
+use ebb_link::{Class, Nanos};
 
 use crate::Dimension;
-use crate::take::is_of;
 
 /// What is taken of a run, and of which part of which run.
 #[derive(Clone, Debug, PartialEq)]
@@ -319,24 +317,5 @@ impl Measure {
             MeasureKind::Difference { of, less } => [of.parts(), less.parts()].concat(),
             _ => vec![self],
         }
-    }
-
-    /// The full scale of rates: the least rate on the way of the flows. *Units:* bit/s.
-    pub fn scale(&self, scenario: &Scenario) -> f64 {
-        let MeasureKind::Goodput { flows, .. } = &self.kind else {
-            return 1.0;
-        };
-        let ours = scenario
-            .flows
-            .iter()
-            .filter(|flow| is_of(&flow.name, &flow.group, flows));
-        let links = ours.flat_map(|flow| &flow.path);
-        let rate = |link: &ebb_scenario::LinkId| match &scenario.links[link.index()].spec.capacity {
-            Capacity::Rate(rate) => Some(rate.bits_per_s() as f64),
-            _ => None,
-        };
-        let rates = links.filter_map(rate);
-        let least = rates.reduce(f64::min);
-        least.unwrap_or(0.0)
     }
 }

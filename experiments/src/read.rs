@@ -7,12 +7,13 @@ use ebb_scenario::{Scenario, ScenarioError, Setting};
 use toml::de::DeTable;
 
 use crate::experiment::LabScenario;
+use crate::fitted::{self, Fit};
 use crate::folder::Folder;
 use crate::plot::Plot;
 use crate::prepare::prepare;
 use crate::read_plot::Known;
 use crate::read_row::read_row;
-use crate::{Case, Engine, Experiment, ExperimentError, Row, Sweep};
+use crate::{Case, Chosen, Engine, Experiment, ExperimentError, Row, Sweep};
 
 const MAX_RUNS: u32 = 10_000;
 const ENGINES: [(&str, Engine); 3] = [
@@ -67,19 +68,15 @@ fn read_experiment(
 ) -> Result<Option<Experiment>, ExperimentError> {
     let head = Head::read(root);
     let (runs, quick_runs) = read_runs(root);
-    let common = Common {
-        scenario: root.get("scenario"),
-        settings: root.get_or("set", Vec::new()),
-        lab: read_lab(root, &head.engines, quick_runs),
-    };
-    let mut cases = read_cases(root, &common, &head.engines)?;
+    let common = Common::read(root, &head.engines, quick_runs);
+    let (mut cases, fits) = read_cases(root, &common, &head.engines)?;
     let rows = root.sections("row");
     let rows = rows.iter().filter_map(|row| read_row(row, &cases, is_own));
     let rows: Vec<Row> = rows.collect();
     let (plots, sweeps) = read_plots(root, &mut cases, &rows, quick_runs);
     root.finish();
     let named = head.title.zip(head.did);
-    Ok(named.map(|(title, did)| Experiment {
+    let experiment = named.map(|(title, did)| Experiment {
         id: id.to_owned(),
         file: root.source.file.into(),
         is_own,
@@ -97,7 +94,8 @@ fn read_experiment(
         rows,
         plots,
         sweeps,
-    }))
+    });
+    Ok(experiment.map(|experiment| fitted::with_second_column(experiment, &fits, root)))
 }
 
 /// What is said of an experiment.
@@ -155,7 +153,21 @@ fn read_plots(
 struct Common {
     scenario: Option<String>,
     settings: Vec<String>,
+    fit: Fit,
+    chosen: Chosen,
     lab: Option<LabSettings>,
+}
+
+impl Common {
+    fn read(root: &Section<'_, '_>, engines: &[Engine], quick_runs: u32) -> Self {
+        Self {
+            scenario: root.get("scenario"),
+            settings: root.get_or("set", Vec::new()),
+            fit: root.get("fitted"),
+            chosen: root.choice("chosen", &Chosen::ALL).unwrap_or_default(),
+            lab: read_lab(root, engines, quick_runs),
+        }
+    }
 }
 
 /// What is set in the lab, since no kernel has it otherwise.
@@ -233,10 +245,16 @@ fn read_cases(
     root: &Section<'_, '_>,
     common: &Common,
     engines: &[Engine],
-) -> Result<Vec<Case>, ExperimentError> {
+) -> Result<(Vec<Case>, Vec<Fit>), ExperimentError> {
     let mut cases: Vec<Case> = Vec::new();
+    let mut fits = Vec::new();
     for section in root.sections("case") {
+        let own: Fit = section.get("fitted");
         let case = read_case(&section, common)?;
+        // A case's own is set after what holds for all.
+        let both = common.fit.iter().chain(&own).flatten().cloned();
+        let is_fitted = common.fit.is_some() || own.is_some();
+        fits.extend(case.is_some().then(|| is_fitted.then(|| both.collect())));
         if cases
             .iter()
             .any(|known| case.as_ref().is_some_and(|case| case.name == known.name))
@@ -248,7 +266,7 @@ fn read_cases(
     if cases.is_empty() && !root.has("case") && engines != [Engine::Analytic] {
         root.wrong_here("[[case]] is missing: what is to be run?");
     }
-    Ok(cases)
+    Ok((cases, fits))
 }
 
 /// What is wrong with the values that are set is told at `set`, what is wrong in the
@@ -258,6 +276,7 @@ fn read_case(section: &Section<'_, '_>, common: &Common) -> Result<Option<Case>,
     let file = section.get("scenario").or(common.scenario.clone());
     let own: Vec<String> = section.get_or("set", Vec::new());
     let engines = read_engine_list(section);
+    let chosen = section.choice("chosen", &Chosen::ALL);
     section.finish();
     let Some(file) = file else {
         section
@@ -286,6 +305,8 @@ fn read_case(section: &Section<'_, '_>, common: &Common) -> Result<Option<Case>,
             is_needed: true,
             file: path.clone(),
             settings: files.settings,
+            chosen: chosen.unwrap_or(common.chosen),
+            is_second: false,
             scenario,
             lab,
         })

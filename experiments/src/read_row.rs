@@ -6,19 +6,16 @@ use toml::de::DeValue;
 use crate::check_measure::check;
 use crate::read_measure::Reader;
 use crate::unit::UNITS;
-use crate::{Bound, Case, Measure, PaperValue, Row, Tolerance, Unit};
+use crate::{Bound, Case, Chosen, Kind, Measure, PaperValue, Row, Tolerance, Unit};
 
 /// Reads a row, with bounds of our own or values of a paper; none if it is wrong, which is noted.
 pub(crate) fn read_row(section: &Section<'_, '_>, cases: &[Case], is_own: bool) -> Option<Row> {
     let name = section.required("name", "\"goodput\"");
     let measure = read_measure(section, cases);
     let unit = section.choice("unit", &UNITS);
-    let tolerance = section.value("tolerance").map(|value| {
-        read_tolerance(value.get_ref()).unwrap_or_else(|message| {
-            section.wrong("tolerance", message);
-            Tolerance::default()
-        })
-    });
+    let tolerance = read_tolerance(section);
+    let kind = section.choice("is", &Kind::ALL);
+    let chosen = section.choice("chosen", &Chosen::ALL);
     let why = section.get("why");
     let values = match (is_own, &measure) {
         (true, _) => read_by_case(section, cases, "bound", &|value| match value {
@@ -34,20 +31,30 @@ pub(crate) fn read_row(section: &Section<'_, '_>, cases: &[Case], is_own: bool) 
     if !check(section, &measure, &values, cases) {
         return None;
     }
-    let paper = values.into_iter().map(|(case, bound, value)| PaperValue {
-        case,
-        value,
-        bound,
-        tolerance: tolerance.unwrap_or_else(|| default_tolerance(&measure, unit, cases.get(case))),
-    });
+    let paper = paper_values(values, tolerance);
     Some(Row {
         name: name?,
         policy: None,
-        paper: paper.collect(),
+        kind: kind.unwrap_or_else(|| usual_kind(&paper)),
+        chosen,
+        paper,
         measure,
         unit,
         why,
     })
+}
+
+fn paper_values(values: Values, tolerance: Tolerance) -> Vec<PaperValue> {
+    let of_value = |(case, bound, value)| PaperValue {
+        case,
+        value,
+        bound,
+        tolerance: Tolerance {
+            precision: tolerance.precision.max(printed_precision(value)),
+            ..tolerance
+        },
+    };
+    values.into_iter().map(of_value).collect()
 }
 
 fn read_measure(section: &Section<'_, '_>, cases: &[Case]) -> Option<Measure> {
@@ -75,13 +82,36 @@ fn unit_of(measure: &Measure, unit: Option<Unit>, section: &Section<'_, '_>) -> 
     unit
 }
 
-fn default_tolerance(measure: &Measure, unit: Unit, case: Option<&Case>) -> Tolerance {
-    let scale = case.map_or(1.0, |case| measure.scale(&case.scenario));
-    let tolerance = Tolerance::default_of(measure.dimension(), scale);
-    Tolerance {
-        absolute: tolerance.absolute / unit.size(),
-        ..tolerance
+/// Most bounds are not a paper's numbers, but an order that it concludes.
+fn usual_kind(paper: &[PaperValue]) -> Kind {
+    match paper.iter().all(|value| value.bound == Bound::Exact) {
+        true => Kind::Reported,
+        false => Kind::Conclusion,
     }
+}
+
+/// `precision` and `effect`, in the row's unit.
+fn read_tolerance(section: &Section<'_, '_>) -> Tolerance {
+    let positive = |key: &'static str| {
+        let value: Option<f64> = section.get(key);
+        if value.is_some_and(|value| value <= 0.0) {
+            section.wrong(key, "it is more than 0");
+        }
+        value
+    };
+    Tolerance {
+        precision: positive("precision").unwrap_or(0.0),
+        effect: positive("effect"),
+    }
+}
+
+/// Half a unit of the last decimal, where there are two: what looks like fewer may be exact, since
+/// zeros at the end are lost.
+fn printed_precision(value: f64) -> f64 {
+    let text = value.to_string();
+    let decimals = text.split_once('.').map(|(_, decimals)| decimals.len());
+    let decimals = decimals.filter(|places| *places > 1);
+    decimals.map_or(0.0, |places| 0.5 * 10_f64.powi(-(places as i32)))
 }
 
 /// Places of cases with what is held against ours there.
@@ -148,32 +178,4 @@ fn read_paper_value(value: &DeValue<'_>) -> Result<(Bound, f64), String> {
         Some((bound, number.parse::<f64>().ok().filter(|x| x.is_finite())?))
     });
     bound.ok_or_else(|| "a number is needed, or a bound as \">= 0.5\" or \"<= 0.5\"".into())
-}
-
-/// `"20%"` of the value, `0.05` in its unit, or a list of both.
-fn read_tolerance(value: &DeValue<'_>) -> Result<Tolerance, String> {
-    const USAGE: &str =
-        "write \"20%\" (of the paper's value), 0.05 (in its unit), or a list of both";
-    let mut tolerance = Tolerance::default();
-    let single = [value];
-    let items: Vec<&DeValue<'_>> = match value.as_array() {
-        Some(items) => items.iter().map(toml::Spanned::get_ref).collect(),
-        None => single.to_vec(),
-    };
-    for item in items {
-        match item.as_str() {
-            Some(text) => {
-                let percent = text
-                    .strip_suffix('%')
-                    .and_then(|text| text.trim().parse::<f64>().ok());
-                let percent = percent.filter(|percent| *percent >= 0.0 && percent.is_finite());
-                tolerance.relative = percent.ok_or(USAGE)? / 100.0;
-            }
-            None => {
-                let absolute = f64::from_value(item).map_err(|_| USAGE)?;
-                tolerance.absolute = Some(absolute).filter(|value| *value >= 0.0).ok_or(USAGE)?;
-            }
-        }
-    }
-    Ok(tolerance)
 }

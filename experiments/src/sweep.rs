@@ -84,7 +84,7 @@ impl Sweep {
 
     /// How values move. *Shape:* `results` are those of [`Self::scenarios`], in their order.
     pub fn influence(&self, experiment: &Experiment, results: &[Results]) -> Influence {
-        let by_value: Vec<&[Results]> = results.chunks(experiment.cases.len().max(1)).collect();
+        let by_value: Vec<&[Results]> = results.chunks(self.scenarios[0].len().max(1)).collect();
         let mut lines = Vec::new();
         for row in self.rows.iter().map(|place| &experiment.rows[*place]) {
             for paper in row.paper.iter().filter(|it| self.cases.contains(&it.case)) {

@@ -2,17 +2,15 @@
 use ebb_scenario::stats::Spread;
 use serde::{Deserialize, Serialize};
 
-use crate::Dimension;
-
-/// How close ours is to the paper's value.
+/// Whether what a paper says of a value holds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The paper's value lies in our interval or within the tolerance.
+    /// Our whole interval lies in what the paper says.
     Green,
-    /// It does not, but the values of its row are in the same order.
+    /// A part of it: not decided.
     Yellow,
-    /// Neither.
+    /// None of it.
     Red,
     /// Not judged: what was run is shorter than the paper's scenario.
     Shortened,
@@ -63,39 +61,32 @@ impl Bound {
     }
 }
 
-/// How far ours may be from the paper's value: the greater of both counts.
+/// The band of each reported value, as a part of it, to either side.
+const BAND: f64 = 0.1;
+/// The widest that a band may be to either side, as a part of the effect.
+const OF_EFFECT: f64 = 0.5;
+
+/// How wide the band around the paper's value is, beside its tenth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Tolerance {
-    /// As a part of the paper's value.
-    pub relative: f64,
-    /// In the unit of the value.
-    pub absolute: f64,
+    /// What the paper's own precision allows, in the unit of the value.
+    pub precision: f64,
+    /// The effect that the figure is there to show, in the unit of the value; none: a tenth of the
+    /// value is less than half of it anyway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<f64>,
 }
 
 impl Tolerance {
-    /// What holds where nothing is said. `scale` is the full scale of a rate. *Units:* of
-    /// the dimension; the answer, too.
-    pub fn default_of(dimension: Dimension, scale: f64) -> Self {
-        let (relative, absolute) = match dimension {
-            Dimension::Rate => (0.0, 0.05 * scale),
-            Dimension::Share => (0.0, 0.05),
-            // A tenth of a percent of packets is as good as none.
-            Dimension::Loss => (0.2, 0.001),
-            Dimension::Time | Dimension::Count | Dimension::Ratio => (0.2, 0.0),
-        };
-        Self { relative, absolute }
-    }
-
-    /// How far from this value.
+    /// How far the band goes from this value.
     pub fn around(self, value: f64) -> f64 {
-        self.absolute.max(self.relative * value.abs())
+        let widest = self.effect.map_or(f64::INFINITY, |it| OF_EFFECT * it);
+        self.precision.max(BAND * value.abs()).min(widest)
     }
 }
 
-/// How many tolerances half of an interval may be to say something.
-const WIDEST: f64 = 2.0;
-
-/// A value of the paper and ours.
+/// What the paper says of a value, and ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pair {
     pub paper: f64,
@@ -103,74 +94,52 @@ pub(crate) struct Pair {
     /// None: it could not be measured.
     pub ours: Option<Spread>,
     pub tolerance: Tolerance,
+    /// Whether the mean alone is held against it: a formula has no interval, and a bound of our own
+    /// is a limit for the mean.
+    pub is_of_mean: bool,
     /// Whether ours is of a scenario that is not the paper's.
     pub is_shortened: bool,
 }
 
-/// The verdicts of a row.
-pub(crate) fn judge(row: &[Pair]) -> Vec<Verdict> {
-    let placed: Vec<Pair> = row.iter().copied().filter(has_place).collect();
-    let is_in_order = placed.len() > 1 && has_order(&placed);
-    let verdict = |pair: &Pair| match () {
-        () if pair.is_shortened => Verdict::Shortened,
-        () if is_close(pair) => Verdict::Green,
-        () if is_in_order && has_place(pair) => Verdict::Yellow,
-        () => Verdict::Red,
-    };
-    row.iter().map(verdict).collect()
-}
-
-/// Whether it takes part in the order.
-fn has_place(pair: &Pair) -> bool {
-    pair.bound == Bound::Exact && !pair.is_shortened
-}
-
-fn is_close(pair: &Pair) -> bool {
-    let Some(ours) = pair.ours else { return false };
-    match pair.bound {
-        Bound::Exact => {}
-        // A bound has no tolerance: the mean is on the right side of it or not.
-        Bound::AtLeast => return ours.mean >= pair.paper,
-        Bound::AtMost => return ours.mean <= pair.paper,
+impl Pair {
+    pub(crate) fn verdict(&self) -> Verdict {
+        if self.is_shortened {
+            return Verdict::Shortened;
+        }
+        let Some(ours) = self.ours else {
+            return Verdict::Red;
+        };
+        // One run has no interval: it may be anywhere.
+        let half = match self.is_of_mean {
+            true => 0.0,
+            false => ours.half_width_95.unwrap_or(f64::INFINITY),
+        };
+        let [from, to] = self.said();
+        match (ours.mean - half, ours.mean + half) {
+            (low, high) if low >= from && high <= to => Verdict::Green,
+            (low, high) if high < from || low > to => Verdict::Red,
+            _ => Verdict::Yellow,
+        }
     }
-    let distance = (ours.mean - pair.paper).abs();
-    // Values are written with a few digits: the last bit of a border is nobody's meaning.
-    let rounding = 1e-9 * pair.paper.abs();
-    let tolerance = pair.tolerance.around(pair.paper);
-    let interval = ours.half_width_95.unwrap_or(0.0);
-    // Beyond that anything would lie in it.
-    let counts = interval <= WIDEST * tolerance;
-    distance
-        <= if counts {
-            interval.max(tolerance)
-        } else {
-            tolerance
-        } + rounding
-}
 
-/// Whether what differs in the paper differs in the same direction with us, and what is as
-/// good as equal there is so here.
-fn has_order(row: &[Pair]) -> bool {
-    let of_pair = |first: &Pair, second: &Pair| {
-        let (Some(ours_first), Some(ours_second)) = (first.ours, second.ours) else {
-            return false;
-        };
-        let paper = first.paper - second.paper;
-        let ours = ours_first.mean - ours_second.mean;
-        let around = |left: f64, right: f64| {
-            let tolerances = [first.tolerance.around(left), second.tolerance.around(right)];
-            tolerances[0].max(tolerances[1])
-        };
-        let is_equal = paper.abs() <= around(first.paper, second.paper)
-            && ours.abs() <= around(ours_first.mean, ours_second.mean);
-        is_equal || paper * ours > 0.0
-    };
-    (1..row.len()).all(|second| (0..second).all(|first| of_pair(&row[first], &row[second])))
+    /// From where to where the paper has it.
+    fn said(&self) -> [f64; 2] {
+        // Values are written with a few digits: the last bit of a border is nobody's meaning.
+        let rounding = 1e-9 * self.paper.abs();
+        let within = self.tolerance.around(self.paper) + rounding;
+        match self.bound {
+            Bound::Exact => [self.paper - within, self.paper + within],
+            Bound::AtLeast => [self.paper - rounding, f64::INFINITY],
+            Bound::AtMost => [f64::NEG_INFINITY, self.paper + rounding],
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use Verdict::{Green, Red, Shortened, Yellow};
 
     fn pair(paper: f64, ours: f64, half_width_95: f64) -> Pair {
         let ours = Spread {
@@ -180,101 +149,100 @@ mod tests {
             max: ours,
             half_width_95: Some(half_width_95),
         };
-        let tolerance = Tolerance {
-            relative: 0.0,
-            absolute: 0.05,
-        };
         Pair {
             paper,
             bound: Bound::Exact,
             ours: Some(ours),
-            tolerance,
+            tolerance: Tolerance::default(),
+            is_of_mean: false,
             is_shortened: false,
         }
     }
 
-    use Verdict::{Green, Red, Shortened, Yellow};
-
     #[test]
-    fn a_value_in_the_interval_or_within_the_tolerance_is_green() {
-        assert_eq!(judge(&[pair(0.5, 0.55, 0.0)]), [Green]);
-        assert_eq!(judge(&[pair(0.5, 0.59, 0.1)]), [Green]);
-        assert_eq!(judge(&[pair(0.5, 0.56, 0.01)]), [Red]);
+    fn a_band_is_a_tenth_or_the_papers_precision_and_no_more_than_half_of_the_effect() {
+        let around = |precision, effect, value| Tolerance { precision, effect }.around(value);
+        assert!((around(0.0, None, -50.0) - 5.0).abs() < 1e-12);
+        assert!((around(0.005, None, 0.03) - 0.005).abs() < 1e-12);
+        assert!((around(0.005, None, 0.0) - 0.005).abs() < 1e-12);
+        assert!((around(0.0, Some(4.0), 96.8) - 2.0).abs() < 1e-12);
+        assert!((around(3.0, Some(4.0), 96.8) - 2.0).abs() < 1e-12);
+        assert!((around(0.0, Some(40.0), 96.8) - 9.68).abs() < 1e-12);
     }
 
     #[test]
-    fn an_interval_that_is_much_wider_than_the_tolerance_says_nothing() {
-        assert_eq!(judge(&[pair(0.5, 0.7, 0.25)]), [Red]);
+    fn a_whole_interval_within_the_band_is_green_and_one_outside_is_red() {
+        assert_eq!(pair(0.5, 0.55, 0.0).verdict(), Green);
+        assert_eq!(pair(0.5, 0.54, 0.01).verdict(), Green);
+        assert_eq!(pair(0.5, 0.54, 0.02).verdict(), Yellow);
+        assert_eq!(pair(0.5, 0.57, 0.03).verdict(), Yellow);
+        assert_eq!(pair(0.5, 0.57, 0.01).verdict(), Red);
     }
 
     #[test]
-    fn a_row_in_the_papers_order_is_yellow_where_it_is_not_green() {
-        let row = [
-            pair(0.2, 0.4, 0.0),
-            pair(0.5, 0.52, 0.0),
-            pair(0.9, 0.7, 0.0),
-        ];
-        assert_eq!(judge(&row), [Yellow, Green, Yellow]);
-        let row = [pair(0.2, 0.6, 0.0), pair(0.5, 0.52, 0.0)];
-        assert_eq!(judge(&row), [Red, Green]);
-    }
-
-    #[test]
-    fn what_is_equal_in_the_paper_must_be_equal_here() {
-        let row = [pair(0.5, 0.8, 0.0), pair(0.5, 0.82, 0.0)];
-        assert_eq!(judge(&row), [Yellow, Yellow]);
-        let row = [pair(0.5, 0.8, 0.0), pair(0.5, 0.2, 0.0)];
-        assert_eq!(judge(&row), [Red, Red]);
-    }
-
-    #[test]
-    fn a_bound_is_kept_or_not_and_takes_no_part_in_the_order() {
-        let bound = |bound, paper, ours| Pair {
-            bound,
-            ..pair(paper, ours, 0.5)
+    fn more_noise_never_helps() {
+        let order = |verdict| match verdict {
+            Green => 2,
+            Yellow | Shortened => 1,
+            Red => 0,
         };
-        let row = [
-            bound(Bound::AtLeast, 1.0, 1.01),
-            bound(Bound::AtLeast, 1.0, 0.99),
-            bound(Bound::AtMost, 1.0, 0.99),
-            bound(Bound::AtMost, 1.0, 1.01),
-        ];
-        assert_eq!(judge(&row), [Green, Red, Green, Red]);
-        let row = [
-            pair(0.2, 0.4, 0.0),
-            pair(0.5, 0.9, 0.0),
-            bound(Bound::AtMost, 0.1, 0.3),
-        ];
-        assert_eq!(judge(&row), [Yellow, Yellow, Red]);
+        for ours in [0.3, 0.44, 0.5, 0.54, 0.56, 0.9] {
+            let calm = pair(0.5, ours, 0.001).verdict();
+            for noise in [0.01, 0.05, 0.2, 10.0] {
+                let noisy = pair(0.5, ours, noise).verdict();
+                assert!(noisy != Green || calm == Green, "{ours} with {noise}");
+                assert!(order(noisy) <= order(calm).max(1), "{ours} with {noise}");
+            }
+        }
     }
 
     #[test]
-    fn what_is_shortened_is_not_judged_and_takes_no_part_in_the_order() {
-        let shortened = Pair {
-            is_shortened: true,
-            ..pair(0.9, 0.9, 0.0)
+    fn a_bound_is_held_against_the_interval() {
+        let bound = |bound, ours, half| {
+            let pair = Pair {
+                bound,
+                ..pair(1.0, ours, half)
+            };
+            pair.verdict()
         };
-        let row = [pair(0.2, 0.4, 0.0), shortened, pair(0.5, 0.95, 0.0)];
-        assert_eq!(judge(&row), [Yellow, Shortened, Yellow]);
-        assert_eq!(judge(&[pair(0.2, 0.4, 0.0), shortened]), [Red, Shortened]);
+        assert_eq!(bound(Bound::AtLeast, 1.1, 0.1), Green);
+        assert_eq!(bound(Bound::AtLeast, 1.1, 0.2), Yellow);
+        assert_eq!(bound(Bound::AtLeast, 0.9, 0.2), Yellow);
+        assert_eq!(bound(Bound::AtLeast, 0.9, 0.05), Red);
+        assert_eq!(bound(Bound::AtMost, 0.9, 0.1), Green);
+        assert_eq!(bound(Bound::AtMost, 0.95, 0.1), Yellow);
+        assert_eq!(bound(Bound::AtMost, 1.1, 0.05), Red);
     }
 
     #[test]
-    fn one_value_alone_has_no_order_and_what_was_not_measured_is_red() {
-        assert_eq!(judge(&[pair(0.5, 0.9, 0.0)]), [Red]);
+    fn one_run_decides_nothing_but_for_a_formula() {
+        let mut one = pair(0.5, 0.5, 0.0);
+        one.ours = Spread::of(&[0.5]);
+        assert_eq!(one.verdict(), Yellow);
+        let far = Pair {
+            ours: Spread::of(&[5.0]),
+            ..one
+        };
+        assert_eq!(far.verdict(), Yellow);
+        let of_mean = |pair| Pair {
+            is_of_mean: true,
+            ..pair
+        };
+        assert_eq!(of_mean(one).verdict(), Green);
+        assert_eq!(of_mean(far).verdict(), Red);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_red_and_what_is_shortened_is_not_judged() {
         let missing = Pair {
             ours: None,
             ..pair(0.5, 0.0, 0.0)
         };
-        assert_eq!(judge(&[missing, pair(0.7, 0.7, 0.0)]), [Red, Green]);
-    }
-
-    #[test]
-    fn default_tolerances_are_parts_of_the_scale_or_of_the_value() {
-        let around = |dimension, value| Tolerance::default_of(dimension, 1e7).around(value);
-        assert!((around(Dimension::Rate, 2e6) - 5e5).abs() < 1e-6);
-        assert!((around(Dimension::Share, 0.9) - 0.05).abs() < 1e-12);
-        assert!((around(Dimension::Time, 1.6) - 0.32).abs() < 1e-12);
-        assert!((around(Dimension::Loss, 0.0) - 0.001).abs() < 1e-12);
+        assert_eq!(missing.verdict(), Red);
+        let shortened = Pair {
+            is_shortened: true,
+            ..pair(0.9, 0.9, 0.0)
+        };
+        assert_eq!(shortened.verdict(), Shortened);
     }
 }

@@ -30,7 +30,7 @@ period = \"2s\"
 const HEAD: &str = "\
 title = \"beside a wave\"
 did = \"nothing: it is a test\"
-runs = 1
+runs = 2
 quick_runs = 1
 scenario = \"wave.toml\"
 

@@ -2,7 +2,7 @@
 //! What the lab makes shorter with `--quick` is not the paper's scenario, and is not judged.
 use std::collections::BTreeMap;
 
-use ebb_experiments::{Comparison, Engine, Experiment, KnownVerdicts, Plan, Verdict};
+use ebb_experiments::{Comparison, Engine, Experiment, KnownValues, Plan, Verdict};
 mod support;
 
 const SCENARIO: &str = "\
@@ -89,7 +89,7 @@ fn the_table_for_programs_tells_bounds_and_the_simulator_and_what_was_quick() {
     let quick = compare(Engine::Lab, true);
     let of_case = line(&quick, 1);
     assert_eq!(of_case["bound"], "exact");
-    assert_eq!(of_case["tolerance_share"], "0.05");
+    assert_eq!(of_case["tolerance_share"], "0.095");
     assert_eq!(of_case["is_quick"], "true");
     assert_eq!(of_case["simulated_share"], of_case["ours_share"]);
     assert_eq!(line(&quick, 0)["verdict"], "shortened");
@@ -107,17 +107,20 @@ fn the_table_for_programs_tells_bounds_and_the_simulator_and_what_was_quick() {
 }
 
 #[test]
-fn what_is_shortened_is_neither_kept_nor_lost() {
+fn what_is_shortened_is_not_held_against_what_was() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("verdicts.csv");
+    let file = folder.path().join("values.csv");
     let whole = compare(Engine::Lab, false);
-    KnownVerdicts::new(&[whole]).write(&file).unwrap();
-    let known = KnownVerdicts::read(&file).unwrap();
+    KnownValues::new(&[whole]).write(&file).unwrap();
+    let known = KnownValues::read(&file).unwrap();
     let mut quick = compare(Engine::Lab, true);
-    assert!(known.lost(std::slice::from_ref(&quick)).is_empty());
-    quick.cells[1].verdict = Verdict::Red;
-    assert_eq!(
-        known.lost(&[quick]),
-        ["a/b (lab): use, short was green and is red"]
+    for cell in &mut quick.cells {
+        cell.ours = Some(7.0);
+    }
+    let told = known.moved(&[quick]);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].starts_with("a/b (lab): use, short was 0.9"),
+        "{told:?}"
     );
 }

@@ -40,7 +40,7 @@ fn idle(experiment: &Experiment) -> Vec<(&Sweep, Vec<(usize, usize)>)> {
 /// Places of the values that run alike, if a sweep is idle.
 fn idle_pairs(sweep: &Sweep, experiment: &Experiment) -> Option<Vec<(usize, usize)>> {
     let all = sweep.scenarios(experiment);
-    let by_value: Vec<&[Scenario]> = all.chunks(experiment.cases.len()).collect();
+    let by_value: Vec<&[Scenario]> = all.chunks(all.len() / sweep.values.len()).collect();
     let places = 0..by_value.len();
     let pairs = places.flat_map(|one| (0..one).map(move |other| (other, one)));
     let mut alike: Vec<(usize, usize)> = pairs.collect();

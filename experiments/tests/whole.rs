@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An experiment from its file to the stored comparison.
-use ebb_experiments::{Catalogue, Comparison, Engine, KnownVerdicts, RunStore, Verdict};
+use ebb_experiments::{Catalogue, Comparison, Engine, KnownValues, RunStore, Verdict};
 use ebb_scenario::Scenario;
 use ebb_simulator::Options;
 use support::{SIMULATED, compare};
@@ -77,10 +77,10 @@ fn an_experiment_is_run_judged_stored_and_read_again() {
     let experiments = catalogue.read(&["paper".into()]).unwrap();
     let comparison = compare(&experiments[0], SIMULATED);
     let verdicts: Vec<_> = comparison.cells.iter().map(|cell| cell.verdict).collect();
-    use Verdict::{Green, Red, Yellow};
+    use Verdict::{Green, Red};
     assert_eq!(
         verdicts,
-        [Green, Green, Green, Yellow, Yellow, Red],
+        [Green, Green, Green, Red, Red, Red],
         "{comparison:#?}"
     );
     let last = comparison.cells.last().unwrap();
@@ -88,19 +88,28 @@ fn an_experiment_is_run_judged_stored_and_read_again() {
     assert!(last.ours.unwrap() > 1.0 && last.values.len() == 3);
     assert_eq!(compare(&experiments[0], SIMULATED), comparison);
 
-    let file = folder.path().join("verdicts.csv");
-    KnownVerdicts::new(std::slice::from_ref(&comparison))
+    let file = folder.path().join("values.csv");
+    KnownValues::new(std::slice::from_ref(&comparison))
         .write(&file)
         .unwrap();
-    let known = KnownVerdicts::read(&file).unwrap();
-    assert!(known.lost(std::slice::from_ref(&comparison)).is_empty());
-    let mut worse = comparison.clone();
-    worse.cells[0].verdict = Yellow;
-    worse.cells[3].verdict = Red;
-    assert_eq!(
-        known.lost(&[worse]),
-        ["paper/wave-table (sim): use, shallow was green and is yellow"]
+    let known = KnownValues::read(&file).unwrap();
+    assert!(known.moved(std::slice::from_ref(&comparison)).is_empty());
+    let mut moved = comparison.clone();
+    let queueing = &mut moved.cells[3];
+    let (ours, half) = (queueing.ours.unwrap(), queueing.half_width_95.unwrap());
+    assert!(half > 0.0 && half < 100.0);
+    queueing.ours = Some(ours + 0.9 * half);
+    assert!(known.moved(std::slice::from_ref(&moved)).is_empty());
+    moved.cells[3].ours = Some(1000.0);
+    moved.cells[0].ours = None;
+    let told = known.moved(&[moved]);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told[0].starts_with("paper/wave-table (sim): use, shallow was 0.9"),
+        "{told:?}"
     );
+    assert!(told[0].contains(" and is none"), "{told:?}");
+    assert!(told[1].contains("queueing, shallow was ") && told[1].contains(" and is 1000 ± "));
 
     let out = folder.path().join("out");
     comparison.store(&out).unwrap();

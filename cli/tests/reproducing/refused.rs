@@ -26,7 +26,7 @@ fn policies_and_cases_that_do_not_exist_are_answered_with_those_that_do() {
     assert!(complaint.contains("--check comes last"), "{complaint}");
     let complaint = said(1, &["ebb", "--case", "four", "--check", "known.csv"]);
     assert!(
-        complaint.contains("verdicts are kept of whole experiments"),
+        complaint.contains("values are kept of whole experiments"),
         "{complaint}"
     );
 }
@@ -40,7 +40,7 @@ fn what_cannot_be_right_is_told_before_anything_runs() {
     let wrong = wrong.display().to_string();
     for (arguments, parts) in [
         (["--check", &*missing], [&*missing, "No such file"]),
-        (["--check", &*wrong], [&*wrong, "not a file of verdicts"]),
+        (["--check", &*wrong], [&*wrong, "not a file of values"]),
         (["--trace", "traces"], ["--trace", "--engine lab"]),
         (["--jobs", "0"], ["--jobs", "a whole number from 1 on"]),
         (

@@ -60,7 +60,7 @@ fn a_file_without_mistakes_is_taken() {
     let folder = folder();
     let experiment = Experiment::parse("a/b", "b.toml", EXPERIMENT, folder.path()).unwrap();
     assert_eq!((experiment.runs, experiment.quick_runs), (3, 2));
-    // 5 % of the 10 Mbit/s that the flow could have.
+    // A tenth.
     let tolerance = experiment.rows[0].paper[0].tolerance;
     assert!((tolerance.around(5.0) - 0.5).abs() < 1e-9);
     let plan = Plan {
@@ -154,8 +154,8 @@ fn mistakes_are_told_with_file_line_key_and_what_would_be_right() {
         ),
         (
             "paper = {",
-            "tolerance = \"5\"\npaper = {",
-            "`tolerance`: write \"20%\"",
+            "precision = 0\npaper = {",
+            "`precision`: it is more than 0",
         ),
         ("[[row]]", "[[row", "b.toml:10:"),
     ];

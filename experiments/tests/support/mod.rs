@@ -29,33 +29,35 @@ pub fn simulate(scenarios: &[Scenario]) -> Vec<Results> {
     Runner::default().simulate(scenarios, None).unwrap()
 }
 
-/// Files of verdicts: of few runs, which is what the tests of the repository make, and of all.
-pub const VERDICTS: [(&str, &str); 2] = [
-    ("verdicts.csv", include_str!("../../verdicts.csv")),
+/// Files of values: of few runs, which is what the tests of the repository make, and of all.
+pub const VALUES: [(&str, &str); 2] = [
     (
-        "verdicts-all-runs.csv",
-        include_str!("../../verdicts-all-runs.csv"),
+        "results/sim-quick.csv",
+        include_str!("../../results/sim-quick.csv"),
     ),
+    ("results/sim.csv", include_str!("../../results/sim.csv")),
 ];
 
-/// A line of a file of verdicts.
+/// A line of a file of values.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Judged {
     pub id: String,
     pub row: String,
     pub case: String,
     pub verdict: String,
+    pub counts: bool,
 }
 
-pub fn judged(verdicts: &str) -> Vec<Judged> {
-    let mut reader = csv::Reader::from_reader(verdicts.as_bytes());
+pub fn judged(values: &str) -> Vec<Judged> {
+    let mut reader = csv::Reader::from_reader(values.as_bytes());
     let heads = reader.headers().unwrap().clone();
     let column = |name| heads.iter().position(|head| head == name).unwrap();
-    let places = ["id", "row", "case", "verdict"].map(column);
+    let places = ["id", "row", "case", "verdict", "is", "chosen"].map(column);
     let lines = reader.records().map(Result::unwrap);
     let judged = lines.map(|line| {
-        let [id, row, case, verdict] = places.map(|place| line[place].to_owned());
+        let [id, row, case, verdict, is, chosen] = places.map(|place| line[place].to_owned());
         Judged {
+            counts: ["reported", "conclusion"].contains(&&*is) && chosen != "fitted",
             id,
             row,
             case,

@@ -20,9 +20,10 @@ pub(super) fn page(entries: &[Entry<'_>]) -> Markup {
         p { (entries.len()) " tables and figures. " (ran) }
         (verdicts(all.clone()))
         p.faint {
-            "Green: the paper’s value lies in our 95 % interval or within the tolerance. Yellow: the \
-             values of its row are at least in the paper’s order. Red: neither. Shortened: not the \
-             paper’s scenario, so beside the simulator only."
+            "Green: our whole 95 % interval lies in what the paper says. Yellow: a part of it. Red: none \
+             of it. Not counted: what was fitted to these very values, follows from others, tests the \
+             set-up, or has a bound that no paper states. Shortened: not the paper’s scenario, so \
+             beside the simulator only."
         }
         (apart(all))
         @for entries in papers {

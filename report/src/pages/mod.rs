@@ -105,11 +105,13 @@ fn counts(counts: Counts) -> Markup {
         (Verdict::Shortened, counts.shortened),
     ];
     let some = all.into_iter().filter(|(_, count)| *count > 0);
+    let shown = (counts.shown > 0).then(|| format!(" and {} not counted", counts.shown));
     html! {
         @for (place, (verdict, count)) in some.enumerate() {
             @if place > 0 { " " }
             (marked(verdict, &format!("{count} {}", verdict.name())))
         }
+        @if let Some(shown) = shown { span.faint { (shown) } }
     }
 }
 

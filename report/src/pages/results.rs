@@ -109,7 +109,10 @@ fn line(cell: &Cell, is_lab: bool) -> Markup {
                 td.n data-l="simulator" { (measured(cell.simulated)) }
                 td.n data-l="apart" { (apart.unwrap_or_default()) }
             }
-            td data-l="verdict" { (verdict(cell.verdict)) }
+            td data-l="verdict" {
+                (verdict(cell.verdict))
+                @if let Some(shown) = cell.is_shown_as() { span.faint { " " (shown) } }
+            }
         }
     }
 }

@@ -60,8 +60,8 @@ fn pages_have_values_pictures_files_and_commands_and_ask_for_nothing_else() {
         "● 3 green",
         "○ 4 shortened",
         "Shortened: not the paper’s scenario.",
-        "data-l=\"within\">0.05</td>",
-        "data-l=\"within\">0.4</td>",
+        "data-l=\"within\">0.097</td>",
+        "data-l=\"within\">0.2</td>",
         "<td class=\"n\">&gt;= 1</td>",
     ] {
         assert!(page.contains(part), "no `{part}`");

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
-use ebb_experiments::{Comparison, KnownVerdicts};
+use ebb_experiments::{Comparison, KnownValues};
 
 use super::{EngineChoice, Reproduce};
 use crate::output;
 
-/// What has to be green.
+/// How values have to be.
 #[derive(Clone, Debug)]
 pub(super) enum Check {
-    /// All that is judged.
+    /// All that counts has to be green.
     All,
-    /// What was green when this file was written.
+    /// As when this file was written, within the intervals of then.
     Known(PathBuf),
 }
 
@@ -22,7 +22,7 @@ pub(super) enum Check {
 #[derive(Debug)]
 pub(super) enum Known<'c> {
     All,
-    Known(&'c Path, KnownVerdicts),
+    Known(&'c Path, KnownValues),
 }
 
 impl Check {
@@ -30,7 +30,7 @@ impl Check {
     pub(super) fn read(&self) -> Result<Known<'_>> {
         match self {
             Self::All => Ok(Known::All),
-            Self::Known(path) => Ok(Known::Known(path, KnownVerdicts::read(path)?)),
+            Self::Known(path) => Ok(Known::Known(path, KnownValues::read(path)?)),
         }
     }
 }
@@ -42,7 +42,7 @@ impl FromStr for Check {
         match text {
             "" => Ok(Self::All),
             file if file.ends_with(".csv") => Ok(Self::Known(file.into())),
-            _ => Err("a file of verdicts ends with .csv; without one, --check comes last".into()),
+            _ => Err("a file of values ends with .csv; without one, --check comes last".into()),
         }
     }
 }
@@ -54,7 +54,7 @@ impl Reproduce {
             !(self.policies.is_empty() && self.cases.is_empty() && self.settings.is_empty());
         if let (Some(Check::Known(path)), true) = (&self.check, is_part) {
             bail!(
-                "--check {}: verdicts are kept of whole experiments, not with --policy, --case or --set",
+                "--check {}: values are kept of whole experiments, not with --policy, --case or --set",
                 path.display()
             );
         }
@@ -64,32 +64,32 @@ impl Reproduce {
         Ok(())
     }
 
-    /// Whether all is green that has to be.
-    pub(super) fn check_verdicts(
+    /// Whether all is as it has to be.
+    pub(super) fn check_values(
         &self,
         comparisons: &[Comparison],
         known: Option<&Known<'_>>,
     ) -> Result<()> {
-        if let Some(path) = &self.verdicts {
-            KnownVerdicts::new(comparisons).write(path)?;
+        if let Some(path) = &self.values {
+            KnownValues::new(comparisons).write(path)?;
         }
         let Some(known) = known else {
             return Ok(());
         };
-        let lost = match known {
+        let wrong = match known {
             Known::All => comparisons.iter().flat_map(Comparison::not_green).collect(),
-            Known::Known(_, verdicts) => verdicts.lost(comparisons),
+            Known::Known(_, values) => values.moved(comparisons),
         };
-        for line in &lost {
+        for line in &wrong {
             output::complain(line);
         }
-        let plural = output::plural(lost.len() as u64);
-        match (lost.len(), known) {
+        let plural = output::plural(wrong.len() as u64);
+        match (wrong.len(), known) {
             (0, _) => Ok(()),
             (1, Known::All) => bail!("1 value is not green"),
             (count, Known::All) => bail!("{count} values are not green"),
             (count, Known::Known(path, _)) => bail!(
-                "{count} value{plural} lost against {} (write it again with --verdicts if that is \
+                "{count} value{plural} left the intervals of {} (write it again with --values if that is \
                  right)",
                 path.display()
             ),

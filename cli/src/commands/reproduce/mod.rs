@@ -48,7 +48,7 @@ pub struct Reproduce {
 
     /// Value that is set in all cases after all others, as for `ebb sim run`
     #[arg(long = "set", value_name = "KEY=VALUE",
-          conflicts_with_all = ["list", "stored", "assumptions", "html", "verdicts"])]
+          conflicts_with_all = ["list", "stored", "assumptions", "html", "values"])]
     settings: Vec<Setting>,
 
     /// Fewer runs than the paper's statistic asks for
@@ -84,16 +84,16 @@ pub struct Reproduce {
     #[arg(long, value_name = "DIR", conflicts_with = "list")]
     html: Option<PathBuf>,
 
-    /// Fail when a value is not green, or, with a file, when one is not green any more that is green
-    /// in it; and say which
+    /// Fail when a value that counts is not green, or, with a file, when one is not within the interval
+    /// that it has there; and say which
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["list", "assumptions"],
           num_args = 0..=1, default_missing_value = "")]
     check: Option<Check>,
 
-    /// Write the verdicts to this file, for --check
+    /// Write the values to this file, with intervals, runs and verdicts, for --check
     #[arg(long, value_name = "FILE.csv",
           conflicts_with_all = ["list", "assumptions", "policies", "cases"])]
-    verdicts: Option<PathBuf>,
+    values: Option<PathBuf>,
 
     /// Write all runs of each case, with everything over time, to DIR/ID/CASE.json, for `ebb sim show`
     #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "stored", "assumptions"])]
@@ -135,9 +135,10 @@ Run what papers report and our own figures, and print their values beside ours.
 Each experiment is a table or figure of a paper: scenarios, measures, and the paper's values, in \
 experiments/PAPER/EXPERIMENT.toml; docs/reproduce.md describes the files. Those of `ebb` are our own \
 (docs/figures.md), with a bound in place of each value: green is what keeps it. Ours is the mean over \
-the runs, ± half its 95 % interval by Student's t. A value is green when the paper's lies in \
-that interval or within the tolerance, yellow when at least the values of its row are in the \
-paper's order, red otherwise. What the lab makes shorter with --quick is not the paper's scenario: \
+the runs, ± half its 95 % interval by Student's t. A value is green when that whole interval lies \
+in what the paper says (a band around a value, or beyond a bound), red when none of it does, yellow \
+when a part does: a single run decides nothing. What was fitted to the very values, follows from \
+others, or is no paper's number is shown and does not count. What the lab makes shorter with --quick is not the paper's scenario: \
 it stands beside the simulator, and is not judged.
 
 Finished runs are kept: what is broken off goes on where it stopped, and a run that this program \
@@ -198,7 +199,7 @@ impl Reproduce {
         }
         self.print_end(&comparisons)?;
         self.write_pages(&experiments)?;
-        self.check_verdicts(&comparisons, known.as_ref())
+        self.check_values(&comparisons, known.as_ref())
     }
 
     fn catalogue(&self) -> Result<Catalogue> {
@@ -300,7 +301,7 @@ impl Reproduce {
             );
         }
         self.print_end(&comparisons)?;
-        self.check_verdicts(&comparisons, known)?;
+        self.check_values(&comparisons, known)?;
         self.write_pages(experiments)
     }
 

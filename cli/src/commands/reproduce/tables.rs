@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use ebb_experiments::{
-    Cell, Comparison, Counts, Engine, Experiment, Influence, InfluenceLine, tolerance,
+    Cell, Chosen, Comparison, Counts, Engine, Experiment, Influence, InfluenceLine, tolerance,
 };
 use ebb_report::table::{Align, Table, cut, wrap};
 
@@ -131,7 +131,9 @@ fn line(cell: &Cell, engine: Engine) -> Line {
     } else {
         " !"
     };
-    values.push(format!("{}{mark}", cell.verdict.name()));
+    let shown = cell.is_shown_as().map(|it| format!(" ({it})"));
+    let shown = shown.unwrap_or_default();
+    values.push(format!("{}{shown}{mark}", cell.verdict.name()));
     Line::new(&cell.row, cell.unit, &cell.case, values)
 }
 
@@ -187,6 +189,7 @@ pub(super) fn end(comparisons: &[Comparison]) -> Option<String> {
 fn notes(comparison: &Comparison) -> Vec<String> {
     let runs = of_runs(comparison);
     let mut notes = vec![format!("{}; {runs}.", counts_text(comparison.counts()))];
+    notes.extend(by_choice(comparison));
     if comparison.counts().shortened > 0 {
         notes.push(
             "shortened: not the paper's scenario; its values are not judged, and stand beside the \
@@ -214,6 +217,20 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     let reasons = comparison.reasons().into_iter();
     notes.extend(reasons.map(|(row, why)| format!("{row}: {why}")));
     notes
+}
+
+/// How many there are of each verdict by how set-ups were chosen, where that is not one for all.
+fn by_choice(comparison: &Comparison) -> Option<String> {
+    let of = |(name, chosen): (&str, Chosen)| {
+        let counts = comparison.counts_of(chosen);
+        (counts.judged() > 0).then(|| format!("{name} {}", short_counts(counts)))
+    };
+    let parts: Vec<String> = Chosen::ALL.into_iter().filter_map(of).collect();
+    let is_all_stated = comparison
+        .cells
+        .iter()
+        .all(|it| it.chosen == Chosen::Stated);
+    (!is_all_stated).then(|| format!("Set-up: {}.", parts.join(", ")))
 }
 
 /// Of how many runs it is.
@@ -253,11 +270,17 @@ fn counts_text(counts: Counts) -> String {
         green, yellow, red, ..
     } = counts;
     let judged = format!("{green} green, {yellow} yellow, {red} red");
-    match (counts.shortened, counts.judged()) {
-        (0, _) => judged,
-        (shortened, 0) => format!("{shortened} shortened"),
-        (shortened, _) => format!("{judged}, {shortened} shortened"),
+    let mut parts = Vec::new();
+    if counts.judged() > 0 || counts.shortened + counts.shown == 0 {
+        parts.push(judged);
     }
+    let others = [
+        (counts.shortened, "shortened"),
+        (counts.shown, "not counted"),
+    ];
+    let others = others.into_iter().filter(|(count, _)| *count > 0);
+    parts.extend(others.map(|(count, name)| format!("{count} {name}")));
+    parts.join(", ")
 }
 
 fn short_counts(counts: Counts) -> String {
