@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From the TOML file to an [`Experiment`]: docs/reproduce.md describes the language.
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ebb_scenario::reading::{Section, Source, unknown_name};
 use ebb_scenario::{Scenario, ScenarioError, Setting};
@@ -273,21 +273,12 @@ fn read_cases(
 /// scenario itself by its own file and line.
 fn read_case(section: &Section<'_, '_>, common: &Common) -> Result<Option<Case>, ExperimentError> {
     let name: Option<String> = section.required("name", "\"cubic\"");
-    let file = section.get("scenario").or(common.scenario.clone());
+    let path = scenario_file(section, common);
     let own: Vec<String> = section.get_or("set", Vec::new());
     let engines = read_engine_list(section);
     let chosen = section.choice("chosen", &Chosen::ALL);
     section.finish();
-    let Some(file) = file else {
-        section
-            .wrong_here("`scenario` is missing, here or at the top; write scenario = \"a.toml\"");
-        return Ok(None);
-    };
-    let path = section.source.folder.join(&file);
-    if !path.is_file() {
-        section.wrong("scenario", format!("there is no file {}", path.display()));
-        return Ok(None);
-    }
+    let Some(path) = path else { return Ok(None) };
     Scenario::read(&path)?;
     let is_in_lab = engines.is_none_or(|engines| engines.contains(&Engine::Lab));
     let files = CaseFiles {
@@ -311,6 +302,21 @@ fn read_case(section: &Section<'_, '_>, common: &Common) -> Result<Option<Case>,
             lab,
         })
     })())
+}
+
+/// Where its scenario stands; none: it is not there, which is noted.
+fn scenario_file(section: &Section<'_, '_>, common: &Common) -> Option<PathBuf> {
+    let Some(file) = section.get("scenario").or(common.scenario.clone()) else {
+        section
+            .wrong_here("`scenario` is missing, here or at the top; write scenario = \"a.toml\"");
+        return None;
+    };
+    let path = section.source.folder.join(file);
+    if !path.is_file() {
+        section.wrong("scenario", format!("there is no file {}", path.display()));
+        return None;
+    }
+    Some(path)
 }
 
 /// What the scenarios of a case are read from.
