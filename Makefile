@@ -67,7 +67,7 @@ soak: setup ## kill Ebb at 1000 points, make 10 000 transfers over bad paths, in
 fuzz: setup ## search every law and the parser of packets, a minute each (EBB_FUZZ_LAW=cubic: that law)
 	EBB_FUZZ_SECONDS=$${EBB_FUZZ_SECONDS:-60} $(CARGO) test --locked -p ebb-algorithms --test fuzz \
 		-- --nocapture the_fuzzer_finds_nothing
-	EBB_FUZZ_SECONDS=$${EBB_FUZZ_SECONDS:-60} $(CARGO) test --locked -p ebb-kernel --test packet \
+	EBB_FUZZ_SECONDS=$${EBB_FUZZ_SECONDS:-60} $(CARGO) test --locked -p ebb-packets --test packet \
 		-- --nocapture the_parser
 
 check-deep: setup ## what tests of minutes do not find: sanitizers, fuzzers, stress (as root through sudo)

@@ -12,6 +12,7 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     rerun_on_change_of_headers(&kernel.join("bpf"));
     rerun_on_change_of_headers(&algorithms);
+    rerun_on_change_of_headers(Path::new(ebb_packets::HEADERS));
     for name in [
         "receiver",
         "sender",
@@ -36,6 +37,7 @@ fn compile(kernel: &Path, algorithms: &Path, out: &Path, name: &str) {
             "-Werror",
             "-Wno-unused-parameter",
             &format!("-I{}", algorithms.display()),
+            &format!("-I{}", ebb_packets::HEADERS),
             // Debian and Ubuntu keep <asm/types.h> there.
             &format!("-I/usr/include/{target}-linux-gnu"),
         ])

@@ -192,7 +192,6 @@ struct tcp_congestion_ops {
 #define EBB_AF_INET 2
 #define EBB_AF_INET6 10
 #define EBB_SOCK_STREAM 1
-#define EBB_IPPROTO_TCP 6
 #define EBB_LOOPBACK_IFINDEX 1
 #define EBB_SOL_SOCKET 1
 #define EBB_SO_MAX_PACING_RATE 47

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Its home, kernel_types.h, is for eBPF alone. */
-#define EBB_IPPROTO_TCP 6
 #include "packet.h"
 
 #define PAGE_BYTES 4096u

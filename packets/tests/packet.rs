@@ -26,15 +26,15 @@ fn program() -> &'static Path {
     PROGRAM.get_or_init(|| {
         std::fs::create_dir_all(folder()).unwrap();
         let program = folder().join("fuzzer");
-        let kernel = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let packets = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut command = clang();
         command.args(FLAGS.split_whitespace());
         for headers in ["fuzz", "bpf", "../algorithms"] {
-            command.arg("-I").arg(kernel.join(headers));
+            command.arg("-I").arg(packets.join(headers));
         }
         link(
             command
-                .arg(kernel.join("fuzz/packet.c"))
+                .arg(packets.join("fuzz/packet.c"))
                 .arg("-o")
                 .arg(&program),
         );

@@ -10,6 +10,8 @@
 
 #include "receiver_contract.h"
 
+#define EBB_IPPROTO_TCP 6
+
 #define EBB_MAX_EXTENSIONS 6
 #define EBB_MAX_OPTIONS 16
 
