@@ -18,36 +18,12 @@
 #define EBB_LARGEST_WINDOW_BYTES (1u << 30)
 /* What sockops is called for: outgoing segments, and changes of the connection's state. */
 #define EBB_CALLBACKS (BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG | BPF_SOCK_OPS_STATE_CB_FLAG)
-/* After so many segments the largest one seen is believed to be the sender's MSS. */
-#define EBB_MSS_KNOWN_AFTER 10u
 /* A round trip that the sender measured bounds the echoes of so long. */
 #define EBB_ECHO_BOUND_US 2000000u
 
 EBB_INLINE u32 ebb_mss(const struct ebb_flow *flow)
 {
-	u32 guess_bytes = flow->guessed_mss_bytes, seen_bytes = flow->seen_mss_bytes;
-
-	return flow->segments < EBB_MSS_KNOWN_AFTER && seen_bytes < guess_bytes ? guess_bytes
-										: seen_bytes;
-}
-
-/*
- * Payload of one segment of an aggregate. Where nobody tells (fragments that were put together),
- * no segment is longer than the sender was told that it may be.
- */
-EBB_INLINE u32 ebb_segment_bytes(const struct tcp_sock *tp, u32 payload_bytes, u32 gso_size)
-{
-	u32 segment_bytes = gso_size ? gso_size : payload_bytes, most_bytes = tp->advmss;
-
-	return most_bytes && segment_bytes > most_bytes ? most_bytes : segment_bytes;
-}
-
-/* Segments in it: devices with virtio's headers tell their size and not how many they are. */
-EBB_INLINE u32 ebb_segments(u32 payload_bytes, u32 segment_bytes, u32 gso_segs)
-{
-	if (gso_segs)
-		return gso_segs;
-	return ebb_div(payload_bytes + segment_bytes - 1, segment_bytes, 1);
+	return ebb_known_mss(flow->segments, flow->guessed_mss_bytes, flow->seen_mss_bytes);
 }
 
 EBB_INLINE void ebb_trace_call(const struct ebb_flow *flow, u32 kind, u32 order, u32 rwnd_bytes,

@@ -21,7 +21,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 EBB_INLINE void ebb_hear(struct ebb_flow *flow, struct tcp_sock *tp, const struct __sk_buff *skb,
 			 const struct ebb_packet *packet, struct ebb_counters *counters, u64 now_ns)
 {
-	u32 segment_bytes = ebb_segment_bytes(tp, packet->payload_bytes, skb->gso_size);
+	u32 segment_bytes = ebb_segment_bytes(tp->advmss, packet->payload_bytes, skb->gso_size);
 	u32 segments = ebb_segments(packet->payload_bytes, segment_bytes, skb->gso_segs);
 
 	counters->aggregates++;
@@ -57,7 +57,7 @@ int ebb_ingress(struct __sk_buff *skb)
 		flow->is_loopback = 1;
 		return 1;
 	}
-	if (!ebb_read_packet(skb, &packet)) {
+	if (!ebb_read_packet(skb, 0, &packet)) {
 		counters->skipped_malformed++;
 		return 1;
 	}

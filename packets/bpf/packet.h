@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads an arriving packet: IPv4 or IPv6, TCP, the timestamp option. */
+/*
+ * Reads a packet: IPv4 or IPv6, TCP, the timestamp option. Where the packet begins with a header of
+ * its link, an offset says where that of the network is.
+ */
 #ifndef EBB_PACKET_H
 #define EBB_PACKET_H
 
@@ -17,6 +20,14 @@
 
 #define EBB_TCP_FLAG_SYN 0x02u
 #define EBB_TCP_FLAG_RST 0x04u
+
+/* A function of its own, which the verifier checks once, whoever calls it with what. */
+#ifndef EBB_PACKET_FUNCTION
+#define EBB_PACKET_FUNCTION __attribute__((noinline))
+#endif
+
+/* No link has a longer header, tags included. */
+#define EBB_MOST_LINK_BYTES 64u
 
 /* NOP, NOP, timestamps, length 10: what everybody sends on a data segment. */
 #define EBB_USUAL_TIMESTAMPS 0x0101080au
@@ -59,20 +70,24 @@ struct ebb_packet {
 	u64 addresses_sum; /* both ends', as the checksum takes them */
 	u32 tcp_offset;
 	u32 seq;
+	u32 ack_seq;
+	u32 header_bytes; /* of TCP, options included */
 	u32 payload_bytes;
 	u32 tsval;
 	u32 tsecr;
 	u8 has_timestamps;
 	u8 is_ce;
 	u8 is_data;
+	u8 flags;   /* of TCP */
+	u16 window; /* as it stands there, not scaled */
+	u8 tos;     /* of IP, or the traffic class */
 	u8 reserved[5];
 };
 
-/* Skips IPv6 extension headers; the answer is the offset of TCP, or 0. */
-EBB_INLINE u32 ebb_skip_extensions(const struct __sk_buff *skb, u8 next_header)
+/* Skips IPv6 extension headers from an offset on; the answer is the offset of TCP, or 0. */
+EBB_INLINE u32 ebb_skip_extensions(const struct __sk_buff *skb, u32 offset, u8 next_header)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-	u32 offset = sizeof(struct ebb_ipv6);
 
 	for (int i = 0; i < EBB_MAX_EXTENSIONS; i++) {
 		u8 *extension;
@@ -82,7 +97,7 @@ EBB_INLINE u32 ebb_skip_extensions(const struct __sk_buff *skb, u8 next_header)
 		/* Hop-by-hop, routing, destination options; fragments are whole here. */
 		if (next_header != 0 && next_header != 43 && next_header != 60)
 			return 0;
-		if (offset > 512)
+		if (offset > 512 + EBB_MOST_LINK_BYTES)
 			return 0;
 		extension = (u8 *)data + offset;
 		if ((void *)(extension + 2) > end)
@@ -126,69 +141,144 @@ static __noinline int ebb_find_timestamps(struct __sk_buff *skb, u32 offset, u32
 	return 0;
 }
 
-EBB_INLINE int ebb_read_tcp(struct __sk_buff *skb, u32 offset, struct ebb_packet *packet)
+/* The header of TCP at an offset, in a packet that ends at another. */
+EBB_INLINE int ebb_read_tcp(struct __sk_buff *skb, u32 offset, u32 end_offset,
+			    struct ebb_packet *packet)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 	struct ebb_tcp *tcp;
 	u32 header_bytes;
-	u32 *option;
 
-	if (offset > 1024)
+	if (offset > 1024 + EBB_MOST_LINK_BYTES)
 		return 0;
 	tcp = data + offset;
 	if ((void *)(tcp + 1) > end)
 		return 0;
 	header_bytes = (tcp->data_offset >> 4) * 4;
-	if (header_bytes < sizeof(*tcp) || skb->len < offset + header_bytes)
+	if (header_bytes < sizeof(*tcp) || end_offset < offset + header_bytes)
 		return 0;
 	packet->tcp_offset = offset;
+	packet->header_bytes = header_bytes;
 	packet->seq = bpf_ntohl(tcp->seq);
-	packet->payload_bytes = skb->len - offset - header_bytes;
+	packet->ack_seq = bpf_ntohl(tcp->ack_seq);
+	packet->window = bpf_ntohs(tcp->window);
+	packet->flags = tcp->flags;
+	packet->payload_bytes = end_offset - offset - header_bytes;
 	packet->is_data =
 		packet->payload_bytes && !(tcp->flags & (EBB_TCP_FLAG_SYN | EBB_TCP_FLAG_RST));
-	if (!packet->is_data || header_bytes < sizeof(*tcp) + 10)
-		return 1;
+	return 1;
+}
 
-	option = (u32 *)(tcp + 1);
+/* The timestamps of a packet whose header has been read. */
+EBB_INLINE void ebb_read_timestamps(struct __sk_buff *skb, struct ebb_packet *packet)
+{
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+	u32 offset = packet->tcp_offset + sizeof(struct ebb_tcp);
+	u32 *option;
+
+	if (packet->header_bytes < sizeof(struct ebb_tcp) + 10 ||
+	    offset > 1024 + EBB_MOST_LINK_BYTES + sizeof(struct ebb_tcp))
+		return;
+	option = data + offset;
 	if ((void *)(option + 3) <= end && option[0] == bpf_htonl(EBB_USUAL_TIMESTAMPS)) {
 		packet->tsval = bpf_ntohl(option[1]);
 		packet->tsecr = bpf_ntohl(option[2]);
 		packet->has_timestamps = 1;
-		return 1;
+		return;
 	}
 	packet->has_timestamps =
-		ebb_find_timestamps(skb, offset + sizeof(*tcp), offset + header_bytes, packet);
-	return 1;
+		ebb_find_timestamps(skb, offset, packet->tcp_offset + packet->header_bytes, packet);
 }
 
 /*
- * Reads the packet; 0 if it is no TCP or cannot be read. A function of its own, which the
- * verifier checks once: what follows does not depend on the ways through it.
+ * Where a packet ends that begins at an offset: behind it a frame may be filled up. Lengths that do
+ * not fit into the header are 0 there.
  */
-__attribute__((noinline)) int ebb_read_packet(struct __sk_buff *skb, struct ebb_packet *packet)
+EBB_INLINE u32 ebb_end_offset(const struct __sk_buff *skb, u32 offset, u32 told_bytes)
+{
+	return told_bytes && offset + told_bytes < skb->len ? offset + told_bytes : skb->len;
+}
+
+/*
+ * Reads the headers of a packet whose network header is at an offset; 0 if it is no TCP or cannot
+ * be read.
+ */
+EBB_INLINE int ebb_read_headers(struct __sk_buff *skb, u32 offset, struct ebb_packet *packet)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-	struct ebb_ipv4 *ipv4 = data;
-	struct ebb_ipv6 *ipv6 = data;
-	u32 offset;
+	struct ebb_ipv4 *ipv4;
+	struct ebb_ipv6 *ipv6;
+	u32 end_offset, told_bytes;
 
-	if (!packet || (void *)(ipv4 + 1) > end)
+	if (offset > EBB_MOST_LINK_BYTES)
+		return 0;
+	ipv4 = data + offset;
+	ipv6 = data + offset;
+	if ((void *)(ipv4 + 1) > end)
 		return 0;
 	if (ipv4->version_length >> 4 == 4) {
 		if (ipv4->protocol != EBB_IPPROTO_TCP)
 			return 0;
-		packet->is_ce = (ipv4->tos & 3) == 3;
+		packet->tos = ipv4->tos;
 		packet->addresses_sum = (u64)ipv4->source + ipv4->destination;
-		offset = (ipv4->version_length & 15) * 4;
+		end_offset = ebb_end_offset(skb, offset, bpf_ntohs(ipv4->total_length));
+		offset += (ipv4->version_length & 15) * 4;
 	} else {
 		if ((void *)(ipv6 + 1) > end)
 			return 0;
-		packet->is_ce = (bpf_ntohl(ipv6->version_class_label) >> 20 & 3) == 3;
+		packet->tos = (u8)(bpf_ntohl(ipv6->version_class_label) >> 20);
 		for (u32 i = 0; i < 4; i++)
 			packet->addresses_sum += (u64)ipv6->source[i] + ipv6->destination[i];
-		offset = ebb_skip_extensions(skb, ipv6->next_header);
+		told_bytes = bpf_ntohs(ipv6->payload_length);
+		end_offset =
+			ebb_end_offset(skb, offset, told_bytes ? told_bytes + sizeof(*ipv6) : 0);
+		offset = ebb_skip_extensions(skb, offset + sizeof(*ipv6), ipv6->next_header);
 	}
-	return offset ? ebb_read_tcp(skb, offset, packet) : 0;
+	packet->is_ce = (packet->tos & 3) == 3;
+	return offset ? ebb_read_tcp(skb, offset, end_offset, packet) : 0;
+}
+
+/*
+ * Reads a packet, and the timestamps of one that carries data; 0 if it is no TCP or cannot be read.
+ */
+EBB_PACKET_FUNCTION int ebb_read_packet(struct __sk_buff *skb, u32 offset,
+					struct ebb_packet *packet)
+{
+	if (!packet || !ebb_read_headers(skb, offset, packet))
+		return 0;
+	if (packet->is_data)
+		ebb_read_timestamps(skb, packet);
+	return 1;
+}
+
+/* ---- segments of an aggregate ---- */
+
+/*
+ * Payload of one segment of an aggregate. Where nobody tells (fragments that were put together),
+ * no segment is longer than the sender was told that it may be (0: nobody knows).
+ */
+EBB_INLINE u32 ebb_segment_bytes(u32 most_bytes, u32 payload_bytes, u32 gso_size)
+{
+	u32 segment_bytes = gso_size ? gso_size : payload_bytes;
+
+	return most_bytes && segment_bytes > most_bytes ? most_bytes : segment_bytes;
+}
+
+/* Segments in it: devices with virtio's headers tell their size and not how many they are. */
+EBB_INLINE u32 ebb_segments(u32 payload_bytes, u32 segment_bytes, u32 gso_segs)
+{
+	if (gso_segs)
+		return gso_segs;
+	return ebb_div(payload_bytes + segment_bytes - 1, segment_bytes, 1);
+}
+
+/* After so many segments the largest one seen is believed to be the sender's MSS. */
+#define EBB_MSS_KNOWN_AFTER 10u
+
+EBB_INLINE u32 ebb_known_mss(u64 segments, u32 guess_bytes, u32 seen_bytes)
+{
+	return segments < EBB_MSS_KNOWN_AFTER && seen_bytes < guess_bytes ? guess_bytes
+									  : seen_bytes;
 }
 
 #endif /* EBB_PACKET_H */

@@ -27,6 +27,8 @@ struct source {
 /* What is in a packet, as found byte by byte. */
 struct expected {
 	u32 seq;
+	u32 ack_seq;
+	u32 window;
 	u32 payload_bytes;
 	u32 tsval;
 	u32 tsecr;
@@ -38,12 +40,13 @@ struct expected {
 
 static u8 *linear_end; /* what is behind may not be read */
 static const u8 *packet_bytes;
-static u32 packet_length;
+static u32 packet_length, link_length; /* of the packet, and of the header in front of it */
 static enum planted planted;
 
 long bpf_skb_load_bytes(const struct __sk_buff *skb, __u32 offset, void *to, __u32 length)
 {
 	(void)skb;
+	offset -= link_length;
 	if (offset > packet_length || length > packet_length - offset)
 		return -14;
 	memcpy(to, packet_bytes + offset, length);
@@ -137,6 +140,8 @@ static u32 build(u8 *to, struct source *source)
 	options_bytes = build_options(to + at + 20, source);
 	to[at + 12] = shape & 8 ? take(source) : (20 + options_bytes) << 2;
 	payload_bytes = shape & 16 ? 0 : take(source) * 4;
+	if (shape & 32)
+		to[shape & 2 ? 5 : 3] = take(source);
 	return at + 20 + options_bytes + payload_bytes;
 }
 
@@ -192,6 +197,16 @@ static u32 transport_at(const u8 *bytes, u32 length)
 	return at <= 512 ? at : 0;
 }
 
+/* Where the packet ends: a frame may be longer. */
+static u32 end_of(const u8 *bytes, u32 length)
+{
+	u32 told = bytes[0] >> 4 == 4 ? bytes[2] << 8 | bytes[3] : bytes[4] << 8 | bytes[5];
+
+	if (told && bytes[0] >> 4 != 4)
+		told += 40;
+	return told && told < length ? told : length;
+}
+
 static struct expected expect(const u8 *bytes, u32 length, u32 linear_bytes)
 {
 	struct expected expected = {};
@@ -201,13 +216,15 @@ static struct expected expect(const u8 *bytes, u32 length, u32 linear_bytes)
 	if (!at || at + 20 > linear_bytes)
 		return expected;
 	header_bytes = (bytes[at + 12] >> 4) * 4;
-	if (header_bytes < 20 || at + header_bytes > length)
+	if (header_bytes < 20 || at + header_bytes > end_of(bytes, length))
 		return expected;
 	expected.is_known = 1;
 	/* [RFC3168 §5] Both bits. */
 	expected.is_ce = bytes[0] >> 4 == 4 ? (bytes[1] & 3) == 3 : (bytes[1] >> 4 & 3) == 3;
 	expected.seq = big_endian(bytes + at + 4);
-	expected.payload_bytes = length - at - header_bytes;
+	expected.ack_seq = big_endian(bytes + at + 8);
+	expected.window = bytes[at + 14] << 8 | bytes[at + 15];
+	expected.payload_bytes = end_of(bytes, length) - at - header_bytes;
 	flags = bytes[at + 13];
 	expected.is_data = expected.payload_bytes && !(flags & 2) && !(flags & 4);
 	if (expected.is_data)
@@ -229,6 +246,8 @@ static void compare(int is_read, const struct ebb_packet *found, const struct ex
 		return;
 	must(is_read, "a packet of TCP is not read");
 	must(found->seq == expected->seq, "another sequence number");
+	must(found->ack_seq == expected->ack_seq, "another acknowledgement");
+	must(found->window == expected->window, "another window");
 	must(found->payload_bytes == expected->payload_bytes, "another length");
 	must(found->is_ce == expected->is_ce, "another mark of congestion");
 	must(found->is_data == expected->is_data, "data or none");
@@ -248,17 +267,18 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	int is_read;
 
 	packet_bytes = bytes;
+	link_length = take(&source) % 2 ? take(&source) % EBB_MOST_LINK_BYTES : 0;
 	packet_length = build(bytes, &source);
 	linear_bytes = packet_length > nonlinear_bytes ? packet_length - nonlinear_bytes : 0;
 	if (!linear_bytes)
 		linear_bytes = packet_length;
 	memcpy(linear_end - linear_bytes, bytes, linear_bytes);
-	skb.len = packet_length;
-	skb.data = (u32)(unsigned long)(linear_end - linear_bytes);
+	skb.len = link_length + packet_length;
+	skb.data = (u32)(unsigned long)(linear_end - linear_bytes - link_length);
 	skb.data_end = (u32)(unsigned long)linear_end;
 	if (planted == END_TOO_FAR)
 		skb.data_end += 12;
-	is_read = ebb_read_packet(&skb, &found);
+	is_read = ebb_read_packet(&skb, link_length, &found);
 	must(!is_read || found.payload_bytes <= packet_length, "more payload than packet");
 	expected = expect(bytes, packet_length, linear_bytes);
 	compare(is_read, &found, &expected);

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 
 #define bpf_ntohl(value) ntohl(value)
+#define bpf_ntohs(value) ntohs(value)
 #define bpf_htonl(value) htonl(value)
 
 #endif /* EBB_FUZZ_BPF_ENDIAN_H */
