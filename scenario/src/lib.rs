@@ -54,7 +54,7 @@ mod traffic;
 pub mod reading {
     pub use crate::file::section::{Section, Source, Value, unknown_name, with_article};
     pub use crate::file::sharing::preferences;
-    pub use crate::file::value::FromValue;
+    pub use crate::file::value::{FromValue, Size, size};
 }
 
 pub use error::{Problem, ScenarioError};

@@ -36,6 +36,12 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// The line at this byte of the text, from 1.
+    fn line_at(&self, start: usize) -> usize {
+        let before = self.text.get(..start).unwrap_or("");
+        before.matches('\n').count() + 1
+    }
+
     /// Notes something wrong at these bytes of the text.
     pub fn problem(&self, span: Range<usize>, message: impl Into<String>) {
         let start = span.start.min(self.text.len());
@@ -47,7 +53,7 @@ impl<'a> Source<'a> {
         let length = self.text.get(span).map_or(0, |part| part.chars().count());
         let problem = Problem {
             file: self.file.to_owned(),
-            line: before.matches('\n').count() + 1,
+            line: self.line_at(start),
             column: column + 1,
             message: message.into(),
             source_line: source_line.to_owned(),
@@ -223,6 +229,11 @@ impl<'a, 'i> Section<'a, 'i> {
             .into_iter()
             .map(|(key, value)| (key.get_ref().as_ref(), value))
             .collect()
+    }
+
+    /// The line at which it begins, from 1.
+    pub fn line(&self) -> usize {
+        self.source.line_at(self.span.start)
     }
 
     /// Whether the key is given.

@@ -15,7 +15,7 @@ pub trait FromValue: Sized {
 
 /// A size of data. *Units:* bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Size(pub u64);
+pub struct Size(pub u64);
 
 impl FromValue for String {
     fn from_value(value: &DeValue<'_>) -> Result<Self, String> {
@@ -199,7 +199,8 @@ fn draw(
 
 const SIZE_EXAMPLE: &str = "write it like \"5MB\", \"300kB\", \"64KiB\" or 1500 (bytes)";
 
-fn size(text: &str) -> Result<u64, String> {
+/// Reads a size of data, in bytes. *Errors:* what would be right.
+pub fn size(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(QueueLimit::Bytes(bytes)) => Ok(bytes),
         Ok(QueueLimit::Packets(_)) => Err(format!("the unit is missing; {SIZE_EXAMPLE}")),
