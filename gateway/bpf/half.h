@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One way of a governed connection: its law is told of the data, and its windows are made
+ * smaller. What passes is all that is known; the ends are elsewhere.
+ */
+#ifndef EBB_HALF_H
+#define EBB_HALF_H
+
+#include "maps.h"
+
+/* What is sent again lies behind, by the window of a round trip ago at the most: this at least. */
+#define EBB_LEAST_BEHIND_BYTES (1u << 20)
+/* No answer to a grant comes later. */
+#define EBB_LONGEST_TIMED_US 10000000u
+
+/* ---- what passes ---- */
+
+/* Between what may come again and the right edge of what the receiver itself has room for. */
+EBB_INLINE int ebb_half_expects(const struct ebb_half *half, u32 seq, u32 bytes)
+{
+	u32 room_bytes = (u32)ebb_max(half->head.own_bytes, EBB_LEAST_BEHIND_BYTES);
+
+	return !ebb_before32(seq, half->head.next_seq - room_bytes) &&
+	       !ebb_before32(half->head.next_seq + room_bytes, seq + bytes);
+}
+
+EBB_INLINE void ebb_half_note_size(struct ebb_half *half, u32 bytes, u32 segments,
+				   u32 segment_bytes)
+{
+	half->head.segments += segments;
+	half->head.payload_bytes += bytes;
+	if (segment_bytes > half->head.seen_mss_bytes)
+		half->head.seen_mss_bytes = segment_bytes;
+}
+
+/* Data beyond the edge of a grant: a round trip has passed since then, where no clock tells. */
+EBB_INLINE void ebb_half_time_grant(struct ebb_half *half, u32 now_us, u32 end_seq)
+{
+	if (!half->head.timed_at_us || !ebb_before32(half->head.timed_edge_seq, end_seq))
+		return;
+	if (now_us - half->head.timed_at_us < EBB_LONGEST_TIMED_US)
+		half->head.rtt_us = now_us - half->head.timed_at_us;
+	half->head.timed_at_us = 0;
+}
+
+/* Tells the law of data; seq, bytes, segments, stamps and marks of half->segment are filled in. */
+EBB_INLINE void ebb_half_tell(struct ebb_half *half, u64 now_us)
+{
+	struct ebb_segment *segment = &half->segment;
+
+	ebb_half_time_grant(half, (u32)now_us, segment->seq + segment->payload_bytes);
+	segment->now_us = now_us;
+	segment->local_ts = (u32)now_us;
+	segment->local_tick_us = 1;
+	segment->rcv_nxt = half->head.next_seq;
+	segment->right_edge_seq = half->head.right_edge_seq;
+	segment->mss_bytes = ebb_known_mss(half->head.segments, half->head.guessed_mss_bytes,
+					   half->head.seen_mss_bytes);
+	segment->kernel_rtt_us = half->head.rtt_us;
+	segment->is_observing = control.is_observing != 0;
+	segment->can_delay_acks = 0;
+	ebb_end_step();
+	ebb_law_on_segment(config.law_number, &half->law, segment, ebb_params());
+}
+
+/* ---- windows ---- */
+
+/*
+ * How much of the receiver's window may pass. The right edge never goes back, as a law may
+ * expect of its host; the window is never larger than the receiver's own.
+ */
+EBB_INLINE u32 ebb_half_grant(struct ebb_half *half, u32 ack_seq, u32 window, u32 now_us)
+{
+	u32 scale = half->head.scale & 15, rest = (1u << scale) - 1;
+	u32 edge_seq = ack_seq + half->law.rwnd_bytes, allowed_bytes, granted;
+
+	half->head.own_bytes = window << scale;
+	if (half->law.rwnd_bytes >= half->head.own_bytes)
+		edge_seq = ack_seq + half->head.own_bytes;
+	if (ebb_before32(half->head.right_edge_seq, edge_seq))
+		half->head.right_edge_seq = edge_seq;
+	allowed_bytes = half->head.right_edge_seq - ack_seq;
+	granted = (u32)ebb_min(window, ((u64)allowed_bytes + rest) >> scale);
+	half->head.window_bytes = granted << scale;
+	half->head.windows++;
+	half->head.rewritten += granted != window;
+	if (!half->head.timed_at_us) {
+		half->head.timed_edge_seq = half->head.right_edge_seq;
+		half->head.timed_at_us = now_us ? now_us : 1;
+	}
+	return granted;
+}
+
+/* Asks the law for the window of an acknowledgement; answers what is to stand in its header. */
+EBB_INLINE u32 ebb_half_ask(struct ebb_half *half, struct ebb_ack *ack, u64 now_us, u32 ack_seq,
+			    u32 window)
+{
+	ack->now_us = now_us;
+	ack->ack_seq = ack_seq;
+	ack->local_ts = (u32)now_us;
+	ack->local_tick_us = 1;
+	ack->right_edge_seq = half->head.right_edge_seq;
+	ack->mss_bytes = ebb_known_mss(half->head.segments, half->head.guessed_mss_bytes,
+				       half->head.seen_mss_bytes);
+	ack->has_timestamps = half->head.has_timestamps;
+	ack->is_observing = control.is_observing != 0;
+	ebb_end_step();
+	ebb_law_on_ack(config.law_number, &half->law, ack, ebb_params());
+	ebb_end_step();
+	if (control.is_observing) {
+		half->head.own_bytes = window << (half->head.scale & 15);
+		half->head.right_edge_seq = ack_seq + half->head.own_bytes;
+		return window;
+	}
+	return ebb_half_grant(half, ack_seq, window, (u32)now_us);
+}
+
+/* ---- the life of a half ---- */
+
+/*
+ * Begins where the receiver has granted its own window until now: what was granted is not taken
+ * back, and the law knows how to wait for that (it sees the edge).
+ */
+EBB_INLINE void ebb_half_begin(struct ebb_half *half, const struct ebb_seen *seen,
+			       struct ebb_start *start, u64 now_ns, u32 window)
+{
+	half->head.rule = seen->rule;
+	half->head.began_ns = now_ns;
+	half->head.heard_ns = now_ns;
+	half->head.next_seq = start->rcv_nxt;
+	half->sent_seq = start->rcv_nxt;
+	half->head.own_bytes = window << (half->head.scale & 15);
+	half->head.right_edge_seq = start->rcv_nxt + half->head.own_bytes;
+	half->head.guessed_mss_bytes = start->mss_bytes;
+	half->head.has_timestamps = start->has_timestamps != 0;
+	half->head.uses_ecn = (seen->flags & EBB_USES_ECN) != 0;
+	start->now_us = now_ns / 1000;
+	ebb_end_step();
+	ebb_law_init(config.law_number, &half->law, start, ebb_params());
+}
+
+#endif /* EBB_HALF_H */

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The programs on an interface: by tcx (Linux 6.6), or as filters of the queueing discipline
+//! clsact.
+
+use crate::error::{Error, Result};
+use crate::interface::Interface;
+use libbpf_rs::libbpf_sys as raw;
+use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook};
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+/// `bpf_attach_type` of tcx.
+const TCX_INGRESS: raw::bpf_attach_type = 46;
+const TCX_EGRESS: raw::bpf_attach_type = 47;
+/// In front of all others: one of them may keep packets from those behind it.
+const BPF_F_BEFORE: u32 = 1 << 3;
+/// What our filters are found by; the next Ebb puts its own in the place of a dead one's.
+const FILTER_HANDLE: u32 = 0xebb;
+/// Before all that choose none: these get 49152 and less, the least first.
+const FILTER_PRIORITY: u32 = 1;
+
+/// How programs are put on an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hook {
+    /// Links, which go with their owner (Linux 6.6).
+    Tcx,
+    /// Filters of clsact, which stay when their owner is killed and do nothing then.
+    Clsact,
+}
+
+impl fmt::Display for Hook {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Tcx => "tcx",
+            Self::Clsact => "clsact",
+        })
+    }
+}
+
+/// Programs on an interface; taken off when this is dropped.
+#[derive(Debug)]
+pub(crate) enum Attachment {
+    Tcx { _links: [OwnedFd; 2] },
+    Clsact { filters: [Filter; 2] },
+}
+
+impl Attachment {
+    /// Puts the programs on the interface, by the hook that is wanted or the best that there is.
+    pub(crate) fn new(
+        interface: &Interface,
+        programs: [BorrowedFd<'_>; 2],
+        wanted: Option<Hook>,
+    ) -> Result<Self> {
+        match wanted {
+            Some(Hook::Tcx) => {
+                Self::tcx(interface, programs).map_err(|error| failed(interface, error))
+            }
+            Some(Hook::Clsact) => Self::clsact(interface, programs),
+            None => match Self::tcx(interface, programs) {
+                Ok(attachment) => Ok(attachment),
+                // The kernel does not know of tcx.
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                    Self::clsact(interface, programs)
+                }
+                Err(error) => Err(failed(interface, error)),
+            },
+        }
+    }
+
+    pub(crate) fn hook(&self) -> Hook {
+        match self {
+            Self::Tcx { .. } => Hook::Tcx,
+            Self::Clsact { .. } => Hook::Clsact,
+        }
+    }
+
+    /// Whether nobody else has taken them off.
+    pub(crate) fn is_whole(&self) -> bool {
+        match self {
+            // A link goes with its interface alone.
+            Self::Tcx { .. } => true,
+            Self::Clsact { filters } => filters.iter().all(|filter| filter.hook().query().is_ok()),
+        }
+    }
+
+    fn tcx(interface: &Interface, programs: [BorrowedFd<'_>; 2]) -> io::Result<Self> {
+        let [from_lan, to_lan] = programs;
+        Ok(Self::Tcx {
+            _links: [
+                link(interface, from_lan, TCX_INGRESS)?,
+                link(interface, to_lan, TCX_EGRESS)?,
+            ],
+        })
+    }
+
+    fn clsact(interface: &Interface, programs: [BorrowedFd<'_>; 2]) -> Result<Self> {
+        let [from_lan, to_lan] = programs;
+        let put = |program, point| {
+            Filter::put(interface, program, point)
+                .map_err(|error| failed(interface, io::Error::other(error.to_string())))
+        };
+        Ok(Self::Clsact {
+            filters: [put(from_lan, TC_INGRESS)?, put(to_lan, TC_EGRESS)?],
+        })
+    }
+}
+
+/// A filter of clsact; taken off when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    program: OwnedFd,
+    interface: i32,
+    point: TcAttachPoint,
+}
+
+impl Filter {
+    /// Puts it there, in the place of one that a killed Ebb has left.
+    fn put(
+        interface: &Interface,
+        program: BorrowedFd<'_>,
+        point: TcAttachPoint,
+    ) -> libbpf_rs::Result<Self> {
+        let filter = Self {
+            program: program.try_clone_to_owned()?,
+            interface: interface.number() as i32,
+            point,
+        };
+        // That the queueing discipline is there already is no error, but libbpf would print it.
+        let usual = libbpf_rs::set_print(None);
+        let put = filter.hook().create().and_then(|mut hook| hook.attach());
+        libbpf_rs::set_print(usual);
+        put?;
+        Ok(filter)
+    }
+
+    fn hook(&self) -> TcHook {
+        let mut hook = TcHook::new(self.program.as_fd());
+        hook.ifindex(self.interface)
+            .attach_point(self.point)
+            .handle(FILTER_HANDLE)
+            .priority(FILTER_PRIORITY)
+            .replace(true);
+        hook
+    }
+}
+
+impl Drop for Filter {
+    fn drop(&mut self) {
+        if let Err(error) = self.hook().detach() {
+            tracing::debug!("while taking a filter off: {error}");
+        }
+    }
+}
+
+/// A name of this network namespace that says whose gateway this process is; it goes with the
+/// process, however that ends.
+pub(crate) fn claim(interface: &Interface) -> Result<UnixDatagram> {
+    let name = format!("ebb-gateway-{}", interface.number());
+    let claimed =
+        SocketAddr::from_abstract_name(name).and_then(|address| UnixDatagram::bind_addr(&address));
+    claimed.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => Error::Taken {
+            interface: interface.name().to_owned(),
+        },
+        _ => failed(interface, error),
+    })
+}
+
+fn link(
+    interface: &Interface,
+    program: BorrowedFd<'_>,
+    kind: raw::bpf_attach_type,
+) -> io::Result<OwnedFd> {
+    let options = raw::bpf_link_create_opts {
+        sz: size_of::<raw::bpf_link_create_opts>() as _,
+        flags: BPF_F_BEFORE,
+        ..Default::default()
+    };
+    // SAFETY: the descriptor is open, the options live through the call.
+    let link = unsafe {
+        raw::bpf_link_create(
+            program.as_raw_fd(),
+            interface.number() as i32,
+            kind,
+            &raw const options,
+        )
+    };
+    if link < 0 {
+        return Err(io::Error::from_raw_os_error(-link));
+    }
+    // SAFETY: just made, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(link) })
+}
+
+fn failed(interface: &Interface, source: io::Error) -> Error {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => Error::NotPermitted {
+            what: format!("put programs on {interface}"),
+        },
+        _ => Error::Program {
+            what: format!("interface {interface}"),
+            action: "put programs on",
+            source,
+        },
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Why something did not work, and what to do about it.
+
+use std::io;
+
+/// Answer of everything here that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What can go wrong; each message ends with what would be right.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no such interface.
+    #[error("interface {name}: {source}; 'ip link' lists those that there are")]
+    NoInterface {
+        /// Its name.
+        name: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Packets on it have a header that nobody here can read.
+    #[error(
+        "interface {name} is of a kind (ARPHRD {kind}) whose packets Ebb cannot read; it reads \
+         Ethernet (bridges, VLANs, Wi-Fi, veth among it) and links of bare IP (tunnels, PPP)"
+    )]
+    UnknownLink {
+        /// Its name.
+        name: String,
+        /// The kernel's number of the kind.
+        kind: u16,
+    },
+    /// Nothing is forwarded over it.
+    #[error("interface {name} is this machine's own: name the one that the clients are behind")]
+    Loopback {
+        /// Its name.
+        name: String,
+    },
+    /// Hardware forwards what we would have to see.
+    #[error(
+        "flowtable {table} forwards what passes {interface} in hardware, where no program sees \
+         it: take 'flags offload' out of it (nft list flowtables shows it)"
+    )]
+    HardwareOffload {
+        /// The flowtable, with its table.
+        table: String,
+        /// The interface.
+        interface: String,
+    },
+    /// Another Ebb is the gateway of this interface.
+    #[error("another Ebb is the gateway of {interface} already: 'ebb status' names it")]
+    Taken {
+        /// The interface.
+        interface: String,
+    },
+    /// A privilege is missing.
+    #[error("not permitted to {what}; run as root (CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON)")]
+    NotPermitted {
+        /// What was tried.
+        what: String,
+    },
+    /// The law is not for a host that sees packets.
+    #[error("{law} is no law of a receiver that sees packets: 'ebb policies' lists those that are")]
+    NotForGateways {
+        /// The law.
+        law: &'static str,
+    },
+    /// The law is compiled into the running programs.
+    #[error("the gateway runs the law {law}; another one needs another start of it")]
+    OtherLaw {
+        /// The law that runs.
+        law: &'static str,
+    },
+    /// There are more rules than the programs ask.
+    #[error("{count} rules; {most} are possible")]
+    TooManyRules {
+        /// How many.
+        count: usize,
+        /// As many as possible.
+        most: usize,
+    },
+    /// The kernel refused the programs.
+    #[error("the kernel refused {what}: {reason}")]
+    Load {
+        /// What.
+        what: String,
+        /// What libbpf and the verifier said.
+        reason: String,
+    },
+    /// Something with loaded programs failed.
+    #[error("cannot {action} {what}: {source}")]
+    Program {
+        /// What it was done to.
+        what: String,
+        /// What was tried.
+        action: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A condition of a rule cannot be read.
+    #[error("{text:?}: {expected}")]
+    Condition {
+        /// As it was written.
+        text: String,
+        /// What would be right.
+        expected: &'static str,
+    },
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A gateway at work: the loaded programs, their rules and their table.
+
+use crate::attach::{Attachment, Hook, claim};
+use crate::control::ControlMapping;
+use crate::counters::Counters;
+use crate::error::{Error, Result};
+use crate::flows::Flow;
+use crate::interface::Interface;
+use crate::layout::{Config, RawCounters, bytes_of, read};
+use crate::offload;
+use crate::rule::{MAX_RULES, Rule};
+use crate::skeleton::gateway::{GatewaySkel, GatewaySkelBuilder};
+use crate::trial::{self, Tried};
+use ebb_algorithms::{Policy, Side};
+use ebb_host::clock::monotonic_ns;
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use std::fmt;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+/// How often the lease is to be renewed, which lasts for 2 s.
+pub const RENEW_EVERY: Duration = Duration::from_millis(500);
+/// What has ended is forgotten after so long without a packet, ...
+const FORGET_ENDED_AFTER: Duration = Duration::from_secs(10);
+/// ... and what has not, after so long; should it go on, its law begins anew.
+const FORGET_AFTER: Duration = Duration::from_secs(600);
+
+/// How a gateway is to be.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Behind which clients are; all of one kind.
+    pub interfaces: Vec<Interface>,
+    /// The receiver law and its parameters.
+    pub policy: Policy,
+    /// Laws learn, and nothing is changed.
+    pub is_observing: bool,
+    /// How programs are put on interfaces; none: as well as the kernel can.
+    pub hook: Option<Hook>,
+    /// Connections that are known at once, governed or not.
+    pub connections: u32,
+}
+
+/// A gateway at work. Dropped, it lets everything go.
+pub struct Gateway {
+    // Taken off first.
+    attachments: Vec<Attachment>,
+    control: ControlMapping,
+    /// For packets from clients, and for those to them.
+    programs: [OwnedFd; 2],
+    halves: MapHandle,
+    counters: MapHandle,
+    policy: Policy,
+    interfaces: Vec<Interface>,
+    is_released: bool,
+    _claims: Vec<UnixDatagram>,
+}
+
+impl Gateway {
+    /// Begins; call [`Self::renew`] every [`RENEW_EVERY`].
+    ///
+    /// *Errors:* the interface is another's, or hardware forwards its packets; the law is for
+    /// another host; the kernel refuses the programs.
+    pub fn start(options: &Options, rules: &[Rule]) -> Result<Self> {
+        let law = options.policy.law();
+        if law.side() != Side::Receiver || law.is_for_counters() {
+            return Err(Error::NotForGateways { law: law.name });
+        }
+        for interface in &options.interfaces {
+            offload::refuse(interface)?;
+        }
+        let claims: Result<Vec<_>> = options.interfaces.iter().map(claim).collect();
+        let mut gateway = Self::load(options, claims?)?;
+        gateway.control.set_params(options.policy.values());
+        gateway.control.set_observing(options.is_observing);
+        gateway.set_rules(rules)?;
+        gateway.renew();
+        for interface in &options.interfaces {
+            let programs = [gateway.programs[0].as_fd(), gateway.programs[1].as_fd()];
+            let attachment = Attachment::new(interface, programs, options.hook)?;
+            gateway.attachments.push(attachment);
+        }
+        Ok(gateway)
+    }
+
+    /// Has the kernel take the programs, which are nowhere yet.
+    fn load(options: &Options, claims: Vec<UnixDatagram>) -> Result<Self> {
+        let mut storage = MaybeUninit::uninit();
+        let skeleton = load(options, &mut storage)?;
+        let handle = |map: &libbpf_rs::MapMut<'_>| {
+            MapHandle::try_from(map).map_err(|error| refused("a table", &error))
+        };
+        Ok(Self {
+            attachments: Vec::new(),
+            control: ControlMapping::of(skeleton.maps.data_control.as_fd())?,
+            programs: [
+                held(skeleton.progs.ebb_from_lan.as_fd())?,
+                held(skeleton.progs.ebb_to_lan.as_fd())?,
+            ],
+            halves: handle(&skeleton.maps.ebb_halves)?,
+            counters: handle(&skeleton.maps.ebb_counters)?,
+            policy: options.policy.clone(),
+            interfaces: options.interfaces.clone(),
+            is_released: false,
+            _claims: claims,
+        })
+    }
+
+    /// Lets the programs act for another two seconds; answers whether they had stopped, since
+    /// nobody had said so for longer.
+    pub fn renew(&self) -> bool {
+        !self.is_released && self.control.renew()
+    }
+
+    /// How its programs stand on the interfaces.
+    pub fn hook(&self) -> Option<Hook> {
+        self.attachments.first().map(Attachment::hook)
+    }
+
+    /// The law and its parameters.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The interface that is not there any more, or that others have taken the programs off.
+    pub fn lost(&self) -> Option<&Interface> {
+        let pairs = self.interfaces.iter().zip(&self.attachments);
+        let mut lost = pairs.filter(|(interface, it)| !interface.exists() || !it.is_whole());
+        lost.next().map(|(interface, _)| interface)
+    }
+
+    /// Other rules, for what passes from now on.
+    ///
+    /// *Errors:* [`Error::TooManyRules`]; a rule names an interface that is not there.
+    pub fn set_rules(&mut self, rules: &[Rule]) -> Result<()> {
+        if rules.len() > MAX_RULES {
+            return Err(Error::TooManyRules {
+                count: rules.len(),
+                most: MAX_RULES,
+            });
+        }
+        let raw: Result<Vec<_>> = rules.iter().map(Rule::raw).collect();
+        self.control.set_rules(&raw?);
+        Ok(())
+    }
+
+    /// Other parameters of the same law.
+    ///
+    /// *Errors:* [`Error::OtherLaw`].
+    pub fn set_policy(&mut self, policy: &Policy) -> Result<()> {
+        let law = self.policy.law().name;
+        if policy.law().name != law {
+            return Err(Error::OtherLaw { law });
+        }
+        self.control.set_params(policy.values());
+        self.policy = policy.clone();
+        Ok(())
+    }
+
+    /// Only learns from now on, or acts again.
+    pub fn set_observing(&mut self, is_observing: bool) {
+        self.control.set_observing(is_observing);
+    }
+
+    /// Every governed connection, one for each way.
+    pub fn flows(&self) -> Vec<Flow> {
+        let of_key = |key: Vec<u8>| {
+            let value = self.halves.lookup(&key, MapFlags::ANY).ok()??;
+            Flow::read(&key, &value)
+        };
+        self.halves.keys().filter_map(of_key).collect()
+    }
+
+    /// Makes room: forgets what has ended, and what has been silent for long.
+    pub fn forget_silent(&self) {
+        let now_ns = monotonic_ns();
+        for key in self.halves.keys() {
+            let Ok(Some(value)) = self.halves.lookup(&key, MapFlags::ANY) else {
+                continue;
+            };
+            let Some(flow) = Flow::read(&key, &value) else {
+                continue;
+            };
+            let patience = match flow.is_ending {
+                true => FORGET_ENDED_AFTER,
+                false => FORGET_AFTER,
+            };
+            if now_ns.saturating_sub(flow.heard_ns) > patience.as_nanos() as u64 {
+                // It may have gone by itself.
+                let _ = self.halves.delete(&key);
+            }
+        }
+    }
+
+    /// Forgets all of it: each connection begins anew with what it was granted meanwhile.
+    pub fn forget_all(&self) {
+        for key in self.halves.keys() {
+            let _ = self.halves.delete(&key);
+        }
+    }
+
+    /// What was counted.
+    pub fn counters(&self) -> Counters {
+        let of_cpus = self
+            .counters
+            .lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
+        let of_cpus = of_cpus.ok().flatten().unwrap_or_default();
+        Counters::sum(
+            of_cpus
+                .iter()
+                .filter_map(|bytes| read::<RawCounters>(bytes)),
+        )
+    }
+
+    /// Runs a program so often on a packet that nobody sent, with its link's header: from a client,
+    /// or to one.
+    ///
+    /// *Errors:* those of the kernel; it may run no program so.
+    pub fn try_packet(&self, is_from_client: bool, packet: &[u8], times: u32) -> io::Result<Tried> {
+        trial::run(
+            self.programs[usize::from(!is_from_client)].as_fd(),
+            packet,
+            times,
+        )
+    }
+
+    /// Lets everything go and takes the programs off.
+    pub fn release(&mut self) {
+        self.is_released = true;
+        self.control.release();
+        self.attachments.clear();
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Gateway")
+            .field("interfaces", &self.interfaces)
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A descriptor that outlives libbpf's.
+fn held(program: BorrowedFd<'_>) -> Result<OwnedFd> {
+    program
+        .try_clone_to_owned()
+        .map_err(|source| Error::Program {
+            what: "the gateway's programs".to_owned(),
+            action: "hold",
+            source,
+        })
+}
+
+fn load<'object>(
+    options: &Options,
+    storage: &'object mut MaybeUninit<libbpf_rs::OpenObject>,
+) -> Result<GatewaySkel<'object>> {
+    let what = "the gateway's programs";
+    let opened = GatewaySkelBuilder::default().open(storage);
+    let mut open = opened.map_err(|error| refused(what, &error))?;
+    let config = Config {
+        law_number: options.policy.law().number,
+        link_bytes: options.interfaces.first().map_or(0, Interface::link_bytes),
+        jiffies_per_s: jiffies_per_s(),
+        reserved: 0,
+    };
+    let prepared = open
+        .maps
+        .rodata_config
+        .set_initial_value(bytes_of(&config))
+        .and_then(|()| {
+            open.maps
+                .ebb_connections
+                .set_max_entries(options.connections)
+        });
+    prepared.map_err(|error| refused(what, &error))?;
+    open.load().map_err(|error| refused(what, &error))
+}
+
+fn refused(what: &str, error: &libbpf_rs::Error) -> Error {
+    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+        return Error::NotPermitted {
+            what: format!("load {what}"),
+        };
+    }
+    Error::Load {
+        what: what.to_owned(),
+        reason: format!("{error:#}"),
+    }
+}
+
+/// The kernel's slow clock: the coarse clocks advance with it.
+fn jiffies_per_s() -> u32 {
+    // SAFETY: plain data for which zero bytes are valid.
+    let mut tick: libc::timespec = unsafe { std::mem::zeroed() };
+    // SAFETY: the answer is written to what lives through the call.
+    let asked = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut tick) };
+    let nanos = if asked < 0 { 0 } else { tick.tv_nsec };
+    u32::try_from(1_000_000_000 / nanos.max(1))
+        .unwrap_or(250)
+        .clamp(1, 1_000)
+}
