@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(done, Err("nobody there".to_owned()));
         let each = |backend| match backend {
             Backend::Kernel => Some("old"),
-            Backend::User => Some("closed"),
+            Backend::User | Backend::Gateway => Some("closed"),
         };
         let (done, _) = attempted(BackendChoice::Auto, true, each);
         let expected = "old; nor can the user backend be used: closed";

@@ -68,6 +68,7 @@ pub fn ungoverned(count: u64, backend: Backend) -> Option<String> {
     let ending = plural(count);
     let want = match backend {
         Backend::Kernel => "kernel memory",
+        Backend::Gateway => "room in the table",
         Backend::User => "descriptors",
     };
     let text = format!("{count} connection{ending} not governed, for want of {want}");

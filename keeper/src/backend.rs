@@ -17,6 +17,8 @@ pub enum Backend {
     Kernel,
     /// From outside, by copies of sockets.
     User,
+    /// Packets that pass through this machine.
+    Gateway,
 }
 
 impl fmt::Display for Backend {
@@ -24,6 +26,7 @@ impl fmt::Display for Backend {
         formatter.write_str(match self {
             Self::Kernel => "kernel",
             Self::User => "user",
+            Self::Gateway => "gateway",
         })
     }
 }

@@ -23,6 +23,23 @@ pub enum Error {
     /// The user backend cannot do it.
     #[error(transparent)]
     Sockets(#[from] ebb_sockets::Error),
+    /// The gateway cannot do it.
+    #[error(transparent)]
+    Gateway(#[from] ebb_gateway::Error),
+    /// The gateway's programs are where nothing passes any more.
+    #[error(
+        "{interface} has gone, or another program has taken the gateway's off it: start it again"
+    )]
+    GatewayLost {
+        /// The interface.
+        interface: String,
+    },
+    /// A gateway is on an interface.
+    #[error("a gateway acts on an interface and not on what this machine runs: 'ebb gateway'")]
+    ByInterface,
+    /// What a gateway cannot change.
+    #[error("a gateway changes all at once: its rules say which connections yield")]
+    NotByGateway,
     /// The machine cannot tell of a process.
     #[error(transparent)]
     Host(#[from] ebb_host::Error),

@@ -68,6 +68,33 @@ impl FlowView {
         }
     }
 
+    /// What a gateway says of a connection: this end is the client.
+    pub fn of_gateway(
+        flow: &ebb_gateway::Flow,
+        policy: &Policy,
+        direction: Direction,
+        is_observing: bool,
+    ) -> Self {
+        let insight = policy.insight(&flow.state);
+        let (mode, reason) = words(insight, !is_observing);
+        Self {
+            cookie: flow.began_ns,
+            direction,
+            local: flow.client,
+            peer: flow.remote,
+            law: policy.law().name.to_owned(),
+            payload_bytes: flow.payload_bytes,
+            window_bytes: flow.window_bytes,
+            pace_bytes_per_s: None,
+            rtt_us: flow.rtt_us,
+            queue_us: insight.and_then(|insight| insight.queue_us),
+            mode,
+            reason,
+            is_acting: !is_observing,
+            process: None,
+        }
+    }
+
     /// What the user backend says of a connection.
     pub fn of_user_backend(flow: &ebb_sockets::Flow) -> Self {
         let (mode, reason) = words(flow.insight, !flow.is_free);

@@ -38,6 +38,7 @@ pub fn hold(
     Ok(match backend {
         Backend::Kernel => Box::new(KernelHeld::hold(whose, policies)?),
         Backend::User => Box::new(UserHeld::hold(whose, policies, guardian)?),
+        Backend::Gateway => return Err(Error::ByInterface),
     })
 }
 
@@ -49,6 +50,7 @@ pub fn hold(
 pub fn keep(backend: Backend, whose: &Whose, policies: &Policies) -> Result<Vec<String>> {
     whose.check()?;
     let started = fork_off(|line| match backend {
+        Backend::Gateway => Err(Error::ByInterface),
         Backend::Kernel => live(line, || {
             let held = KernelHeld::hold(whose, policies)?;
             registered(Box::new(held), whose)

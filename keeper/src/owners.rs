@@ -81,9 +81,10 @@ fn processes_of(attached: &Attached) -> Vec<u32> {
         | Attached::Cgroup { cgroup } => Cgroup::at(cgroup),
         Attached::Process { pid } => Cgroup::of_process(*pid),
         Attached::Port { .. } => Cgroup::root(),
-        Attached::Run { cgroup: None, .. } | Attached::Share { .. } | Attached::Laws { .. } => {
-            return Vec::new();
-        }
+        Attached::Run { cgroup: None, .. }
+        | Attached::Share { .. }
+        | Attached::Gateway { .. }
+        | Attached::Laws { .. } => return Vec::new(),
     };
     cgroup
         .and_then(|cgroup| cgroup.processes())

@@ -74,7 +74,7 @@ impl Policies {
 
 fn default_of(backend: Backend, side: Side) -> Policy {
     match backend {
-        Backend::Kernel => Policy::default_of(side),
+        Backend::Kernel | Backend::Gateway => Policy::default_of(side),
         Backend::User => Policy::default_by_counters(side),
     }
 }

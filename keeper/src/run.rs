@@ -78,6 +78,7 @@ impl Run<'_> {
     pub fn prepare(&self, backend: Backend, policies: &Policies) -> Result<Prepared<'_>> {
         let how = match backend {
             Backend::Kernel => How::Kernel(kernel::start(self, policies)?),
+            Backend::Gateway => return Err(Error::ByInterface),
             Backend::User => {
                 check_for_user_backend(&self.words[0])?;
                 How::User(policies.clone())

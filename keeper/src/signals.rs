@@ -95,6 +95,17 @@ impl Signals {
     }
 }
 
+/// What a signal tells who serves until he is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToServer {
+    /// Read the file again.
+    ReadAgain,
+    /// End with this status.
+    End { status: u8 },
+    /// Nothing.
+    Nothing,
+}
+
 impl Drop for Signals {
     fn drop(&mut self) {
         // It was accepted as a mask before, so it is one.
@@ -109,6 +120,19 @@ impl AsFd for Signals {
 }
 
 impl Arrived {
+    /// What it tells who serves until he is ended.
+    pub(crate) fn tells_server(self) -> ToServer {
+        use Signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+        match self.signal {
+            // From the kernel: the terminal has gone.
+            SIGHUP if !self.is_from_kernel => ToServer::ReadAgain,
+            SIGHUP | SIGINT | SIGQUIT | SIGTERM => ToServer::End {
+                status: (128 + self.signal as i32).to_le_bytes()[0],
+            },
+            _ => ToServer::Nothing,
+        }
+    }
+
     /// Whether the command has not had it already, given whether the command itself sent it.
     ///
     /// Keys at the terminal reach the whole foreground process group, the command included;

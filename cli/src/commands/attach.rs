@@ -173,6 +173,6 @@ fn policies(policy: &str, upload: Option<&impl fmt::Display>, backend: Backend) 
     let words = output::policies(policy, Some(&upload));
     match backend {
         Backend::Kernel => words,
-        Backend::User => format!("{words} (user backend)"),
+        Backend::User | Backend::Gateway => format!("{words} ({backend} backend)"),
     }
 }

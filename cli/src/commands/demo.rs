@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use ebb_algorithms::Policy;
 use ebb_keeper::run::check_for_user_backend;
-use ebb_keeper::{Backend, Policies, Wanted, kernel};
+use ebb_keeper::{Backend, Error, Policies, Wanted, kernel};
 use ebb_lab::demo::{self, Options, PartKind, Status};
 use ebb_lab::emulator::EmulatorReport;
 use ebb_report::{image, units};
@@ -124,6 +124,7 @@ impl Demo {
                     "this machine cannot have the kernel backend (see 'ebb doctor')"
                 ),
                 Backend::User => check_for_user_backend("curl".as_ref())?,
+                Backend::Gateway => return Err(Error::ByInterface.into()),
             }
             Ok(backend)
         })

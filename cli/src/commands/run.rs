@@ -147,6 +147,7 @@ impl Run {
             .attempt("run", is_under_policy, |backend| match backend {
                 Backend::Kernel => self.prepare_kernel(run),
                 Backend::User => self.prepare_user(run),
+                Backend::Gateway => Err(Error::ByInterface.into()),
             })
     }
 

@@ -105,6 +105,7 @@ fn describe(listed: &WithFlows<'_>) -> String {
         match record.backend {
             Backend::Kernel => "",
             Backend::User => "user backend, ",
+            Backend::Gateway => "what passes, ",
         },
         record.keeper_pid
     );
@@ -117,12 +118,12 @@ fn describe(listed: &WithFlows<'_>) -> String {
         }
     }
     for flow in &listed.flows {
-        text += &describe_flow(flow);
+        text += &describe_flow(flow, record.backend);
     }
     text
 }
 
-fn describe_flow(flow: &SeenFlow) -> String {
+fn describe_flow(flow: &SeenFlow, backend: Backend) -> String {
     let view = &flow.view;
     let way = match view.direction {
         Direction::Down => "from",
@@ -142,9 +143,12 @@ fn describe_flow(flow: &SeenFlow) -> String {
         "" => String::new(),
         reason => format!(" ({reason})"),
     };
+    let whose = match backend {
+        Backend::Gateway => view.local.to_string(),
+        _ => flow.program.clone().unwrap_or_else(|| "-".to_owned()),
+    };
     format!(
-        "  {} {way} {}: {:.2} Mbit/s, {limit}, queue {}, {}{reason}\n",
-        flow.program.as_deref().unwrap_or("-"),
+        "  {whose} {way} {}: {:.2} Mbit/s, {limit}, queue {}, {}{reason}\n",
         view.peer,
         flow.rate_bit_per_s / 1e6,
         milliseconds(view.queue_us),

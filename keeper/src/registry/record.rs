@@ -91,6 +91,13 @@ pub enum Attached {
         /// Those that share.
         programs: Vec<Sharer>,
     },
+    /// What passes some interfaces, by the rules of a file.
+    Gateway {
+        /// The file.
+        file: PathBuf,
+        /// The interfaces behind which clients are.
+        interfaces: Vec<String>,
+    },
     /// Whoever selects them: sender laws as congestion controls.
     Laws {
         /// The names that TCP_CONGESTION takes.
@@ -160,6 +167,10 @@ impl std::fmt::Display for Attached {
             Self::Cgroup { cgroup } => write!(formatter, "cgroup {}", cgroup.display()),
             Self::Port { port } => write!(formatter, "port {port}"),
             Self::Share { file, .. } => write!(formatter, "ebb share {}", file.display()),
+            Self::Gateway { file, interfaces } => {
+                let interfaces = interfaces.join(" ");
+                write!(formatter, "gateway of {interfaces} by {}", file.display())
+            }
             Self::Laws { names } => write!(formatter, "congestion controls {}", names.join(", ")),
         }
     }

@@ -13,7 +13,7 @@ use super::sharing::{Report, Sharing};
 use crate::describe::describe;
 use crate::error::Result;
 use crate::post::Post;
-use crate::signals::{self, Arrived, Signals};
+use crate::signals::{self, Arrived, Signals, ToServer};
 use crate::wait::Wait;
 
 /// Commands may take so long to end when they are asked to.
@@ -123,14 +123,13 @@ impl Session {
 
     /// *Returns:* the exit status if it is to end.
     fn obey(&mut self, arrived: Arrived) -> Result<Option<u8>> {
-        match arrived.signal {
-            // From the kernel: the terminal has gone.
-            Signal::SIGHUP if !arrived.is_from_kernel => self.events.push_back(Event::ReadAgain),
-            Signal::SIGHUP | Signal::SIGINT | Signal::SIGQUIT | Signal::SIGTERM => {
-                return Ok(u8::try_from(128 + arrived.signal as i32).ok());
+        match arrived.tells_server() {
+            ToServer::ReadAgain => self.events.push_back(Event::ReadAgain),
+            ToServer::End { status } => return Ok(Some(status)),
+            ToServer::Nothing if arrived.signal == Signal::SIGTSTP => {
+                signals::stop_like(arrived.signal)?;
             }
-            Signal::SIGTSTP => signals::stop_like(arrived.signal)?,
-            _ => {}
+            ToServer::Nothing => {}
         }
         Ok(None)
     }
