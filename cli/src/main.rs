@@ -15,6 +15,7 @@ mod chosen;
 mod commands;
 mod count;
 mod data;
+mod gateway_file;
 mod output;
 mod scope;
 mod sharing_file;

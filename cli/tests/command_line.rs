@@ -8,11 +8,14 @@ use std::process::{Command, Stdio};
 use nix::unistd::getuid;
 use support::{Ebb, stderr, stdout};
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 18] = [
     "run",
     "attach",
     "detach",
     "share",
+    "gateway",
+    "gateway check",
+    "gateway why",
     "status",
     "policies",
     "doctor",

@@ -5,6 +5,7 @@ pub mod attach;
 pub mod demo;
 pub mod detach;
 pub mod doctor;
+pub mod gateway;
 pub mod lab;
 pub mod laws;
 pub mod man;
@@ -28,6 +29,7 @@ pub enum Command {
     Attach(attach::Attach),
     Detach(detach::Detach),
     Share(share::Share),
+    Gateway(gateway::Gateway),
     Status(status::Status),
     Top(top::Top),
     Policies(policies::ListPolicies),
@@ -47,6 +49,7 @@ impl Command {
         match self {
             Self::Run(command) => command.execute(),
             Self::Share(command) => command.execute(),
+            Self::Gateway(command) => command.execute(),
             Self::Doctor(command) => command.execute(),
             Self::Attach(command) => command.execute().map(|()| 0),
             Self::Detach(command) => command.execute().map(|()| 0),

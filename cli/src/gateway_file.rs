@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The file that says which connections yield that pass a gateway.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use ebb_keeper::gateway::{CodePoint, MAX_RULES, Rule};
+use ebb_scenario::ScenarioError;
+use ebb_scenario::reading::{FromValue, Section, Size, Source};
+use toml::de::{DeTable, DeValue};
+
+/// What a rule may ask for.
+const CONDITIONS: [&str; 8] = [
+    "client",
+    "mac",
+    "interface",
+    "remote",
+    "port",
+    "dscp",
+    "mark",
+    "bulk",
+];
+
+/// The rules, and where each stands.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// In the order in which they are asked.
+    pub rules: Vec<Rule>,
+    /// The line of each.
+    pub lines: Vec<usize>,
+}
+
+/// Reads the file.
+///
+/// *Errors:* it cannot be read; all that is wrong in it, each with line and key.
+pub fn read(path: &Path) -> Result<Rules> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).context(name.clone())?;
+    Ok(parse(&name, &text)?)
+}
+
+fn parse(name: &str, text: &str) -> Result<Rules, ScenarioError> {
+    let source = Source::new(name, text, Path::new(""));
+    let read = match DeTable::parse(text) {
+        Ok(table) => read_root(&Section::new(&source, table.get_ref(), 0..0, "")),
+        Err(error) => {
+            let end = text.len()..text.len();
+            source.problem(error.span().unwrap_or(end), error.message());
+            Rules::default()
+        }
+    };
+    match source.into_problems() {
+        problems if problems.is_empty() => Ok(read),
+        problems => Err(ScenarioError::Problems(problems)),
+    }
+}
+
+fn read_root(root: &Section<'_, '_>) -> Rules {
+    let mut read = Rules::default();
+    for section in &root.sections("rule") {
+        let rule = read_rule(section, read.rules.len());
+        section.finish_with(explain);
+        if rule.name.contains('\n') {
+            section.wrong("name", "it is one line");
+        }
+        read.lines.push(section.line());
+        read.rules.push(rule);
+    }
+    root.finish_with(|key| match key {
+        "rules" => Some("unknown key; write [[rule]]".into()),
+        "lan" | "policy" => Some(format!("belongs to the command line: --{key}")),
+        _ => None,
+    });
+    match read.rules.len() {
+        0 => root.wrong_here("no rule, so nothing would yield; write a [[rule]] for each"),
+        count if count > MAX_RULES => {
+            root.wrong_here(format!("{count} rules; {MAX_RULES} are possible"));
+        }
+        _ => {}
+    }
+    read
+}
+
+fn read_rule(section: &Section<'_, '_>, place: usize) -> Rule {
+    let name = section.get_or("name", format!("rule {}", place + 1));
+    let is_for_all = section.get_or("everything", false);
+    let has_condition = CONDITIONS.iter().any(|key| section.has(key));
+    let rule = Rule {
+        name,
+        client: condition(section, "client"),
+        mac: condition(section, "mac"),
+        interface: section.get("interface"),
+        remote: condition(section, "remote"),
+        ports: condition(section, "port"),
+        code_points: code_points(section),
+        mark: condition(section, "mark"),
+        bulk_bytes: section.get::<Size>("bulk").map_or(0, |size| size.0),
+        is_background: section.get_or("yields", true),
+    };
+    match (is_for_all, has_condition) {
+        (true, true) => section.wrong("everything", "there are conditions, too; write only one"),
+        (false, false) => section.wrong_here(
+            "for which connections? write client = \"192.168.1.40\", mac, interface, remote, \
+             port, dscp, mark or bulk, or everything = true",
+        ),
+        _ => {}
+    }
+    rule
+}
+
+/// What is written as text, or as a number.
+struct Text(String);
+
+impl FromValue for Text {
+    fn from_value(value: &DeValue<'_>) -> Result<Self, String> {
+        match value {
+            DeValue::Integer(_) => u64::from_value(value).map(|number| Self(number.to_string())),
+            _ => String::from_value(value).map(Self),
+        }
+    }
+}
+
+fn condition<T>(section: &Section<'_, '_>, key: &'static str) -> Option<T>
+where
+    T: std::str::FromStr,
+    T::Err: std::fmt::Display,
+{
+    let Text(text) = section.get(key)?;
+    text.parse()
+        .map_err(|error: T::Err| section.wrong(key, error.to_string()))
+        .ok()
+}
+
+/// One, or a list.
+fn code_points(section: &Section<'_, '_>) -> Vec<CodePoint> {
+    let is_list = section
+        .value("dscp")
+        .is_some_and(|value| value.get_ref().is_array());
+    if !is_list {
+        return condition(section, "dscp").into_iter().collect();
+    }
+    let names: Vec<String> = section.get_or("dscp", Vec::new());
+    let parse = |name: &String| {
+        let parsed = name.parse::<CodePoint>();
+        parsed
+            .map_err(|error| section.wrong("dscp", error.to_string()))
+            .ok()
+    };
+    names.iter().filter_map(parse).collect()
+}
+
+fn explain(key: &str) -> Option<String> {
+    let right = match key {
+        "address" | "ip" | "source" | "src" | "host" => "client",
+        "destination" | "dst" | "server" => "remote",
+        "ports" => "port",
+        "device" | "dev" => "interface",
+        "background" => "yields",
+        "rate" | "limit" => {
+            return Some("there are no fixed rates: what yields has what nobody else wants".into());
+        }
+        _ => return None,
+    };
+    Some(format!("unknown key; did you mean `{right}`?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOME: &str = r#"
+[[rule]]
+name = "work laptop"
+client = "192.168.1.20"
+yields = false
+
+[[rule]]
+name = "console"
+mac = "98:b6:e9:01:23:45"
+
+[[rule]]
+name = "what says so itself"
+dscp = ["CS1", "LE"]
+
+[[rule]]
+client = "192.168.1.0/24"
+port = "8000-8100"
+mark = "0x10/0xff"
+bulk = "20MB"
+"#;
+
+    #[test]
+    fn reads_which_connections_yield() {
+        let file = parse("home.toml", HOME).unwrap();
+        assert_eq!(file.lines, [2, 7, 11, 15]);
+        let [laptop, console, marked, rest] = &file.rules[..] else {
+            panic!("{file:?}");
+        };
+        assert!(!laptop.is_background && console.is_background);
+        assert_eq!(console.mac, Some("98-b6-e9-01-23-45".parse().unwrap()));
+        assert_eq!(marked.code_points.len(), 2);
+        assert_eq!(
+            (rest.name.as_str(), rest.bulk_bytes),
+            ("rule 4", 20_000_000)
+        );
+    }
+
+    fn first_problem(text: &str) -> (usize, String) {
+        match parse("home.toml", text) {
+            Err(ScenarioError::Problems(problems)) => {
+                let problem = problems.into_iter().next().unwrap();
+                (problem.line, problem.message)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong_with_line_and_key() {
+        for (from, to, line, said) in [
+            ("\"192.168.1.20\"", "\"192.168.1\"", 4, "no address"),
+            (
+                "192.168.1.0/24",
+                "192.168.1.7/24",
+                16,
+                "bits behind its prefix",
+            ),
+            ("98:b6", "98:g6", 9, "no address of Ethernet"),
+            ("\"LE\"", "\"CS9\"", 13, "no code point"),
+            ("8000-8100", "8100-8000", 17, "no port"),
+            ("0x10/0xff", "0x110/0xff", 18, "no mark"),
+            ("20MB", "20 apples", 19, "`bulk`"),
+            ("port =", "prot =", 17, "did you mean `port`?"),
+            ("bulk =", "rate =", 19, "no fixed rates"),
+            ("yields = false", "everything = true", 5, "write only one"),
+        ] {
+            let (at, message) = first_problem(&HOME.replacen(from, to, 1));
+            assert!(message.contains(said), "{to}: {message}");
+            assert_eq!(at, line, "{to}: {message}");
+        }
+        let (line, message) = first_problem("[[rule]]\nname = \"a\"\n");
+        assert_eq!(line, 1);
+        assert!(message.contains("for which connections?"), "{message}");
+        assert!(first_problem("").1.contains("nothing would yield"));
+        assert!(first_problem("lan = \"lan0\"\n").1.contains("--lan"));
+    }
+}
