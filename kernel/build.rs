@@ -16,6 +16,7 @@ fn main() {
     for name in [
         "receiver",
         "sender",
+        "rules",
         "layouts",
         "replay_receiver",
         "replay_sender",

@@ -8,6 +8,7 @@
 
 #include "common.h"
 #include "kernel_types.h"
+#include "rules.h"
 
 EBB_INLINE int ebb_is_loopback(struct bpf_sock_ops *ops)
 {
@@ -64,6 +65,12 @@ EBB_INLINE int ebb_is_called_for(struct tcp_sock *tp, u8 callbacks)
 			       sizeof(flags));
 }
 
+/* Whether a connection is under our rule; without one, all are ours. */
+EBB_INLINE int ebb_is_of_rule(struct tcp_sock *tp, void *storage_of)
+{
+	return !config.is_ruled || ebb_is_under_rule(config.rule, tp, storage_of);
+}
+
 #define EBB_MAX_CGROUP_DEPTH 32
 
 /* Whether the socket belongs to the attached cgroup or one below it. */
@@ -90,7 +97,7 @@ EBB_INLINE int ebb_is_in_cgroup(struct tcp_sock *tp)
 /* Whether an iterator found one of those that we act on. */
 EBB_INLINE int ebb_is_chosen(struct sock_common *common, struct tcp_sock *tp)
 {
-	if (!ebb_is_in_cgroup(tp))
+	if (config.is_ruled ? !ebb_is_of_rule(tp, tp) : !ebb_is_in_cgroup(tp))
 		return 0;
 	if (config.is_marked_only && !bpf_sk_storage_get(&ebb_marks, tp, 0, 0)) {
 		EBB_COUNT(skipped_unmarked, 1);

@@ -11,11 +11,26 @@
 
 enum ebb_constant {
 	/* Changes whenever a struct of this file or the flow's storage changes. */
-	EBB_CONTROL_VERSION = 9,
+	EBB_CONTROL_VERSION = 10,
 	EBB_MAX_PEERS = 1024,
 	EBB_MAX_CHOICES = 1024,
 	/* The key that stands for every connection: no socket has it as its cookie. */
 	EBB_EVERY_COOKIE = 0,
+	/* A rule is a bit of 64, of which the last ones are flags of cgroups. */
+	EBB_MAX_RULES = 60,
+	EBB_MAX_GROUPS = 1 << 15,
+	EBB_MAX_USERS = 1024,
+	EBB_MAX_PORTS = 1024,
+	EBB_MAX_EXECUTABLES = 1024,
+	/* As the kernel's tracepoints have it. */
+	EBB_MAX_PATH = 1024,
+	EBB_NAME_BYTES = 64,
+	EBB_PATH_CELLS = 1 << 16,
+	EBB_PATH_ACCEPTS = 1 << 10,
+	/* Flags of a cgroup: it is one of a container, whose name is not known yet; no rule acts. */
+	EBB_CONTAINER_BIT = 61,
+	EBB_UNDECIDED_BIT = 62,
+	EBB_EXEMPT_BIT = 63,
 };
 
 struct ebb_param_set {
@@ -36,6 +51,8 @@ struct ebb_control {
 	u32 generation;     /* counts changes of the parameters */
 	u32 params_index;   /* which set of parameters is valid: 0 or 1 */
 	u32 is_marked_only; /* for other owners; the programs act on ebb_config's */
+	u32 is_ruled;       /* the same */
+	u32 rule;           /* the same */
 	struct ebb_param_set params[2];
 };
 
@@ -49,6 +66,41 @@ struct ebb_config {
 	char congestion_name[16]; /* of a sender law as TCP_CONGESTION has it */
 	u32 keeps_code_point;     /* connections under a sender law are not marked as LE */
 	u32 sets_pace;            /* the kernel lets a congestion control do so */
+	u32 is_ruled;             /* act on the connections of a rule only, wherever they are */
+	u32 rule;                 /* which, from 0 */
+};
+
+/*
+ * How rules are judged: a rule is a bit. Of those that have a condition of one kind the tables
+ * tell which hold; those without are in `any_…`.
+ */
+struct ebb_ruling {
+	u64 any_group;
+	u64 any_user;
+	u64 any_port;
+	u64 any_executable;
+	u64 container_rules;       /* have a condition on containers */
+	u64 paths_index;           /* which of the two tables of paths is valid */
+	u64 before[EBB_MAX_RULES]; /* of each rule: those that go before it */
+};
+
+/*
+ * Which rules hold for the path of a cgroup: an automaton over its bytes. A state is the number of
+ * its first cell; there stands which of `accepts` holds where the path ends, behind it the next
+ * state for each class of bytes.
+ */
+struct ebb_paths {
+	u64 start;
+	u64 accepts[EBB_PATH_ACCEPTS];
+	u32 cells[EBB_PATH_CELLS];
+	u8 classes[256]; /* of bytes, from 1 */
+};
+
+/* A cgroup that was made, and that concerns a rule. */
+struct ebb_new_group {
+	u64 id;
+	u64 rules;
+	char path[EBB_MAX_PATH]; /* ends with a zero */
 };
 
 /* Per-CPU counts since the programs were loaded. */

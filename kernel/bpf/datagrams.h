@@ -83,7 +83,7 @@ EBB_INLINE void ebb_count_datagram(struct __sk_buff *skb, int is_sent)
 	struct ebb_datagrams *seen;
 	u32 offset, payload_bytes;
 
-	if (!sk || config.is_marked_only || skb->ifindex == EBB_LOOPBACK_IFINDEX)
+	if (!sk || config.is_marked_only || config.is_ruled || skb->ifindex == EBB_LOOPBACK_IFINDEX)
 		return;
 	sk = bpf_sk_fullsock(sk);
 	if (!sk || sk->protocol != EBB_IPPROTO_UDP)

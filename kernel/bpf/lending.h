@@ -174,7 +174,7 @@ EBB_INLINE int ebb_select(struct bpf_sock_ops *ops, int is_established)
 	if (!sk || !ebb_is_leased(bpf_ktime_get_ns()))
 		return 0;
 	tp = bpf_skc_to_tcp_sock(sk);
-	if (!tp)
+	if (!tp || !ebb_is_of_rule(tp, sk))
 		return 0;
 	if (ebb_is_loopback(ops)) {
 		EBB_COUNT_IF(is_established, skipped_loopback);

@@ -93,6 +93,8 @@ EBB_INLINE struct ebb_flow *ebb_take(struct bpf_sock_ops *ops, struct bpf_sock *
 {
 	struct ebb_flow *flow;
 
+	if (!ebb_is_of_rule(tp, sk))
+		return 0;
 	if (ebb_is_loopback(ops)) {
 		EBB_COUNT(skipped_loopback, 1);
 		return 0;

@@ -90,21 +90,36 @@ int ebb_switch(struct bpf_iter__tcp *context)
 	return 0;
 }
 
-SEC("iter/tcp")
-int ebb_release(struct bpf_iter__tcp *context)
+EBB_INLINE void ebb_socket_let_go(struct tcp_sock *tp)
 {
-	struct tcp_sock *tp = ebb_visited(context->sk_common);
-	struct ebb_flow *flow;
+	struct ebb_flow *flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
 
-	if (!tp)
-		return 0;
-	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
 	if (!flow)
-		return 0;
+		return;
 	if (flow->is_clamped)
 		ebb_socket_clamp(tp, EBB_LARGEST_WINDOW_BYTES);
 	bpf_sk_storage_delete(&ebb_flows, tp);
 	EBB_COUNT(released, 1);
+}
+
+SEC("iter/tcp")
+int ebb_release(struct bpf_iter__tcp *context)
+{
+	struct tcp_sock *tp = ebb_visited(context->sk_common);
+
+	if (tp)
+		ebb_socket_let_go(tp);
+	return 0;
+}
+
+/* Lets go what is under our rule no more. */
+SEC("iter/tcp")
+int ebb_leave(struct bpf_iter__tcp *context)
+{
+	struct tcp_sock *tp = ebb_visited(context->sk_common);
+
+	if (tp && bpf_sk_storage_get(&ebb_flows, tp, 0, 0) && !ebb_is_of_rule(tp, tp))
+		ebb_socket_let_go(tp);
 	return 0;
 }
 

@@ -91,6 +91,19 @@ int ebb_release(struct bpf_iter__tcp *context)
 	return 0;
 }
 
+/* Gives back what is under our rule no more. */
+SEC("iter/tcp")
+int ebb_leave(struct bpf_iter__tcp *context)
+{
+	struct tcp_sock *tp = ebb_visited(context->sk_common);
+
+	if (!tp || !bpf_sk_storage_get(&ebb_origins, tp, 0, 0) || ebb_is_of_rule(tp, tp))
+		return 0;
+	ebb_set_free(tp, tp);
+	ebb_forget(tp);
+	return 0;
+}
+
 EBB_INLINE void ebb_describe(struct ebb_flow_record *record, const struct ebb_origin *origin,
 			     struct sock_common *common, const struct tcp_sock *tp)
 {

@@ -10,6 +10,7 @@ use crate::layout::{Config, Wish};
 use crate::lease::{self, Lease};
 use crate::programs::{EVERY_COOKIE, LoadOptions, Programs, Purpose};
 use crate::recorder::Recorder;
+use crate::rules::RuleSelection;
 use crate::run_times::RunTime;
 use crate::shared::{Shared, State};
 use crate::sweep;
@@ -33,6 +34,17 @@ pub enum Selection {
     ///
     /// The cgroup must be theirs: connections made in another one are not seen.
     Processes(Vec<u32>),
+    /// The connections of a rule in the cgroup and those below it.
+    Rule(RuleSelection),
+}
+
+impl Selection {
+    fn rule(&self) -> Option<RuleSelection> {
+        match self {
+            Self::Rule(rule) => Some(rule.clone()),
+            _ => None,
+        }
+    }
 }
 
 /// How to attach.
@@ -97,16 +109,16 @@ impl Attachment {
         refuse_impossible(policy, is_marked_only)?;
         sweep::sweep(cgroup)?;
         conflict::refuse(cgroup, policy.law().side(), &options.selection)?;
+        let rule = options.selection.rule();
+        let config = config_of(cgroup, &options);
         let programs = Programs::load(&LoadOptions {
             config: Config {
-                cgroup_id: cgroup.id(),
-                is_marked_only: is_marked_only.into(),
                 is_tracing: options.trace.is_some().into(),
-                keeps_code_point: options.keeps_code_point.into(),
-                ..Config::default()
+                ..config
             },
             purpose: Purpose::Law(policy.law()),
             predecessor: None,
+            rules: rule.as_ref().map(|rule| &*rule.maps),
         })?;
         let recorder = options
             .trace
@@ -114,8 +126,8 @@ impl Attachment {
             .transpose()?;
         let shared = Arc::new(Shared {
             cgroup: cgroup.clone(),
-            is_marked_only,
-            keeps_code_point: options.keeps_code_point,
+            config,
+            rule,
             lease: Lease::new(),
             state: Mutex::new(State::new(programs, policy, options.observing)),
             ended: Condvar::new(),
@@ -204,6 +216,24 @@ impl Attachment {
         self.living()?.programs.mark_processes(&members)
     }
 
+    /// Lets go what is not under the rule any more, where a rule was selected.
+    ///
+    /// *Errors*: [`Error::Ended`]; [`Error::Program`] if the connections could not be walked over.
+    pub fn leave_others(&mut self) -> Result<()> {
+        let mut state = self.living()?;
+        self.shared.note_namespaces(&mut state);
+        state.programs.leave(&state.namespaces)
+    }
+
+    /// Takes over what exists and is not governed yet, as where a rule has come to hold. Before
+    /// that whoever held it is to have left it ([`Self::leave_others`]).
+    ///
+    /// *Errors*: as there.
+    pub fn take_over(&mut self) -> Result<()> {
+        let mut state = self.living()?;
+        self.shared.adopt(&mut state)
+    }
+
     /// What the programs counted since the attachment was made.
     pub fn counters(&self) -> Result<Counters> {
         self.shared.lock().programs.counters()
@@ -281,6 +311,19 @@ impl Attachment {
                 reason,
             }),
         }
+    }
+}
+
+/// What every law's programs have in common.
+fn config_of(cgroup: &Cgroup, options: &AttachOptions) -> Config {
+    let rule = options.selection.rule();
+    Config {
+        cgroup_id: cgroup.id(),
+        is_marked_only: matches!(options.selection, Selection::Processes(_)).into(),
+        keeps_code_point: options.keeps_code_point.into(),
+        is_ruled: rule.is_some().into(),
+        rule: rule.map_or(0, |rule| rule.rule),
+        ..Config::default()
     }
 }
 

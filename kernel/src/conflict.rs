@@ -5,6 +5,7 @@ use crate::attachment::Selection;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
 use crate::layout::{Constant, Control};
+use crate::rules::EXEMPT;
 use crate::sweep::{Found, find};
 use crate::sys;
 use ebb_algorithms::{LawInfo, Side};
@@ -18,6 +19,10 @@ use std::os::fd::AsFd;
 /// *Errors*: [`Error::AlreadyAttached`]; [`Error::OtherVersion`], of which it is not known at which
 /// end and for whom it acts.
 pub(crate) fn refuse(cgroup: &Cgroup, side: Side, selection: &Selection) -> Result<()> {
+    // A rule leaves alone what is held by hand; that there is one service is the service's affair.
+    if matches!(selection, Selection::Rule(_)) {
+        return Ok(());
+    }
     let mut groups: Vec<Cgroup> = cgroup.ancestors();
     groups.push(cgroup.clone());
     // Chosen processes have their connections in their own group.
@@ -38,15 +43,27 @@ pub(crate) fn refuse(cgroup: &Cgroup, side: Side, selection: &Selection) -> Resu
             if law_of(control.law_number).is_some_and(|law| law.side() == side)
                 && overlaps(group, (found, control), cgroup, selection)
             {
-                return Err(Error::AlreadyAttached {
-                    cgroup: group.path().to_path_buf(),
-                    law: law_name(control.law_number),
-                    owner_pid: control.owner_pid,
-                });
+                return Err(refusal(cgroup, group, control));
             }
         }
     }
     Ok(())
+}
+
+fn refusal(cgroup: &Cgroup, group: &Cgroup, control: &Control) -> Error {
+    let (law, owner_pid) = (law_name(control.law_number), control.owner_pid);
+    match control.is_ruled {
+        0 => Error::AlreadyAttached {
+            cgroup: group.path().to_path_buf(),
+            law,
+            owner_pid,
+        },
+        _ => Error::Ruled {
+            cgroup: cgroup.path().to_path_buf(),
+            law,
+            owner_pid,
+        },
+    }
 }
 
 /// The law of a number, by its name.
@@ -68,6 +85,9 @@ fn overlaps(
     ours: &Cgroup,
     selection: &Selection,
 ) -> bool {
+    if control.is_ruled != 0 {
+        return rules_of(ours, found) >> control.rule & 1 != 0;
+    }
     if control.is_marked_only == 0 {
         return true;
     }
@@ -80,12 +100,26 @@ fn overlaps(
     match selection {
         // One of an attachment's programs has the processes; all of /proc is read for ours.
         Selection::Processes(pids) => !chosen.is_empty() && !family(pids).is_disjoint(&chosen),
-        Selection::WholeCgroup => {
+        Selection::WholeCgroup | Selection::Rule(_) => {
             let is_above = theirs.path() != ours.path() && ours.path().starts_with(theirs.path());
             let inside = ours.processes().unwrap_or_default();
             !is_above || inside.iter().any(|pid| chosen.contains(pid))
         }
     }
+}
+
+/// The rules whose condition on cgroups holds for ours.
+fn rules_of(ours: &Cgroup, found: &Found) -> u64 {
+    let mut value = [0; size_of::<u64>()];
+    let read = found.groups.as_ref().map(|groups| {
+        let key = ours.id().to_ne_bytes();
+        sys::lookup(groups.as_fd(), &key, &mut value)
+    });
+    let rules = match read {
+        Some(Ok(())) => u64::from_ne_bytes(value),
+        _ => 0,
+    };
+    if rules & EXEMPT == 0 { rules } else { 0 }
 }
 
 /// The processes and their descendants; of those that have ended nothing is known.

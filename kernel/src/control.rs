@@ -2,7 +2,7 @@
 //! The live control of running programs, through memory shared with them.
 
 use crate::error::{Error, Result};
-use crate::layout::{Constant, Control};
+use crate::layout::{Config, Constant, Control};
 use crate::names::CONTROL_MAP;
 use ebb_algorithms::Policy;
 use ebb_host::clock::monotonic_ns;
@@ -50,7 +50,7 @@ impl ControlMapping {
     }
 
     /// Fills in everything but the lease; no program runs yet.
-    pub(crate) fn initialise(&self, policy: &Policy, is_observing: bool, is_marked_only: bool) {
+    pub(crate) fn initialise(&self, policy: &Policy, is_observing: bool, config: &Config) {
         self.version()
             .store(Constant::EBB_CONTROL_VERSION.0, Ordering::Relaxed);
         self.owner_pid()
@@ -58,7 +58,9 @@ impl ControlMapping {
         self.law_number()
             .store(policy.law().number, Ordering::Relaxed);
         self.marked_only()
-            .store(is_marked_only.into(), Ordering::Relaxed);
+            .store(config.is_marked_only, Ordering::Relaxed);
+        self.ruled().store(config.is_ruled, Ordering::Relaxed);
+        self.rule().store(config.rule, Ordering::Relaxed);
         self.observing()
             .store(is_observing.into(), Ordering::Relaxed);
         self.set_params(policy.values());
@@ -134,6 +136,8 @@ control_fields! {
     generation => generation,
     params_index => params_index,
     marked_only => is_marked_only,
+    ruled => is_ruled,
+    rule => rule,
 }
 
 impl Drop for ControlMapping {

@@ -142,6 +142,25 @@ pub enum Error {
         /// The version of ours.
         ours: u32,
     },
+    /// Patterns of rules cannot be judged.
+    #[error("the patterns of cgroups cannot be judged: {reason}")]
+    Patterns {
+        /// Why, and what would be right.
+        reason: String,
+    },
+    /// A rule acts on the connections already.
+    #[error(
+        "cgroup {cgroup} yields by law '{law}' already, by a rule of the service ebbd (process \
+         {owner_pid}): 'ebb rules' lists the rules"
+    )]
+    Ruled {
+        /// The cgroup.
+        cgroup: PathBuf,
+        /// The law.
+        law: String,
+        /// The process that holds the lease.
+        owner_pid: u32,
+    },
     /// The kernel refused a program.
     #[error("the kernel refused {what}: {reason}")]
     Load {

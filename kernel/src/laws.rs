@@ -38,6 +38,7 @@ impl LoadedLaws {
             features::require(law)?;
             let name = congestion::congestion_name(law);
             let options = LoadOptions {
+                rules: None,
                 config: Config::default(),
                 purpose: Purpose::Law(law),
                 predecessor: None,

@@ -10,7 +10,8 @@ use std::os::fd::BorrowedFd;
 
 pub(crate) use layouts::types::{
     ebb_config as Config, ebb_constant as Constant, ebb_control as Control, ebb_counters,
-    ebb_flow_record as FlowRecord, ebb_peer as Peer, ebb_sender_trace_record as SenderTraceRecord,
+    ebb_flow_record as FlowRecord, ebb_new_group as NewGroup, ebb_paths as Paths, ebb_peer as Peer,
+    ebb_ruling as Ruling, ebb_sender_trace_record as SenderTraceRecord,
     ebb_trace_kind as TraceKind, ebb_trace_record as TraceRecord, ebb_wish as Wish,
 };
 

@@ -28,6 +28,7 @@
 
 pub mod cgroup;
 pub mod features;
+pub mod rules;
 pub mod trace;
 
 mod attachment;
@@ -44,6 +45,7 @@ mod messages;
 mod names;
 mod namespaces;
 mod object;
+mod paths;
 mod programs;
 mod recorder;
 mod registrations;
@@ -61,6 +63,7 @@ pub use counters::Counters;
 pub use error::{Error, Result};
 pub use flows::Flow;
 pub use laws::LoadedLaws;
+pub use paths::PathRules;
 pub use run_times::{RunStatistics, RunTime};
 pub use sweep::{detach_all, owner_of, sweep};
 pub use testing::{requires, requires_absence, requires_feature, requires_root, until};

@@ -26,6 +26,9 @@ pub(crate) const SOCK_CREATE: &str = name!(ReceiverProgs<'static>, ebb_sock_crea
 /// The processes that an attachment to chosen ones acts on, by their numbers.
 pub(crate) const PROCESSES_MAP: &str = name!(receiver::maps, ebb_processes);
 
+/// The cgroups that concern rules.
+pub(crate) const GROUPS_MAP: &str = name!(receiver::maps, ebb_groups);
+
 /// The live control.
 pub(crate) const CONTROL_MAP: &str = {
     const _: usize = offset_of!(receiver::data_control, control);

@@ -39,6 +39,12 @@ struct Opened<'a, 'object> {
     wishes: &'a mut OpenMapMut<'object>,
     trace: &'a mut OpenMapMut<'object>,
     sock_create: &'a mut OpenProgramMut<'object>,
+    leave: &'a mut OpenProgramMut<'object>,
+    groups: &'a mut OpenMapMut<'object>,
+    users: &'a mut OpenMapMut<'object>,
+    ports: &'a mut OpenMapMut<'object>,
+    makers: &'a mut OpenMapMut<'object>,
+    ruling: &'a mut OpenMapMut<'object>,
 }
 
 /// [`Opened`], of either skeleton.
@@ -52,6 +58,12 @@ macro_rules! opened {
             wishes: &mut $skeleton.maps.ebb_wishes,
             trace: &mut $skeleton.maps.ebb_trace,
             sock_create: &mut $skeleton.progs.ebb_sock_create,
+            leave: &mut $skeleton.progs.ebb_leave,
+            groups: &mut $skeleton.maps.ebb_groups,
+            users: &mut $skeleton.maps.ebb_users,
+            ports: &mut $skeleton.maps.ebb_ports,
+            makers: &mut $skeleton.maps.ebb_makers,
+            ruling: &mut $skeleton.maps.ebb_ruling,
         }
     };
 }
@@ -74,6 +86,9 @@ macro_rules! programs {
                 switch: held($skeleton.progs.ebb_switch.as_fd(), stringify!(ebb_switch))?,
                 release: held($skeleton.progs.ebb_release.as_fd(), stringify!(ebb_release))?,
                 show: held($skeleton.progs.ebb_show.as_fd(), stringify!(ebb_show))?,
+                leave: ($config.is_ruled != 0)
+                    .then(|| held($skeleton.progs.ebb_leave.as_fd(), "ebb_leave"))
+                    .transpose()?,
                 left: $left,
             },
             maps: Maps {
@@ -157,7 +172,7 @@ pub(crate) fn load_sender(
     let mut programs = programs!(loaded, config, flows: ebb_origins, peers: None, ingress: None, egress: None, left: None);
     if let Some(registered) = registered {
         if let Some(policy) = registered.policy {
-            programs.control.initialise(policy, false, false);
+            programs.control.initialise(policy, false, config);
         }
         programs.control.claim(lease::next_end_ns());
         programs.law_hooks = congestion::hooks_of(registered.law, &loaded.progs, form)?;
@@ -181,6 +196,22 @@ fn prepare(
     }
     if config.is_marked_only == 0 {
         open.sock_create.set_autoload(false);
+    }
+    match options.rules {
+        Some(rules) => {
+            reuse(open.groups, Some(&rules.groups))?;
+            reuse(open.users, Some(&rules.users))?;
+            reuse(open.ports, Some(&rules.ports))?;
+            reuse(open.makers, Some(&rules.makers))?;
+            reuse(open.ruling, Some(&rules.ruling))?;
+        }
+        None => {
+            open.leave.set_autoload(false);
+            // Nobody looks at them: they need no room.
+            open.groups.set_max_entries(1)?;
+            open.users.set_max_entries(1)?;
+            open.ports.set_max_entries(1)?;
+        }
     }
     if let (Purpose::Law(_), Some(old)) = (&options.purpose, options.predecessor) {
         reuse(open.marks, Some(&old.maps.marks))?;

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::layout::{Config, Constant, Peer, Wish, ebb_counters};
 use crate::namespaces::Namespaces;
 use crate::object::{Registered, load_receiver, load_sender};
+use crate::rules::RuleMaps;
 use crate::run_times::RunTime;
 use crate::sys::{self, Hook};
 use crate::walk::{walk, walk_in, walk_storage};
@@ -32,6 +33,8 @@ pub(crate) struct LoadOptions<'a> {
     pub purpose: Purpose<'a>,
     /// Keeps marks, chosen processes and counts of the programs that are replaced.
     pub predecessor: Option<&'a Programs>,
+    /// The tables by which a rule is judged, where the programs act for one.
+    pub rules: Option<&'a RuleMaps>,
 }
 
 /// What programs are loaded for.
@@ -77,6 +80,8 @@ pub(crate) struct Walks {
     pub(crate) switch: OwnedFd,
     pub(crate) release: OwnedFd,
     pub(crate) show: OwnedFd,
+    /// Where they act for a rule.
+    pub(crate) leave: Option<OwnedFd>,
     /// Of the receiving end: what connections send is given back by the law's own hooks.
     pub(crate) left: Option<OwnedFd>,
 }
@@ -192,6 +197,12 @@ impl Programs {
     /// Takes over the connections that exist in the namespaces.
     pub(crate) fn adopt_existing(&self, namespaces: &Namespaces) -> Result<()> {
         walk(self.walks.adopt.as_fd(), namespaces).map(drop)
+    }
+
+    /// Lets the connections in the namespaces go that are not under the rule any more.
+    pub(crate) fn leave(&self, namespaces: &Namespaces) -> Result<()> {
+        let leave = self.walks.leave.as_ref();
+        leave.map_or(Ok(()), |leave| walk(leave.as_fd(), namespaces).map(drop))
     }
 
     /// Lets every connection in the namespaces go; answers how many are limited still, since

@@ -9,6 +9,7 @@ use crate::layout::{Config, Wish};
 use crate::lease::Lease;
 use crate::namespaces::Namespaces;
 use crate::programs::{LoadOptions, Programs, Purpose};
+use crate::rules::RuleSelection;
 use ebb_algorithms::Policy;
 use ebb_host::{Family, copies_of_sockets, with_descendants};
 use std::fmt;
@@ -18,8 +19,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// What the owner and its heartbeat share.
 pub(crate) struct Shared {
     pub(crate) cgroup: Cgroup,
-    pub(crate) is_marked_only: bool,
-    pub(crate) keeps_code_point: bool,
+    /// What every law's programs have in common.
+    pub(crate) config: Config,
+    pub(crate) rule: Option<RuleSelection>,
     pub(crate) lease: Lease,
     pub(crate) state: Mutex<State>,
     pub(crate) ended: Condvar,
@@ -93,7 +95,7 @@ impl Shared {
 
     fn try_to_begin(&self, state: &mut State, selection: &Selection) -> Result<()> {
         let control = &state.programs.control;
-        control.initialise(&state.policy, state.is_observing, self.is_marked_only);
+        control.initialise(&state.policy, state.is_observing, &self.config);
         self.lease.begin(control);
         if let Selection::Processes(pids) = selection {
             state.programs.mark_processes(&started(pids)?)?;
@@ -106,20 +108,15 @@ impl Shared {
     }
 
     pub(crate) fn change_law(&self, state: &mut State, policy: &Policy) -> Result<()> {
-        let config = Config {
-            cgroup_id: self.cgroup.id(),
-            is_marked_only: self.is_marked_only.into(),
-            keeps_code_point: self.keeps_code_point.into(),
-            ..Config::default()
-        };
         features::require(policy.law())?;
         let successor = Programs::load(&LoadOptions {
-            config,
+            config: self.config,
             purpose: Purpose::Law(policy.law()),
             predecessor: Some(&state.programs),
+            rules: self.rule.as_ref().map(|rule| &*rule.maps),
         })?;
         let control = &successor.control;
-        control.initialise(policy, state.is_observing, self.is_marked_only);
+        control.initialise(policy, state.is_observing, &self.config);
         self.lease.begin(control);
         // A failure half-way leaves both acting: end, rather than that.
         if let Err(error) = successor.attach(self.cgroup.as_fd(), Some(&state.programs)) {

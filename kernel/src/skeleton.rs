@@ -13,4 +13,5 @@ macro_rules! skeleton {
 
 skeleton!(receiver);
 skeleton!(sender);
+skeleton!(rules);
 skeleton!(layouts);

@@ -6,7 +6,7 @@ use crate::conflict;
 use crate::control::ControlMapping;
 use crate::error::{Error, Result};
 use crate::layout::{Config, Control, ControlHead, beginning, only_element};
-use crate::names::{CONTROL_MAP, PROCESSES_MAP, PROGRAM_PREFIX, side_of_flows};
+use crate::names::{CONTROL_MAP, GROUPS_MAP, PROCESSES_MAP, PROGRAM_PREFIX, side_of_flows};
 use crate::namespaces::Namespaces;
 use crate::programs::{LoadOptions, Programs, Purpose};
 use crate::registrations;
@@ -30,6 +30,8 @@ pub(crate) struct Found {
     flows: Option<(Side, OwnedFd)>,
     /// The processes whose connections it acts on, unless on all.
     pub(crate) processes: Option<OwnedFd>,
+    /// The cgroups that concern rules.
+    pub(crate) groups: Option<OwnedFd>,
 }
 
 impl Found {
@@ -97,12 +99,10 @@ fn describe(hook: Hook, id: u32) -> Option<Found> {
     if !info.name.starts_with(PROGRAM_PREFIX) {
         return None;
     }
-    let (mut control, mut flows, mut processes) = (None, None, None);
+    let (mut control, mut flows, mut processes, mut groups) = (None, None, None, None);
     for map in info.map_ids {
-        let Ok(map) = sys::map_by_id(map) else {
-            continue;
-        };
-        let Ok(info) = sys::map_info(map.as_fd()) else {
+        let opened = sys::map_by_id(map).and_then(|map| Ok((sys::map_info(map.as_fd())?, map)));
+        let Ok((info, map)) = opened else {
             continue;
         };
         match info.name.as_str() {
@@ -113,6 +113,7 @@ fn describe(hook: Hook, id: u32) -> Option<Found> {
                 control = head.map(|head| (head, whole, map));
             }
             PROCESSES_MAP => processes = Some(map),
+            GROUPS_MAP => groups = Some(map),
             name => {
                 if let Some(side) = side_of_flows(name) {
                     flows = Some((side, map));
@@ -129,6 +130,7 @@ fn describe(hook: Hook, id: u32) -> Option<Found> {
         control_map,
         flows,
         processes,
+        groups,
     })
 }
 
@@ -179,6 +181,7 @@ fn release_left(cgroup: &Cgroup, side: Side, flows: &OwnedFd) -> Result<usize> {
     let mut namespaces = Namespaces::default();
     namespaces.add_all();
     Programs::load(&LoadOptions {
+        rules: None,
         config: Config {
             cgroup_id: cgroup.id(),
             ..Default::default()

@@ -135,6 +135,7 @@ pub(crate) fn program_info(program: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
 pub(crate) struct MapInfo {
     pub id: u32,
     pub name: String,
+    pub key_bytes: u32,
     pub value_bytes: u32,
 }
 
@@ -147,6 +148,7 @@ pub(crate) fn map_info(map: BorrowedFd<'_>) -> io::Result<MapInfo> {
     Ok(MapInfo {
         id: info.id,
         name: name(&info.name),
+        key_bytes: info.key_size,
         value_bytes: info.value_size,
     })
 }
@@ -267,6 +269,28 @@ fn iterate_as(
         own(unsafe { raw::bpf_link_create(program.as_raw_fd(), 0, raw::BPF_TRACE_ITER, options) })?;
     // SAFETY: the link is open.
     own(unsafe { raw::bpf_iter_create(link.as_raw_fd()) })
+}
+
+/// Has a program called at the tracepoint that it was compiled for, while the link is open.
+pub(crate) fn link_to_tracepoint(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // SAFETY: the program is open; without a name it is attached to its own tracepoint.
+    own(unsafe { raw::bpf_raw_tracepoint_open(ptr::null(), program.as_raw_fd()) })
+}
+
+/// Has a program called for every socket that is made in a cgroup, while the link is open.
+pub(crate) fn link_to_cgroup(
+    program: BorrowedFd<'_>,
+    cgroup: BorrowedFd<'_>,
+) -> io::Result<OwnedFd> {
+    // SAFETY: both descriptors are open; there are no options.
+    own(unsafe {
+        raw::bpf_link_create(
+            program.as_raw_fd(),
+            cgroup.as_raw_fd(),
+            raw::BPF_CGROUP_INET_SOCK_CREATE,
+            ptr::null(),
+        )
+    })
 }
 
 /// Run statistics of all programs, for as long as the descriptor is open.

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which rule a connection is under: by its cgroup, its user, its ports and the program that made
+ * its socket. The tables are the owner's, and the same for the programs of all rules.
+ */
+#ifndef EBB_RULES_H
+#define EBB_RULES_H
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "control.h"
+#include "kernel_types.h"
+
+#define EBB_RULE_BITS ((1ull << EBB_MAX_RULES) - 1)
+
+/* Cgroups that concern a rule, by their numbers; programs without rules have one entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, EBB_MAX_GROUPS);
+	__type(key, u64);
+	__type(value, u64);
+} ebb_groups SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, EBB_MAX_USERS);
+	__type(key, u32);
+	__type(value, u64);
+} ebb_users SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, EBB_MAX_PORTS);
+	__type(key, u32);
+	__type(value, u64);
+} ebb_ports SEC(".maps");
+
+/* Rules that hold for the program that made a socket; accepted sockets inherit it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
+	__type(key, int);
+	__type(value, u64);
+} ebb_makers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ebb_ruling);
+} ebb_ruling SEC(".maps");
+
+EBB_INLINE u64 ebb_number_of_group(struct cgroup *cgroup)
+{
+	return BPF_CORE_READ(cgroup, kn, id);
+}
+
+/* The rules whose condition on cgroups holds. */
+EBB_INLINE u64 ebb_rules_of_group(struct sock *sk, const struct ebb_ruling *ruling)
+{
+	u64 group = ebb_number_of_group(BPF_CORE_READ(sk, sk_cgrp_data.cgroup));
+	u64 *rules = bpf_map_lookup_elem(&ebb_groups, &group);
+
+	if (!rules)
+		return ruling->any_group;
+	if (*rules >> EBB_EXEMPT_BIT & 1)
+		return 0;
+	return ruling->any_group | (*rules & EBB_RULE_BITS);
+}
+
+EBB_INLINE u64 ebb_rules_of_user(struct sock *sk, const struct ebb_ruling *ruling)
+{
+	u32 user = BPF_CORE_READ(sk, sk_uid.val);
+	u64 *rules = bpf_map_lookup_elem(&ebb_users, &user);
+
+	return ruling->any_user | (rules ? *rules : 0);
+}
+
+EBB_INLINE u64 ebb_rules_of_ports(struct sock *sk, const struct ebb_ruling *ruling)
+{
+	u32 local = BPF_CORE_READ(sk, __sk_common.skc_num);
+	u32 peer = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	u64 *of_local = bpf_map_lookup_elem(&ebb_ports, &local);
+	u64 *of_peer = bpf_map_lookup_elem(&ebb_ports, &peer);
+
+	return ruling->any_port | (of_local ? *of_local : 0) | (of_peer ? *of_peer : 0);
+}
+
+/* Whether a connection is under a rule: the first of those that hold. */
+EBB_INLINE int ebb_is_under_rule(u32 rule, struct tcp_sock *tp, void *storage_of)
+{
+	struct sock *sk = (struct sock *)tp;
+	struct ebb_ruling *ruling;
+	u64 rules, *of_maker;
+	u32 zero = 0;
+
+	ruling = bpf_map_lookup_elem(&ebb_ruling, &zero);
+	if (!ruling || rule >= EBB_MAX_RULES)
+		return 0;
+	rules = ebb_rules_of_group(sk, ruling);
+	if (!(rules >> rule & 1))
+		return 0;
+	rules &= ebb_rules_of_user(sk, ruling) & ebb_rules_of_ports(sk, ruling);
+	of_maker = bpf_sk_storage_get(&ebb_makers, storage_of, 0, 0);
+	rules &= ruling->any_executable | (of_maker ? *of_maker : 0);
+	return (rules >> rule & 1) && !(rules & ruling->before[rule]);
+}
+
+#endif /* EBB_RULES_H */

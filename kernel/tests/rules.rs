@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Rules in the kernel: what they name is governed from its first connection on, and nothing else.
+
+mod support;
+
+use ebb_algorithms::{Policy, Side as End};
+use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::rules::{Classifier, EXEMPT, MAX_RULES, Ruling};
+use ebb_kernel::{
+    AttachOptions, Attachment, Error, PathRules, requires_feature, requires_root, until,
+};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use support::{Cable, Side};
+
+const NOBODY: u32 = 65_534;
+/// All starts are made by `make check-deep`.
+const STARTS: u32 = 10;
+
+/// Connects at once, and waits until the other end hangs up; `$0` is its cgroup.
+const CONNECT: &str = "echo 0 > $0/cgroup.procs; exec 3<>/dev/tcp/$1/$2; read -u 3";
+
+/// Rules below a test's own cgroup, and both ends of connections.
+struct Scene {
+    classifier: Classifier,
+    attachments: Vec<Attachment>,
+    to: SocketAddr,
+    listener: TcpListener,
+    cable: Cable,
+}
+
+fn none() -> Ruling {
+    Ruling {
+        any_group: 0,
+        any_user: u64::MAX,
+        any_port: u64::MAX,
+        any_executable: u64::MAX,
+        container_rules: 0,
+        before: [0; MAX_RULES],
+        users: BTreeMap::new(),
+        ports: BTreeMap::new(),
+        executables: BTreeMap::new(),
+        paths: PathRules::build(&[]).unwrap(),
+    }
+}
+
+impl Scene {
+    /// The first rule is held both ways.
+    fn new(ruling: impl FnOnce(&mut Ruling, SocketAddr)) -> Self {
+        let cable = Cable::new();
+        cable.enter(Side::Left);
+        let listener = TcpListener::bind((cable.ipv4(Side::Left), 0)).unwrap();
+        let to = listener.local_addr().unwrap();
+        cable.enter(Side::Right);
+        let mut classifier = Classifier::load(&cable.cgroup).unwrap();
+        let mut wanted = none();
+        ruling(&mut wanted, to);
+        classifier.set_ruling(&wanted).unwrap();
+        let mut scene = Self {
+            classifier,
+            attachments: Vec::new(),
+            to,
+            listener,
+            cable,
+        };
+        for end in [End::Receiver, End::Sender] {
+            let options = AttachOptions {
+                selection: scene.classifier.selection(0),
+                ..AttachOptions::default()
+            };
+            let policy = Policy::default_of(end);
+            let attached = Attachment::attach(&scene.cable.cgroup, &policy, options);
+            scene.attachments.push(attached.unwrap());
+        }
+        scene
+    }
+
+    fn group(&self, name: &str) -> Cgroup {
+        self.cable.cgroup.create_child(name).unwrap()
+    }
+
+    /// A process that enters a cgroup and connects at once; the connection lasts as long as what
+    /// is answered.
+    fn start(&self, group: &Cgroup, change: impl FnOnce(&mut Command)) -> (Child, TcpStream) {
+        let mut command = Command::new("bash");
+        command
+            .args(["-c", CONNECT])
+            .arg(group.directory_path())
+            .args([self.to.ip().to_string(), self.to.port().to_string()])
+            .stdin(Stdio::null());
+        change(&mut command);
+        let child = command.spawn().unwrap();
+        (child, self.listener.accept().unwrap().0)
+    }
+
+    /// Connections that were taken at their handshake, by the end.
+    fn taken(&self) -> [u64; 2] {
+        [0, 1].map(|end| {
+            let counted = self.attachments[end].counters().unwrap();
+            assert_eq!(counted.adopted_established, 0);
+            counted.adopted_new
+        })
+    }
+
+    fn flows(&self) -> [usize; 2] {
+        [0, 1].map(|end| self.attachments[end].flows().unwrap().len())
+    }
+
+    fn end(&self, (mut child, stream): (Child, TcpStream)) {
+        drop(stream);
+        child.wait().unwrap();
+    }
+}
+
+fn starts() -> u32 {
+    let wanted = std::env::var("EBB_STARTS").ok();
+    wanted.map_or(STARTS, |text| text.parse().unwrap())
+}
+
+#[test]
+fn no_first_connection_of_a_new_cgroup_is_missed_however_soon_it_comes() {
+    if !requires_root("no_first_connection_of_a_new_cgroup_is_missed_however_soon_it_comes") {
+        return;
+    }
+    let mut scene = Scene::new(|ruling, _| {
+        let pattern = "(/.*)?/ebb\\-test@[^/]*\\.service(/.*)?".to_owned();
+        ruling.paths = PathRules::build(&[(pattern, 1)]).unwrap();
+    });
+    let count = starts();
+    let mut new = Vec::new();
+    for number in 0..count {
+        let group = scene.group(&format!("ebb-test@{number}.service"));
+        scene.end(scene.start(&group, |_| {}));
+        let other = scene.group(&format!("ebb-other@{number}.service"));
+        scene.end(scene.start(&other, |_| {}));
+        group.remove().unwrap();
+        other.remove().unwrap();
+        new.extend(scene.classifier.new_groups());
+    }
+    assert_eq!(scene.taken(), [u64::from(count); 2]);
+    // Each was told of, and forgotten when it went.
+    assert_eq!(new.len(), count as usize);
+    assert!(new.iter().all(|group| group.rules == 1));
+    assert_eq!(scene.classifier.groups(), []);
+}
+
+#[test]
+fn what_is_below_a_cgroup_of_a_rule_is_under_it_too_and_what_is_under_run_is_not() {
+    if !requires_root(
+        "what_is_below_a_cgroup_of_a_rule_is_under_it_too_and_what_is_under_run_is_not",
+    ) {
+        return;
+    }
+    let scene = Scene::new(|ruling, _| {
+        ruling.paths = PathRules::build(&[
+            ("(/.*)?/ebb\\-test\\.slice(/.*)?".to_owned(), 1),
+            ("(/.*)?/ebb\\-run\\-[0-9]+(/.*)?".to_owned(), EXEMPT),
+        ])
+        .unwrap();
+    });
+    let slice = scene.group("ebb-test.slice");
+    let below = slice.create_child("a").unwrap().create_child("b").unwrap();
+    let one = scene.start(&below, |_| {});
+    assert_eq!(scene.taken(), [1; 2]);
+    let run = slice.create_child("ebb-run-1").unwrap();
+    let other = scene.start(&run.create_child("x").unwrap(), |_| {});
+    assert_eq!(scene.taken(), [1; 2]);
+    // Only root can make what is exempt.
+    let delegated = slice.create_child("delegated").unwrap();
+    let path = delegated.directory_path();
+    std::os::unix::fs::chown(&path, Some(NOBODY), None).unwrap();
+    let mut mkdir = Command::new("mkdir");
+    mkdir.arg(path.join("ebb-run-2")).uid(NOBODY);
+    assert!(mkdir.status().unwrap().success());
+    let delegated = Cgroup::at(path.join("ebb-run-2")).unwrap();
+    assert_eq!(scene.classifier.group(delegated.id()), 1);
+    // By hand nobody can take what a rule has, and anybody what is exempt.
+    let policy = Policy::default();
+    let refused = Attachment::attach(&below, &policy, AttachOptions::default());
+    assert!(matches!(refused, Err(Error::Ruled { .. })), "{refused:?}");
+    let held = Attachment::attach(&run, &policy, AttachOptions::default()).unwrap();
+    assert_eq!(held.flows().unwrap().len(), 1);
+    held.detach().unwrap();
+    scene.end(one);
+    scene.end(other);
+}
+
+#[test]
+fn rules_know_users_ports_and_programs_and_all_conditions_have_to_hold() {
+    if !requires_root("rules_know_users_ports_and_programs_and_all_conditions_have_to_hold") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("ebb-test-program");
+    std::fs::copy("/bin/bash", &program).unwrap();
+    let mut scene = Scene::new(|ruling, to| {
+        ruling.any_group = 1;
+        (ruling.any_user, ruling.any_port, ruling.any_executable) = (0, 0, 0);
+        ruling.users = [(NOBODY, 1)].into();
+        ruling.ports = [(to.port(), 1)].into();
+        ruling.executables = [("ebb-test-program".to_owned(), 1)].into();
+    });
+    let group = scene.group("any");
+    // The user enters no cgroup: what starts it does.
+    let connect = format!(
+        "exec 3<>/dev/tcp/{}/{}; read -u 3",
+        scene.to.ip(),
+        scene.to.port()
+    );
+    let start = |scene: &Scene, program: &std::path::Path, user: u32| {
+        let enter = "echo 0 > $0/cgroup.procs; exec \"$@\"";
+        let mut command = Command::new("sh");
+        command.args(["-c", enter]).arg(group.directory_path());
+        command.args(["setpriv", "--reuid", &user.to_string(), "--clear-groups"]);
+        command
+            .arg(program)
+            .args(["-c", &connect])
+            .stdin(Stdio::null());
+        (command.spawn().unwrap(), scene.listener.accept().unwrap().0)
+    };
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    scene.end(start(&scene, &program, 0));
+    scene.end(start(&scene, "/bin/bash".as_ref(), NOBODY));
+    assert_eq!(scene.taken(), [0; 2]);
+    scene.end(start(&scene, &program, NOBODY));
+    assert_eq!(scene.taken(), [1; 2]);
+    let mut ruling = none();
+    ruling.any_group = 1;
+    ruling.any_port = 0;
+    ruling.ports = [(scene.to.port() ^ 1, 1)].into();
+    scene.classifier.set_ruling(&ruling).unwrap();
+    scene.end(start(&scene, &program, NOBODY));
+    assert_eq!(scene.taken(), [1; 2]);
+}
+
+#[test]
+fn of_several_rules_the_first_acts_and_connections_go_over_when_that_changes() {
+    let name = "of_several_rules_the_first_acts_and_connections_go_over_when_that_changes";
+    // What takes over.
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    let mut scene = Scene::new(|ruling, _| {
+        ruling.any_group = 0b11;
+        ruling.before[0] = 0b10;
+    });
+    let group = scene.group("any");
+    let connection = scene.start(&group, |command| drop(command.process_group(0)));
+    assert_eq!(scene.flows(), [0; 2]);
+    let mut first = none();
+    first.any_group = 0b11;
+    first.before[1] = 0b01;
+    scene.classifier.set_ruling(&first).unwrap();
+    for attachment in &mut scene.attachments {
+        attachment.leave_others().unwrap();
+        attachment.take_over().unwrap();
+    }
+    assert_eq!(scene.flows(), [1; 2]);
+    scene.classifier.set_group(group.id(), EXEMPT).unwrap();
+    for attachment in &mut scene.attachments {
+        attachment.leave_others().unwrap();
+    }
+    assert_eq!(scene.flows(), [0; 2]);
+    until("nothing is limited", || scene.flows() == [0; 2]);
+    let (mut child, mut stream) = connection;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+}
