@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use ebb_algorithms::Policy;
 use ebb_host::Family;
+use ebb_kernel::Counters;
 use ebb_kernel::cgroup::Cgroup;
-use ebb_kernel::{Counters, Selection};
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ mod attachments;
 mod switched;
 mod trial;
 
-pub use ebb_kernel::features;
+pub use ebb_kernel::{Error as KernelError, PathRules, Selection, features, rules};
 pub use trial::{detach_left_over, sweep_all, try_out};
 
 /// Whether the programs still act is looked at so often.
@@ -76,6 +76,28 @@ impl KernelHeld {
     /// *Errors:* another Ebb acts on it both ways; the kernel cannot do it.
     pub fn hold_command(cgroup: &Cgroup, policies: &Policies) -> Result<Self> {
         Self::attach(cgroup.clone(), Selection::WholeCgroup, policies, true)
+    }
+
+    /// The same for the connections of a rule in this cgroup, or in one below it.
+    ///
+    /// *Errors:* the kernel cannot do it.
+    pub fn hold_rule(below: &Cgroup, rule: Selection, policies: &Policies) -> Result<Self> {
+        Self::attach(below.clone(), rule, policies, false)
+    }
+
+    /// Lets go what is not under its rule any more: the first step after rules have changed, for
+    /// every one of them.
+    ///
+    /// *Errors:* the connections cannot be walked over.
+    pub fn leave_others(&mut self) -> Result<()> {
+        self.attachments.leave_others()
+    }
+
+    /// Takes over what has come under its rule: the second step.
+    ///
+    /// *Errors:* as [`Self::leave_others`].
+    pub fn take_over(&mut self) -> Result<()> {
+        self.attachments.take_over()
     }
 
     fn attach(

@@ -98,6 +98,7 @@ pub use owners::Owners;
 pub use policies::{Policies, UploadPolicy, Wanted};
 pub use post::Post;
 pub use process::{NOT_EXECUTABLE, NOT_FOUND, NotStarted};
+pub use signals::{Arrived, Signals};
 pub use summary::{Datagrams, Seen, Summary};
 pub use user::UserHeld;
 pub use wait::Wait;

@@ -80,7 +80,7 @@ fn processes_of(attached: &Attached) -> Vec<u32> {
         }
         | Attached::Cgroup { cgroup } => Cgroup::at(cgroup),
         Attached::Process { pid } => Cgroup::of_process(*pid),
-        Attached::Port { .. } => Cgroup::root(),
+        Attached::Port { .. } | Attached::Rule { .. } => Cgroup::root(),
         Attached::Run { cgroup: None, .. }
         | Attached::Share { .. }
         | Attached::Gateway { .. }

@@ -73,8 +73,26 @@ impl<H: Held + ?Sized> Post<H> {
     ///
     /// *Errors:* what is held cannot go on.
     pub fn work(&mut self, wait: Wait<'_>) -> Result<()> {
+        let due = self.do_due()?;
         let mut wait = wait;
-        wait.until(self.held.work()?);
+        wait.until(due);
+        self.add_to(&mut wait);
+        wait.wait()?;
+        self.attend();
+        Ok(())
+    }
+
+    /// Does what is due, and answers when something is due again. Who keeps one post calls
+    /// [`Self::work`]; who keeps several calls this for each, waits for all ([`Self::add_to`]), and
+    /// then attends to each ([`Self::attend`]).
+    ///
+    /// *Errors:* as [`Self::work`].
+    pub fn do_due(&mut self) -> Result<Instant> {
+        self.held.work()
+    }
+
+    /// Waits for whatever is to be done here.
+    pub fn add_to<'a>(&'a self, wait: &mut Wait<'a>) {
         for descriptor in self.held.descriptors() {
             wait.descriptor(descriptor);
         }
@@ -82,16 +100,18 @@ impl<H: Held + ?Sized> Post<H> {
             wait.until(watch.due());
         }
         if let Some(registration) = &self.registration {
-            registration.add_to(&mut wait);
+            registration.add_to(wait);
         }
-        wait.wait()?;
+    }
+
+    /// Looks at its connections, if that is wanted and due; answers requests.
+    pub fn attend(&mut self) {
         if let Some(watch) = &mut self.watch {
             // Without it the account at the end says less.
             watch.look(|| self.held.flows().unwrap_or_default());
         }
         self.answer();
         self.note_in_force();
-        Ok(())
     }
 
     /// Works until it is released, or nobody needs it any more, or a signal says so.

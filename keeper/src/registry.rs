@@ -82,6 +82,11 @@ impl Registry {
         }
     }
 
+    /// Where the files are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Keeps other `ebb` commands from changing what is attached while the answer lives. Another
     /// user's lock is not waited for: who holds it may do so for ever.
     pub fn lock(&self) -> Result<Lock> {

@@ -35,16 +35,21 @@ const MANAGERS: [&str; 3] = ["docker", "podman", "nerdctl"];
 ///
 /// *Errors:* there is no such unit that runs, or several users have one.
 pub fn unit(name: &str) -> Result<Cgroup> {
-    let full = match SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
-        true => name.to_owned(),
-        false => format!("{name}{USUAL_SUFFIX}"),
-    };
+    let full = full_name(name);
     let found = cgroups_that(|directory| directory == full.as_str())?;
     only(
         found,
         &format!("unit {full}"),
         "'systemctl status' lists units; one that does not run has no cgroup",
     )
+}
+
+/// The name of a unit with its suffix, which may be left away where it is `.service`.
+pub fn full_name(name: &str) -> String {
+    match SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
+        true => name.to_owned(),
+        false => format!("{name}{USUAL_SUFFIX}"),
+    }
 }
 
 /// The cgroup of a container of Docker, Podman, containerd, CRI-O, LXC or systemd-nspawn, by

@@ -98,6 +98,13 @@ pub enum Attached {
         /// The interfaces behind which clients are.
         interfaces: Vec<String>,
     },
+    /// Whatever a rule of the service holds for.
+    Rule {
+        /// Its name.
+        name: String,
+        /// The file that has it.
+        file: PathBuf,
+    },
     /// Whoever selects them: sender laws as congestion controls.
     Laws {
         /// The names that TCP_CONGESTION takes.
@@ -171,6 +178,7 @@ impl std::fmt::Display for Attached {
                 let interfaces = interfaces.join(" ");
                 write!(formatter, "gateway of {interfaces} by {}", file.display())
             }
+            Self::Rule { name, .. } => write!(formatter, "rule {name}"),
             Self::Laws { names } => write!(formatter, "congestion controls {}", names.join(", ")),
         }
     }
