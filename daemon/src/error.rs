@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Why the service cannot do something, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ebb_scenario::Problem;
+
+/// Answer of everything here that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong; each message, with its causes, says what would be right.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// What is held cannot be held, or not changed.
+    #[error(transparent)]
+    Keeper(#[from] ebb_keeper::Error),
+    /// A rule cannot be held.
+    #[error("rule {name}")]
+    Rule {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: ebb_keeper::Error,
+    },
+    /// The kernel cannot judge cgroups.
+    #[error("the rules cannot be put into the kernel")]
+    Judge {
+        /// Why.
+        #[from]
+        source: ebb_keeper::kernel::KernelError,
+    },
+    /// A file or folder cannot be read.
+    #[error("{}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Files of rules are wrong. *Shape:* one or more, in the order of the files.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Problems(Vec<Problem>),
+    /// There is a service already.
+    #[error(
+        "another ebbd runs already (it has locked {}): 'systemctl status ebbd' tells of it, \
+         'systemctl reload ebbd' has it read its rules again", path.display()
+    )]
+    RunsAlready {
+        /// The file that it has locked.
+        path: PathBuf,
+    },
+    /// A process cannot be looked at.
+    #[error("process {pid}")]
+    Process {
+        /// Its number.
+        pid: u32,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn file(path: &Path, source: io::Error) -> Self {
+        Self::File {
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+}

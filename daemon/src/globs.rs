@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Names with `*` and `?`: as regular expressions over the paths of cgroups, and by themselves.
+
+/// Whether a text matches a glob: `*` stands for any letters, `?` for one.
+pub fn matches(glob: &str, text: &str) -> bool {
+    let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
+    let (mut at, mut from) = (0, 0);
+    // Where the last star stands, and how far it has reached.
+    let mut star: Option<(usize, usize)> = None;
+    while from < text.len() {
+        match (glob.get(at), star) {
+            (Some('*'), _) => {
+                star = Some((at, from));
+                at += 1;
+            }
+            (Some(sign), _) if *sign == '?' || *sign == text[from] => {
+                at += 1;
+                from += 1;
+            }
+            (_, Some((place, reached))) => {
+                star = Some((place, reached + 1));
+                at = place + 1;
+                from = reached + 1;
+            }
+            (_, None) => return false,
+        }
+    }
+    glob[at..].iter().all(|sign| *sign == '*')
+}
+
+/// The paths of all cgroups of this name, and of those below them.
+pub fn named(glob: &str) -> String {
+    format!("(/.*)?/{}(/.*)?", as_regex(glob))
+}
+
+/// The paths that a glob of a whole path matches, and those below; `**` also stands for `/`.
+pub fn path(glob: &str) -> String {
+    let parts: Vec<String> = glob
+        .trim_end_matches('/')
+        .split("**")
+        .map(as_regex)
+        .collect();
+    format!("{}(/.*)?", parts.join(".*"))
+}
+
+/// Both stars and question marks stay within a name.
+pub fn as_regex(glob: &str) -> String {
+    let mut regex = String::new();
+    for sign in glob.chars() {
+        match sign {
+            '*' => regex += "[^/]*",
+            '?' => regex += "[^/]",
+            sign if sign.is_ascii() && !sign.is_ascii_alphanumeric() => {
+                regex.push('\\');
+                regex.push(sign);
+            }
+            // Byte by byte: what is not ASCII is several of them.
+            sign if sign.is_ascii() => regex.push(sign),
+            sign => {
+                let mut bytes = [0; 4];
+                for byte in sign.encode_utf8(&mut bytes).bytes() {
+                    regex += &format!("(?-u:\\x{byte:02x})");
+                }
+            }
+        }
+    }
+    regex
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ebb_keeper::kernel::PathRules;
+
+    #[test]
+    fn stars_and_question_marks_match_as_in_a_shell() {
+        for (glob, text, expected) in [
+            ("web*", "web-1", true),
+            ("*web", "my-web", true),
+            ("w?b", "web", true),
+            ("w?b", "wb", false),
+            ("*a*b", "xxaybzb", true),
+            ("*a*b", "xxaybz", false),
+            ("", "", true),
+            ("*", "", true),
+            ("a", "ab", false),
+            ("\u{fc}?", "\u{fc}\u{e4}", true),
+        ] {
+            assert_eq!(matches(glob, text), expected, "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn names_match_at_any_depth_and_paths_from_the_root() {
+        let rules = PathRules::build(&[
+            (named("apt*.service"), 1),
+            (path("/kubepods*/besteffort/**"), 2),
+            (path("/a.b/"), 4),
+            (named("\u{fc}ber.slice"), 8),
+        ])
+        .unwrap();
+        for (path, expected) in [
+            ("/system.slice/apt-daily.service", 1),
+            ("/x/apt.service/inner", 1),
+            ("/aptx.serviceother", 0),
+            ("/kubepods.slice/besteffort/pod1/c", 2),
+            ("/kubepods.slice/x/besteffort/pod1", 0),
+            ("/a.b/c", 4),
+            ("/aXb", 0),
+            ("/\u{fc}ber.slice", 8),
+        ] {
+            assert_eq!(rules.rules_of(path), expected, "{path}");
+        }
+    }
+}

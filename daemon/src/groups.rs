@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The cgroups that exist, judged as the kernel judges those that are made; containers, of which
+//! the kernel knows too little; and what somebody holds by hand, where no rule acts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ebb_keeper::Cgroup;
+use ebb_keeper::kernel::rules::{Classifier, EXEMPT, IN_CONTAINER, NewGroup, Ruling, UNDECIDED};
+use ebb_keeper::registry::{Attached, Record};
+
+use crate::bits::Bits;
+use crate::containers::{find_container, id_in};
+use crate::rule::Book;
+
+/// A manager writes down what a container is before it makes its cgroup, or soon after.
+const KNOWN_WITHIN: Duration = Duration::from_secs(5);
+/// One of which nothing is known yet is looked at again.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
+
+/// What is judged by, and what waits for it.
+#[derive(Debug)]
+pub struct Groups {
+    below: Cgroup,
+    ruling: Ruling,
+    /// Rules on containers, with their bits.
+    book: Book,
+    bits: Bits,
+    /// Containers of which nothing is known yet: since when.
+    undecided: BTreeMap<PathBuf, Instant>,
+    /// Cgroups that are held by hand.
+    by_hand: BTreeSet<PathBuf>,
+}
+
+/// What changed for existing cgroups: the bits of rules.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// Some hold no more somewhere.
+    pub has_lost: bool,
+    /// Some hold now where they did not.
+    pub has_gained: bool,
+}
+
+impl Changed {
+    /// And this.
+    pub fn add(&mut self, other: Self) {
+        self.has_lost |= other.has_lost;
+        self.has_gained |= other.has_gained;
+    }
+}
+
+impl Groups {
+    /// Nothing is judged yet.
+    pub fn new(below: &Cgroup, ruling: Ruling, book: Book, bits: Bits) -> Self {
+        Self {
+            below: below.clone(),
+            ruling,
+            book,
+            bits,
+            undecided: BTreeMap::new(),
+            by_hand: BTreeSet::new(),
+        }
+    }
+
+    /// Judges every cgroup; those that have gone are forgotten.
+    pub fn judge_all(&mut self, classifier: &Classifier) -> Changed {
+        let mut changed = Changed::default();
+        let mut seen = BTreeSet::new();
+        let top = self.below.path().to_path_buf();
+        self.judge_below(classifier, &top, 0, &mut changed, &mut seen);
+        for id in classifier.groups() {
+            if !seen.contains(&id) {
+                let _ = classifier.set_group(id, 0);
+            }
+        }
+        changed
+    }
+
+    /// Looks whose new containers are.
+    pub fn judge_new(&mut self, classifier: &Classifier, new: &[NewGroup]) -> Changed {
+        let undecided = new.iter().filter(|group| group.rules & UNDECIDED != 0);
+        let paths: Vec<PathBuf> = undecided.map(|group| group.path.clone()).collect();
+        self.judge_paths(classifier, &paths)
+    }
+
+    /// Looks again at containers of which nothing was known; answers when there is more to look at.
+    pub fn judge_undecided(&mut self, classifier: &Classifier) -> (Changed, Option<Instant>) {
+        let paths: Vec<PathBuf> = self.undecided.keys().cloned().collect();
+        let changed = self.judge_paths(classifier, &paths);
+        let again = (!self.undecided.is_empty()).then(|| Instant::now() + LOOK_AGAIN_AFTER);
+        (changed, again)
+    }
+
+    /// Looks which cgroups are held by hand, by their records.
+    pub fn note_what_is_held_by_hand(
+        &mut self,
+        classifier: &Classifier,
+        records: &Path,
+    ) -> Changed {
+        let held = held_by_hand(records);
+        if held == self.by_hand {
+            return Changed::default();
+        }
+        self.by_hand = held;
+        self.judge_all(classifier)
+    }
+
+    fn judge_paths(&mut self, classifier: &Classifier, paths: &[PathBuf]) -> Changed {
+        let mut changed = Changed::default();
+        for path in paths {
+            if fs::metadata(self.directory(path)).is_err() {
+                self.undecided.remove(path);
+                continue;
+            }
+            let parent = path.parent().unwrap_or(Path::new("/"));
+            let parent = fs::metadata(self.directory(parent));
+            let of_parent = parent.map_or(0, |parent| classifier.group(parent.ino()));
+            self.judge_below(
+                classifier,
+                path,
+                of_parent,
+                &mut changed,
+                &mut BTreeSet::new(),
+            );
+        }
+        changed
+    }
+
+    /// A cgroup and those below it; some vanish meanwhile.
+    fn judge_below(
+        &mut self,
+        classifier: &Classifier,
+        path: &Path,
+        of_parent: u64,
+        changed: &mut Changed,
+        seen: &mut BTreeSet<u64>,
+    ) {
+        let directory = self.directory(path);
+        let Ok((id, owner)) = fs::metadata(&directory).map(|found| (found.ino(), found.uid()))
+        else {
+            return;
+        };
+        seen.insert(id);
+        let rules = self.rules_of(path, owner, of_parent);
+        let before = classifier.group(id);
+        if rules != before {
+            let flags = IN_CONTAINER | UNDECIDED;
+            let is_lost = before & !rules & !flags != 0 && before & EXEMPT == 0;
+            changed.has_lost |= is_lost || rules & EXEMPT != 0;
+            changed.has_gained |= rules & !before & !flags != 0 || before & EXEMPT != 0;
+            if let Err(error) = classifier.set_group(id, rules) {
+                tracing::warn!("cgroup {}: {error}", path.display());
+            }
+        }
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        for child in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            let path = path.join(child.file_name());
+            self.judge_below(classifier, &path, rules, changed, seen);
+        }
+    }
+
+    /// As `ebb_judge` in the kernel, but for what only is known here.
+    fn rules_of(&mut self, path: &Path, owner: u32, of_parent: u64) -> u64 {
+        let text = path.to_string_lossy();
+        let mut kept = EXEMPT;
+        if of_parent & IN_CONTAINER != 0 {
+            kept |= IN_CONTAINER | UNDECIDED | self.ruling.container_rules;
+        }
+        let mut own = self.ruling.paths.rules_of(&text);
+        if owner != 0 {
+            own &= !EXEMPT;
+        }
+        let mut rules = own | (of_parent & kept);
+        if own & IN_CONTAINER != 0 {
+            rules = match self.decide(path) {
+                Some(of_container) => (rules & !UNDECIDED) | of_container,
+                None => rules | self.ruling.container_rules,
+            };
+        }
+        if self.by_hand.contains(path) {
+            rules |= EXEMPT;
+        }
+        rules
+    }
+
+    /// The rules that hold for a container; none: nothing is known of it yet.
+    fn decide(&mut self, path: &Path) -> Option<u64> {
+        let found = id_in(path).and_then(|id| find_container(Path::new("/"), &id));
+        let Some(container) = found else {
+            let since = *(self.undecided.entry(path.to_path_buf())).or_insert_with(Instant::now);
+            if since.elapsed() < KNOWN_WITHIN {
+                return None;
+            }
+            self.undecided.remove(path);
+            tracing::info!(
+                "cgroup {}: nothing is known of this container, so no rule on containers holds",
+                path.display()
+            );
+            return Some(0);
+        };
+        self.undecided.remove(path);
+        let rules = self.book.rules.iter();
+        let held = rules.filter(|rule| {
+            let mut patterns = rule.conditions.containers.iter();
+            patterns.any(|pattern| pattern.holds_for(&container))
+        });
+        Some(held.fold(0, |all, rule| all | self.bits.mask(&rule.name)))
+    }
+
+    fn directory(&self, path: &Path) -> PathBuf {
+        let relative = path.strip_prefix(self.below.path());
+        self.below.directory_path().join(relative.unwrap_or(path))
+    }
+}
+
+/// The cgroups that living keepers hold, but for the service itself.
+fn held_by_hand(records: &Path) -> BTreeSet<PathBuf> {
+    let entries = fs::read_dir(records).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let records = paths.filter(|path| path.extension().is_some_and(|it| it == "json"));
+    let records = records.filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok());
+    let living = records.filter(|record: &Record| ebb_host::exists(record.keeper_pid));
+    living
+        .flat_map(|record| cgroups_of(record.attached))
+        .collect()
+}
+
+fn cgroups_of(attached: Attached) -> Vec<PathBuf> {
+    match attached {
+        Attached::Cgroup { cgroup } => vec![cgroup],
+        Attached::Share { programs, .. } => {
+            let whole = programs.into_iter().filter(|sharer| sharer.pid.is_none());
+            whole.map(|sharer| sharer.cgroup).collect()
+        }
+        _ => Vec::new(),
+    }
+}

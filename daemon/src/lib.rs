@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The service `ebbd`: keeps policies on whatever its rules name, from the first connection on and
+//! for as long as it runs.
+//!
+//! - [`read`] reads the rules from their folders, [`Book`] has them in their order;
+//! - [`why`] says which of them holds for a process, and why the others do not;
+//! - [`Service`] keeps them.
+//!
+//! What a rule names is decided in the kernel, by tables ([`ebb_keeper::kernel::rules`]): a cgroup
+//! is judged by its path while it is being made, and every connection when it is made. So nothing
+//! has to be noticed in time here. What only its manager knows of a container (name, image, labels)
+//! is looked up after its cgroup was made; until that is known, all rules on containers hold for it.
+
+mod bits;
+mod conditions;
+mod containers;
+mod error;
+mod event;
+mod globs;
+mod groups;
+mod notify;
+mod read;
+mod rule;
+mod service;
+mod why;
+
+pub use containers::{Container, find_container};
+pub use error::{Error, Result};
+pub use event::Event;
+pub use read::{FOLDERS, Found, read, read_files};
+pub use rule::{Book, Conditions, ContainerPattern, Rule};
+pub use service::Service;
+pub use why::{Facts, Holds, Verdict, why};

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The service: holds every rule, and goes on until it is told to end.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ebb_keeper::kernel::rules::Classifier;
+use ebb_keeper::registry::{Attached, Registry};
+use ebb_keeper::{Backend, Cgroup, Change, Held, KernelHeld, Policies, Post, Signals, Wait};
+use ebb_scenario::Problem;
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::Signal;
+
+use crate::bits::{Bits, ruling};
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::groups::{Changed, Groups};
+use crate::notify::Notifier;
+use crate::read::read;
+use crate::rule::{Book, Rule};
+
+/// Whether anything has to be looked at is asked so often.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// In the directory of the records: who has locked it is the service, its number is in it.
+const LOCK: &str = "ebbd.lock";
+
+/// Keeps what rules say.
+#[derive(Debug)]
+pub struct Service {
+    folders: Vec<PathBuf>,
+    /// It acts on what is in this cgroup, or in one below it.
+    below: Cgroup,
+    signals: Signals,
+    notifier: Notifier,
+    /// Before what it judges for.
+    kept: Vec<Kept>,
+    classifier: Classifier,
+    groups: Groups,
+    bits: Bits,
+    /// Where records are of what is held by hand.
+    records: PathBuf,
+    /// New cgroups that were not told of, when that was looked at last.
+    untold: u64,
+    looked: Instant,
+    /// When containers are to be looked at again.
+    undecided: Option<Instant>,
+    events: VecDeque<Event>,
+    _lock: Flock<File>,
+}
+
+/// A rule that is held.
+struct Kept {
+    rule: Rule,
+    post: Post<KernelHeld>,
+}
+
+impl Service {
+    /// Reads the rules in these folders and holds them for what is below a cgroup: what exists as
+    /// well as what comes. Call it while there is a single thread.
+    ///
+    /// *Errors:* [`Error::RunsAlready`]; the kernel cannot do it; a folder cannot be read.
+    pub fn begin(folders: &[PathBuf], below: &Cgroup) -> Result<Self> {
+        // Before anything starts a thread, so that it inherits the mask.
+        let signals = Signals::receive()?;
+        let registry = Registry::open()?;
+        let records = registry.directory().to_path_buf();
+        let lock = lock(&records.join(LOCK))?;
+        let found = read(folders)?;
+        let classifier = Classifier::load(below)?;
+        let bits = Bits::default();
+        let none = Book::default();
+        let groups = Groups::new(below, ruling(&none, &bits)?, none, bits.clone());
+        let mut service = Self {
+            folders: folders.to_vec(),
+            below: below.clone(),
+            signals,
+            notifier: Notifier::of_environment(),
+            kept: Vec::new(),
+            classifier,
+            groups,
+            bits,
+            records,
+            untold: 0,
+            looked: Instant::now(),
+            undecided: None,
+            events: VecDeque::new(),
+            _lock: lock,
+        };
+        service.apply(found.book)?;
+        service.say_ready(found.problems);
+        Ok(service)
+    }
+
+    /// Works until something happens. Nothing happens after [`Event::Over`].
+    ///
+    /// *Errors:* a system call that always works did not.
+    pub fn next_event(&mut self) -> Result<Event> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(event);
+            }
+            self.work()?;
+        }
+    }
+
+    fn work(&mut self) -> Result<()> {
+        let mut until = Instant::now() + LOOK_EVERY;
+        for kept in &mut self.kept {
+            match kept.post.do_due() {
+                Ok(due) => until = until.min(due),
+                Err(source) => self.events.push_back(Event::Failed(kept.failed(source))),
+            }
+        }
+        let moments = [self.notifier.beat(), self.undecided];
+        let until = moments.into_iter().flatten().fold(until, Instant::min);
+        let mut wait = Wait::new();
+        wait.readable(&self.signals);
+        wait.readable(&self.classifier);
+        for kept in &self.kept {
+            kept.post.add_to(&mut wait);
+        }
+        wait.until(until).wait()?;
+        for kept in &mut self.kept {
+            kept.post.attend();
+        }
+        self.look_at_groups();
+        self.obey_signals()
+    }
+
+    /// Cgroups that were made, containers that are known by now, what is held by hand.
+    fn look_at_groups(&mut self) {
+        let new = self.classifier.new_groups();
+        let mut changed = self.groups.judge_new(&self.classifier, &new);
+        let (decided, again) = self.groups.judge_undecided(&self.classifier);
+        changed.add(decided);
+        self.undecided = again;
+        if self.looked.elapsed() >= LOOK_EVERY {
+            self.looked = Instant::now();
+            let by_hand = (self.groups).note_what_is_held_by_hand(&self.classifier, &self.records);
+            changed.add(by_hand);
+            let untold = self.classifier.untold_groups();
+            if untold != self.untold {
+                self.untold = untold;
+                tracing::warn!("more cgroups were made at once than could be told of");
+                changed.add(self.groups.judge_all(&self.classifier));
+            }
+        }
+        if changed != Changed::default() {
+            self.judge_connections(changed);
+        }
+    }
+
+    fn obey_signals(&mut self) -> Result<()> {
+        while let Some(arrived) = self.signals.next()? {
+            match arrived.signal {
+                Signal::SIGHUP => self.reload(),
+                Signal::SIGINT | Signal::SIGTERM => {
+                    self.end();
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the rules again. If anything is wrong in them, all stays as it is.
+    fn reload(&mut self) {
+        let found = read(&self.folders).and_then(|found| match found.problems.is_empty() {
+            true => Ok(found.book),
+            false => Err(Error::Problems(found.problems)),
+        });
+        match found.and_then(|book| self.apply(book)) {
+            Ok(()) => self.say_ready(Vec::new()),
+            Err(error) => {
+                self.notifier
+                    .say("STATUS=The rules were not read again: there are mistakes in them");
+                self.events.push_back(Event::NotReloaded(error));
+            }
+        }
+    }
+
+    /// Goes over to these rules: no connection is touched whose rule stays as it is.
+    fn apply(&mut self, book: Book) -> Result<()> {
+        let mut bits = self.bits.clone();
+        bits.assign(&book);
+        // Before anything changes: they may be too many for the kernel.
+        let ruling = ruling(&book, &bits)?;
+        self.drop_all_but(&book);
+        self.classifier.set_ruling(&ruling)?;
+        self.bits = bits.clone();
+        self.groups = Groups::new(&self.below, ruling, book.clone(), bits);
+        self.groups
+            .note_what_is_held_by_hand(&self.classifier, &self.records);
+        self.groups.judge_all(&self.classifier);
+        self.judge_connections(Changed {
+            has_lost: true,
+            has_gained: true,
+        });
+        for rule in &book.rules {
+            match self
+                .kept
+                .iter_mut()
+                .find(|kept| kept.rule.name == rule.name)
+            {
+                Some(kept) => {
+                    if let Err(error) = kept.change(rule) {
+                        self.events.push_back(Event::Failed(error));
+                    }
+                }
+                None => self.keep(rule),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go what no rule is for any more, and what cannot be changed while it is held.
+    fn drop_all_but(&mut self, book: &Book) {
+        let events = &mut self.events;
+        self.kept.retain_mut(|kept| {
+            let rule = book.rules.iter().find(|rule| rule.name == kept.rule.name);
+            let stays = rule.is_some_and(|rule| {
+                rule.wanted.keeps_code_point == kept.rule.wanted.keeps_code_point
+                    && kept.post.as_held().is_held()
+            });
+            if !stays && let Err(source) = kept.post.release() {
+                events.push_back(Event::Failed(kept.failed(source)));
+            }
+            stays
+        });
+    }
+
+    fn keep(&mut self, rule: &Rule) {
+        let selection = self.classifier.selection(self.bits.of(&rule.name));
+        let kept = Policies::new(&rule.wanted, Backend::Kernel)
+            .and_then(|policies| KernelHeld::hold_rule(&self.below, selection, &policies))
+            .and_then(|mut held| {
+                for notice in held.take_notices() {
+                    tracing::warn!("rule {}: {notice}", rule.name);
+                }
+                let mut post = Post::new(Box::new(held));
+                post.register(rule.attached(), rule.id())?;
+                Ok(post)
+            });
+        match kept {
+            Ok(post) => self.kept.push(Kept {
+                rule: rule.clone(),
+                post,
+            }),
+            Err(source) => self.events.push_back(Event::Failed(Error::Rule {
+                name: rule.name.clone(),
+                source,
+            })),
+        }
+    }
+
+    /// First everybody lets go, then everybody takes over: nobody takes what somebody has.
+    fn judge_connections(&mut self, changed: Changed) {
+        let (kept, events) = (&mut self.kept, &mut self.events);
+        let mut each = |step: fn(&mut KernelHeld) -> ebb_keeper::Result<()>| {
+            for kept in kept.iter_mut().filter(|kept| kept.post.as_held().is_held()) {
+                if let Err(source) = step(kept.post.held()) {
+                    events.push_back(Event::Failed(kept.failed(source)));
+                }
+            }
+        };
+        if changed.has_lost {
+            each(KernelHeld::leave_others);
+        }
+        if changed.has_gained || changed.has_lost {
+            each(KernelHeld::take_over);
+        }
+    }
+
+    fn say_ready(&mut self, problems: Vec<Problem>) {
+        let rules = self.kept.len();
+        let plural = if rules == 1 { "" } else { "s" };
+        let wrong = match problems.len() {
+            0 => String::new(),
+            _ => "; files with mistakes were left out, see 'ebb rules check'".to_owned(),
+        };
+        self.notifier.say(&format!(
+            "READY=1\nSTATUS={rules} rule{plural} in force{wrong}"
+        ));
+        self.events.push_back(Event::Ready { rules, problems });
+    }
+
+    fn end(&mut self) {
+        self.notifier.say("STOPPING=1");
+        for kept in &mut self.kept {
+            if let Err(source) = kept.post.release() {
+                self.events.push_back(Event::Failed(kept.failed(source)));
+            }
+        }
+        self.kept.clear();
+        self.events.push_back(Event::Over);
+    }
+}
+
+impl Rule {
+    /// As it is listed among what is attached.
+    pub fn attached(&self) -> Attached {
+        Attached::Rule {
+            name: self.name.clone(),
+            file: self.file.clone(),
+        }
+    }
+
+    /// The name of its record.
+    pub fn id(&self) -> String {
+        format!("rule-{}", self.name)
+    }
+}
+
+impl Kept {
+    /// Goes over to the rule as it is now; whom it is for the kernel knows already.
+    fn change(&mut self, rule: &Rule) -> Result<()> {
+        let changed = self.try_to_change(rule);
+        changed.map_err(|source| self.failed(source))
+    }
+
+    fn try_to_change(&mut self, rule: &Rule) -> ebb_keeper::Result<()> {
+        if rule.wanted != self.rule.wanted {
+            let policies = Policies::new(&rule.wanted, Backend::Kernel)?;
+            let held = self.post.held();
+            let now = held.in_force();
+            if policies.download.to_string() != now.policy {
+                held.change(&Change::Download(policies.download))?;
+            }
+            if policies.upload.as_ref().map(ToString::to_string) != now.upload_policy {
+                held.change(&Change::Upload(policies.upload))?;
+            }
+        }
+        self.post.set_attached(rule.attached())?;
+        self.rule = rule.clone();
+        Ok(())
+    }
+
+    fn failed(&self, source: ebb_keeper::Error) -> Error {
+        Error::Rule {
+            name: self.rule.name.clone(),
+            source,
+        }
+    }
+}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.rule.fmt(formatter)
+    }
+}
+
+/// There is one service for each directory of records.
+fn lock(path: &Path) -> Result<Flock<File>> {
+    let failed = |source| Error::file(path, source);
+    let mut options = File::options();
+    let file = options.write(true).create(true).truncate(false).open(path);
+    match Flock::lock(file.map_err(failed)?, FlockArg::LockExclusiveNonblock) {
+        Ok(lock) => {
+            let number = format!("{}\n", std::process::id());
+            let written = lock
+                .set_len(0)
+                .and_then(|()| (&*lock).write_all(number.as_bytes()));
+            written.map_err(failed)?;
+            Ok(lock)
+        }
+        Err((_, nix::errno::Errno::EWOULDBLOCK)) => Err(Error::RunsAlready {
+            path: path.to_path_buf(),
+        }),
+        Err((_, error)) => Err(failed(error.into())),
+    }
+}
