@@ -14,7 +14,7 @@ use crate::rule::{Book, Conditions};
 const CONTAINER: &str =
     "(/.*)?/((docker|libpod|cri\\-containerd|crio|nerdctl)\\-)?[0-9a-f]{64}(\\.scope)?";
 /// The cgroup of a command under `ebb run`, which has policies of its own.
-const OF_RUN: &str = "(/.*)?/ebb\\-run\\-[0-9]+(\\-[0-9]+)?(\\.scope)?(/.*)?";
+const OF_RUN: &str = "(/.*)?/ebb\\-run\\-[0-9]+(\\-[0-9]+)?(\\.scope)?";
 
 /// The bits of rules, by their names.
 #[derive(Debug, Clone, Default)]
@@ -110,7 +110,7 @@ pub fn patterns_of(conditions: &Conditions) -> Vec<String> {
         is_name_all.then(|| {
             format!(
                 "(/.*)?/(machine\\-{name}\\.scope|systemd\\-nspawn@{name}\\.service|\
-                 lxc\\.payload\\.{name})(/.*)?"
+                 lxc\\.payload\\.{name})"
             )
         })
     });
@@ -163,6 +163,30 @@ mod tests {
     }
 
     #[test]
+    fn as_many_rules_as_there_may_be_are_judged_together() {
+        let rules = (0..MAX_RULES).map(|number| {
+            let leading = (number == 7).then(|| "*-backup.scope".to_owned());
+            let units = [format!("unit{number}@*.service")].into_iter();
+            let conditions = Conditions {
+                units: units.chain(leading).collect(),
+                slices: vec![format!("s{number}.slice")],
+                ..Conditions::default()
+            };
+            rule(&format!("r{number}"), conditions)
+        });
+        let book = Book {
+            rules: rules.collect(),
+        };
+        let mut bits = Bits::default();
+        bits.assign(&book);
+        let ruling = ruling(&book, &bits).unwrap();
+        let of = |path: &str| ruling.paths.rules_of(path);
+        assert_eq!(of("/a/unit59@x.service"), 1 << 59);
+        assert_eq!(of("/a/x-backup.scope"), 1 << 7);
+        assert_eq!(of("/a/s3.slice"), 1 << 3);
+    }
+
+    #[test]
     fn commands_under_run_are_exempt_and_containers_undecided() {
         let mut bits = Bits::default();
         let web = ContainerPattern {
@@ -180,7 +204,7 @@ mod tests {
         let ruling = ruling(&book, &bits).unwrap();
         let id = "0123456789abcdef".repeat(4);
         for (path, expected) in [
-            ("/ebb-run-12/x".to_owned(), EXEMPT),
+            ("/x/ebb-run-12".to_owned(), EXEMPT),
             ("/system.slice/ebb-run-12.scope".to_owned(), EXEMPT),
             ("/ebb-runner".to_owned(), 0),
             (
@@ -188,7 +212,7 @@ mod tests {
                 IN_CONTAINER | UNDECIDED,
             ),
             (format!("/machine.slice/libpod-conmon-{id}.scope"), 0),
-            ("/machine.slice/machine-web1.scope/payload".to_owned(), 1),
+            ("/machine.slice/machine-web1.scope".to_owned(), 1),
             ("/lxc.payload.web".to_owned(), 1),
         ] {
             assert_eq!(ruling.paths.rules_of(&path), expected, "{path}");

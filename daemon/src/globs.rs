@@ -28,19 +28,19 @@ pub fn matches(glob: &str, text: &str) -> bool {
     glob[at..].iter().all(|sign| *sign == '*')
 }
 
-/// The paths of all cgroups of this name, and of those below them.
+/// The paths of all cgroups of this name.
 pub fn named(glob: &str) -> String {
-    format!("(/.*)?/{}(/.*)?", as_regex(glob))
+    format!("(/.*)?/{}", as_regex(glob))
 }
 
-/// The paths that a glob of a whole path matches, and those below; `**` also stands for `/`.
+/// The paths that a glob of a whole path matches; `**` also stands for `/`.
 pub fn path(glob: &str) -> String {
     let parts: Vec<String> = glob
         .trim_end_matches('/')
         .split("**")
         .map(as_regex)
         .collect();
-    format!("{}(/.*)?", parts.join(".*"))
+    parts.join(".*")
 }
 
 /// Both stars and question marks stay within a name.
@@ -101,11 +101,12 @@ mod tests {
         .unwrap();
         for (path, expected) in [
             ("/system.slice/apt-daily.service", 1),
-            ("/x/apt.service/inner", 1),
+            ("/x/apt.service", 1),
+            ("/x/apt.service/inner", 0),
             ("/aptx.serviceother", 0),
             ("/kubepods.slice/besteffort/pod1/c", 2),
             ("/kubepods.slice/x/besteffort/pod1", 0),
-            ("/a.b/c", 4),
+            ("/a.b", 4),
             ("/aXb", 0),
             ("/\u{fc}ber.slice", 8),
         ] {

@@ -165,15 +165,11 @@ impl Groups {
     /// As `ebb_judge` in the kernel, but for what only is known here.
     fn rules_of(&mut self, path: &Path, owner: u32, of_parent: u64) -> u64 {
         let text = path.to_string_lossy();
-        let mut kept = EXEMPT;
-        if of_parent & IN_CONTAINER != 0 {
-            kept |= IN_CONTAINER | UNDECIDED | self.ruling.container_rules;
-        }
         let mut own = self.ruling.paths.rules_of(&text);
         if owner != 0 {
             own &= !EXEMPT;
         }
-        let mut rules = own | (of_parent & kept);
+        let mut rules = own | of_parent;
         if own & IN_CONTAINER != 0 {
             rules = match self.decide(path) {
                 Some(of_container) => (rules & !UNDECIDED) | of_container,

@@ -57,8 +57,7 @@ pub fn why(book: &Book, pid: u32) -> Result<Verdict<'_>> {
     let facts = Facts::of(pid)?;
     let mut bits = Bits::default();
     bits.assign(book);
-    let path = facts.cgroup.to_string_lossy();
-    if ruling(book, &bits)?.paths.rules_of(&path) & EXEMPT != 0 {
+    if holds_above(&ruling(book, &bits)?.paths, &facts.cgroup) & EXEMPT != 0 {
         let no = Holds::No("it runs under 'ebb run', which has policies of its own".to_owned());
         let rules = book.rules.iter().map(|rule| (rule, no.clone())).collect();
         return Ok(Verdict { facts, rules });
@@ -108,11 +107,19 @@ fn misses(rule: &Rule, facts: &Facts) -> Result<Option<String>> {
 fn is_in_group(rule: &Rule, facts: &Facts) -> Result<bool> {
     let patterns = patterns_of(&rule.conditions).into_iter();
     let patterns: Vec<(String, u64)> = patterns.map(|pattern| (pattern, 1)).collect();
-    let path = facts.cgroup.to_string_lossy();
     let mut containers = rule.conditions.containers.iter();
     let holds_for_container = |container| containers.any(|pattern| pattern.holds_for(container));
-    Ok(PathRules::build(&patterns)?.rules_of(&path) != 0
-        || facts.container.as_ref().is_some_and(holds_for_container))
+    Ok(
+        holds_above(&PathRules::build(&patterns)?, &facts.cgroup) != 0
+            || facts.container.as_ref().is_some_and(holds_for_container),
+    )
+}
+
+/// What holds for a cgroup, or for one that it is in.
+fn holds_above(paths: &PathRules, cgroup: &Path) -> u64 {
+    let above = cgroup.ancestors();
+    let each = above.map(|path| paths.rules_of(&path.to_string_lossy()));
+    each.fold(0, |all, rules| all | rules)
 }
 
 impl Facts {

@@ -25,7 +25,7 @@ enum ebb_constant {
 	/* As the kernel's tracepoints have it. */
 	EBB_MAX_PATH = 1024,
 	EBB_NAME_BYTES = 64,
-	EBB_PATH_CELLS = 1 << 16,
+	EBB_PATH_CELLS = 1 << 18,
 	EBB_PATH_ACCEPTS = 1 << 10,
 	/* Flags of a cgroup: it is one of a container, whose name is not known yet; no rule acts. */
 	EBB_CONTAINER_BIT = 61,

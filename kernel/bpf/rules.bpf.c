@@ -72,19 +72,16 @@ EBB_INLINE u64 ebb_judge_path(const struct ebb_paths *paths, const char *path)
 	return paths->accepts[paths->cells[state & (EBB_PATH_CELLS - 1)] & (EBB_PATH_ACCEPTS - 1)];
 }
 
-/* What is below a container's cgroup is the container's; what is held by hand is so with all below. */
-EBB_INLINE u64 ebb_inherited(struct cgroup *cgroup, const struct ebb_ruling *ruling)
+/*
+ * What holds for a cgroup holds for all that is below it. So paths are judged by what is new in them,
+ * and the automaton need not remember which names stood in front.
+ */
+EBB_INLINE u64 ebb_inherited(struct cgroup *cgroup)
 {
 	u64 parent = ebb_number_of_group(BPF_CORE_READ(cgroup, self.parent, cgroup));
 	u64 *rules = bpf_map_lookup_elem(&ebb_groups, &parent);
-	u64 kept = 1ull << EBB_EXEMPT_BIT;
 
-	if (!rules)
-		return 0;
-	if (*rules >> EBB_CONTAINER_BIT & 1)
-		kept |= 1ull << EBB_CONTAINER_BIT | 1ull << EBB_UNDECIDED_BIT |
-			ruling->container_rules;
-	return *rules & kept;
+	return rules ? *rules : 0;
 }
 
 EBB_INLINE void ebb_count_untold(void)
@@ -114,7 +111,7 @@ EBB_INLINE u64 ebb_judge(struct cgroup *cgroup, const char *path)
 	/* Nobody gets out of a rule by what he calls a cgroup that is delegated to him. */
 	if ((u32)bpf_get_current_uid_gid())
 		rules &= ~(1ull << EBB_EXEMPT_BIT);
-	rules |= ebb_inherited(cgroup, ruling);
+	rules |= ebb_inherited(cgroup);
 	/* Until it is known whose it is, it is everybody's that it may be. */
 	if (rules >> EBB_UNDECIDED_BIT & 1)
 		rules |= ruling->container_rules;

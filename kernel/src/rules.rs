@@ -67,7 +67,7 @@ pub struct Ruling {
     pub ports: BTreeMap<u16, u64>,
     /// By the name of a program's file, of 63 bytes at the most.
     pub executables: BTreeMap<String, u64>,
-    /// By the path of a cgroup; [`IN_CONTAINER`], [`UNDECIDED`] and [`EXEMPT`] may be among the bits,
+    /// By the path of a cgroup; what is below inherits what holds. [`IN_CONTAINER`], [`UNDECIDED`] and [`EXEMPT`] may be among the bits,
     /// the last of which counts only for what root makes.
     pub paths: PathRules,
 }
