@@ -9,6 +9,8 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E)
 INSTALL := $(if $(DESTDIR),,$(AS_ROOT)) install
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 EBB := $(TARGET)/release/ebb
+DOCS := $(DESTDIR)$(PREFIX)/share/doc/ebb
+COMPLETIONS := $(DESTDIR)$(PREFIX)/share
 # What `ebb reproduce` and `ebb score` run: scenarios beside experiments, traces, and known values.
 DATA = $(wildcard experiments/*/*.toml experiments/*/*.trace experiments/results/*.csv)
 # Figures: many runs at a time, all of them new.
@@ -111,13 +113,25 @@ reproduce-quick: build ## every table and figure of the papers in the simulator,
 	$(EBB) reproduce --quick --engine sim --out target/reproduced --html target/pages \
 		--check experiments/results/sim-quick.csv
 
-man: build ## manual pages, into target/man
+man: build ## manual pages and what shells complete, into target/man and target/completions
 	@$(EBB) man $(TARGET)/man
+	@$(EBB) completions $(TARGET)/completions
 
-install: build man ## install ebb, its manual pages and experiments under PREFIX (/usr/local)
+install: build man ## install ebb, the service, its pages, completions, experiments under PREFIX (/usr/local)
 	$(INSTALL) -D -m 755 $(EBB) $(DESTDIR)$(PREFIX)/bin/ebb
-	$(INSTALL) -d $(DESTDIR)$(PREFIX)/share/man/man1
+	$(INSTALL) -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8 \
+		$(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/ebb $(DESTDIR)/etc/ebb $(DOCS)/examples
 	$(INSTALL) -m 644 $(TARGET)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	$(INSTALL) -m 644 packaging/ebbd.8 $(DESTDIR)$(PREFIX)/share/man/man8
+	$(if $(DESTDIR),,$(AS_ROOT)) ln -sf ../bin/ebb $(DESTDIR)$(PREFIX)/sbin/ebbd
+	sed 's|/usr/|$(PREFIX)/|' packaging/ebbd.service > $(TARGET)/ebbd.service
+	$(INSTALL) -D -m 644 $(TARGET)/ebbd.service $(DESTDIR)$(PREFIX)/lib/systemd/system/ebbd.service
+	$(INSTALL) -m 644 packaging/rules/*.toml $(DOCS)/examples
+	$(INSTALL) -m 644 docs/administration.md $(DOCS)
+	$(INSTALL) -D -m 644 $(TARGET)/completions/ebb.bash $(COMPLETIONS)/bash-completion/completions/ebb
+	$(INSTALL) -D -m 644 $(TARGET)/completions/_ebb $(COMPLETIONS)/zsh/site-functions/_ebb
+	$(INSTALL) -D -m 644 $(TARGET)/completions/ebb.fish \
+		$(COMPLETIONS)/fish/vendor_completions.d/ebb.fish
 	for file in $(DATA); do \
 		$(INSTALL) -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/ebb/$$file || exit 1; \
 	done
@@ -125,4 +139,9 @@ install: build man ## install ebb, its manual pages and experiments under PREFIX
 uninstall: ## remove what install put there
 	$(if $(DESTDIR),,$(AS_ROOT)) rm -f $(DESTDIR)$(PREFIX)/bin/ebb $(DESTDIR)$(PREFIX)/share/man/man1/ebb.1 \
 		$(DESTDIR)$(PREFIX)/share/man/man1/ebb-*.1
-	$(if $(DESTDIR),,$(AS_ROOT)) rm -rf $(DESTDIR)$(PREFIX)/share/ebb
+	$(if $(DESTDIR),,$(AS_ROOT)) rm -f $(DESTDIR)$(PREFIX)/sbin/ebbd \
+		$(DESTDIR)$(PREFIX)/share/man/man8/ebbd.8 $(DESTDIR)$(PREFIX)/lib/systemd/system/ebbd.service \
+		$(COMPLETIONS)/bash-completion/completions/ebb $(COMPLETIONS)/zsh/site-functions/_ebb \
+		$(COMPLETIONS)/fish/vendor_completions.d/ebb.fish
+	$(if $(DESTDIR),,$(AS_ROOT)) rm -rf $(DESTDIR)$(PREFIX)/share/ebb $(DOCS)
+	-$(if $(DESTDIR),,$(AS_ROOT)) rmdir --ignore-fail-on-non-empty $(DESTDIR)$(PREFIX)/lib/ebb $(DESTDIR)/etc/ebb

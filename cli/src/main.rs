@@ -21,6 +21,8 @@ mod scope;
 mod sharing_file;
 mod summary;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{ArgAction, Parser};
@@ -53,6 +55,7 @@ Examples:
   sudo ebb run -- curl -O https://example.org/large.iso    download in the background
   sudo ebb attach --pid 4242                               make a running program yield
   sudo ebb detach --pid 4242                               ... and give it back its share
+  sudo systemctl enable --now ebbd                         keep what the rules in /etc/ebb say
   ebb doctor                                               what this machine offers
 
 Exit status: 0 done, 1 failed, 2 wrong usage. `ebb run` exits as its command does; see there.
@@ -62,7 +65,7 @@ what is attached: if it is not set, /run/ebb for root, else ebb in XDG_RUNTIME_D
 
 fn main() -> ExitCode {
     ebb_lab::endpoint::become_worker_if_asked();
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(arguments()) {
         Ok(cli) => cli,
         Err(error) => return usage_error(&error),
     };
@@ -76,6 +79,16 @@ fn main() -> ExitCode {
             ExitCode::from(failure)
         }
     }
+}
+
+/// What it is called as `ebbd` is short for `ebb daemon`.
+fn arguments() -> impl Iterator<Item = OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let name = words.first().map(Path::new).and_then(Path::file_name);
+    if name.is_some_and(|name| name == "ebbd") {
+        words.insert(1, "daemon".into());
+    }
+    words.into_iter()
 }
 
 /// Help and version are no errors. Wrong usage of `run` must not look like its command's status.

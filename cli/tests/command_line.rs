@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use nix::unistd::getuid;
 use support::{Ebb, stderr, stdout};
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 22] = [
     "run",
     "attach",
     "detach",
@@ -16,6 +16,10 @@ const COMMANDS: [&str; 18] = [
     "gateway",
     "gateway check",
     "gateway why",
+    "rules",
+    "rules check",
+    "rules why",
+    "daemon",
     "status",
     "policies",
     "doctor",

@@ -19,14 +19,25 @@ const SYSTEMD: &str = "/lib/systemd/systemd";
 /// A target that starts nothing.
 const TARGET: &str = "[Unit]\nDescription=nothing\nDefaultDependencies=no\n";
 
-/// Runs as the first process of the namespaces; $1 is where the target is.
+/// Runs as the first process of the namespaces; `$1` is where the target is. It can write to nothing
+/// of this machine's, and starts none of its services: services of systemd clear up in /tmp.
 const BOOT: &str = "
     set -e
     mount --make-rprivate /
+    mount -o remount,bind,ro /
+    for own in /run /tmp /var; do mount -t tmpfs tmpfs $own; done
+    mkdir -p /var/tmp /var/lib /var/log
     mount -t proc proc /proc
+    mount --bind /proc/sys /proc/sys
+    mount -o remount,bind,ro /proc/sys
+    if mountpoint -q /dev; then mount -o remount,bind,ro /dev; fi
     umount -l -R /sys/fs/cgroup
+    mount -o remount,bind,ro /sys
     mount -t cgroup2 none /sys/fs/cgroup
-    mount -t tmpfs tmpfs /run
+    for none in /etc/systemd/system /usr/lib/systemd/system/*.target.wants; do
+        mount -t tmpfs tmpfs $none
+    done
+    touch /etc/ebb-test 2>/dev/null && exit 1
     mkdir -p /run/systemd/system
     cat > /run/systemd/system/ebb-nothing.target
     export container=ebb-test
@@ -181,6 +192,147 @@ fn under_systemd_a_command_runs_in_a_scope_that_goes_with_it() {
             .says("$0 doctor")
             .contains("a transient scope of systemd")
     );
+}
+
+/// Two hosts, in the first of which this thread is from now on; gone when dropped.
+struct Hosts(String);
+
+impl Hosts {
+    fn new() -> Self {
+        let hosts = Self(format!("ebbsd{}", std::process::id()));
+        let ip = |words: String| {
+            let status = Command::new("ip").args(words.split(' ')).status();
+            assert!(status.unwrap().success(), "ip {words}");
+        };
+        let [here, there] = ["a", "b"].map(|side| format!("{}{side}", hosts.0));
+        ip(format!("netns add {here}"));
+        ip(format!("netns add {there}"));
+        ip(format!(
+            "-n {here} link add cable type veth peer name cable netns {there}"
+        ));
+        for (side, number) in [(&here, 1), (&there, 2)] {
+            ip(format!("-n {side} addr add 10.79.0.{number}/24 dev cable"));
+            ip(format!("-n {side} link set cable up"));
+        }
+        hosts
+    }
+
+    fn enter(&self, side: &str) {
+        let file = File::open(format!("/run/netns/{}{side}", self.0)).unwrap();
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
+        // SAFETY: the descriptor is open; only this thread moves.
+        assert_eq!(unsafe { libc::setns(fd, libc::CLONE_NEWNET) }, 0);
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for side in ["a", "b"] {
+            let name = format!("{}{side}", self.0);
+            let _ = Command::new("ip").args(["netns", "del", &name]).status();
+        }
+    }
+}
+
+/// All of them are made with EBB_STARTS=1000.
+const STARTS: usize = 10;
+/// So many connections are open at once.
+const AT_ONCE: usize = 50;
+
+impl Machine {
+    /// The unit that is packaged, of the program that was built.
+    fn serve(&self, rules: &str) {
+        let unit = std::fs::read_to_string(
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/ebbd.service"),
+        );
+        let ebb = self.ebb.display();
+        let unit = unit
+            .unwrap()
+            .replace(
+                "/usr/sbin/ebbd",
+                &format!("{ebb} daemon --rules /run/rules"),
+            )
+            .replace(
+                "/usr/bin/ebb rules reload",
+                &format!("{ebb} rules reload --rules /run/rules"),
+            );
+        let script = format!(
+            "mkdir -p /run/rules; printf '%s' '{rules}' > /run/rules/a.toml
+             cat > /run/systemd/system/ebbd.service <<'END'\n{unit}\nEND
+             systemctl daemon-reload && systemctl start ebbd && systemctl is-active ebbd"
+        );
+        assert_eq!(self.says(&script), "active\n", "{}", self.log());
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self._folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// The connections of a rule for what arrives.
+    fn connections(&self, rule: &str) -> usize {
+        let output = self.enter("$0 status --flows --json").output().unwrap();
+        let seen: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", support::stderr(&output)));
+        let mut attachments = seen.as_array().unwrap().iter();
+        let found = attachments.find(|it| it["target"]["name"] == rule);
+        let flows = found.map_or(&[][..], |it| it["flows"].as_array().unwrap());
+        flows.iter().filter(|it| it["direction"] == "down").count()
+    }
+}
+
+#[test]
+fn under_systemd_services_and_scopes_of_a_rule_are_governed_from_their_first_connection_on() {
+    let name =
+        "under_systemd_services_and_scopes_of_a_rule_are_governed_from_their_first_connection_on";
+    let has_systemd = || requires(name, "systemd", SYSTEMD, Path::new(SYSTEMD).exists());
+    if !ebb_kernel::requires_root(name) || !has_systemd() {
+        return;
+    }
+    let hosts = Hosts::new();
+    hosts.enter("b");
+    let listener = std::net::TcpListener::bind("10.79.0.2:7000").unwrap();
+    hosts.enter("a");
+    let machine = Machine::boot();
+    machine.serve("[[rule]]\nname = \"backup\"\nunit = [\"backup-*\", \"backup-*.scope\"]\n");
+
+    let starts = std::env::var("EBB_STARTS").map_or(STARTS, |text| text.parse().unwrap());
+    let connect = "exec 3<>/dev/tcp/10.79.0.2/7000; read -u 3";
+    for how in [
+        "systemd-run --quiet --unit=backup-$1.service --property=Type=exec --collect",
+        "systemd-run --quiet --scope --unit=backup-$1.scope --collect",
+    ] {
+        let numbers: Vec<usize> = (0..starts).collect();
+        for some in numbers.chunks(AT_ONCE) {
+            let mut streams = Vec::new();
+            for number in some {
+                let script = format!("set -- {number}; exec {how} bash -c '{connect}'");
+                let mut started = machine.enter(&script).spawn().unwrap();
+                streams.push((listener.accept().unwrap().0, started.id()));
+                if how.contains(".service") {
+                    started.wait().unwrap();
+                }
+            }
+            assert_eq!(machine.connections("backup"), some.len(), "{how}");
+            drop(streams);
+            until("all have ended", || machine.connections("backup") == 0);
+        }
+    }
+
+    // What runs is held through a reload and a restart; a killed service comes back by itself.
+    machine.says("systemd-run --quiet --unit=backup-x.service bash -c 'exec 3<>/dev/tcp/10.79.0.2/7000; read -u 3'");
+    let stream = listener.accept().unwrap().0;
+    assert_eq!(machine.says("systemctl reload ebbd"), "");
+    assert_eq!(machine.connections("backup"), 1);
+    assert_eq!(machine.says("systemctl restart ebbd"), "");
+    assert_eq!(machine.connections("backup"), 1);
+    machine.says("systemctl kill --signal=KILL ebbd");
+    until("the service is back", || machine.connections("backup") == 1);
+    let mistaken =
+        machine.says("echo '[[rul]]' >> /run/rules/a.toml; systemctl reload ebbd; echo $?");
+    assert!(mistaken.starts_with("1\n"), "{mistaken}");
+    assert_eq!(machine.connections("backup"), 1);
+    drop(stream);
+    machine.says("systemctl stop ebbd");
 }
 
 #[test]

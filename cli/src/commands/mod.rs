@@ -2,6 +2,8 @@
 //! The subcommands, one file each.
 
 pub mod attach;
+pub mod completions;
+pub mod daemon;
 pub mod demo;
 pub mod detach;
 pub mod doctor;
@@ -12,6 +14,7 @@ pub mod man;
 pub mod policies;
 mod progress;
 pub mod reproduce;
+pub mod rules;
 pub mod run;
 pub mod score;
 pub mod share;
@@ -30,6 +33,8 @@ pub enum Command {
     Detach(detach::Detach),
     Share(share::Share),
     Gateway(gateway::Gateway),
+    Rules(rules::Rules),
+    Daemon(daemon::Daemon),
     Status(status::Status),
     Top(top::Top),
     Policies(policies::ListPolicies),
@@ -41,6 +46,7 @@ pub enum Command {
     Reproduce(reproduce::Reproduce),
     Score(score::ScoreCommand),
     Man(man::Man),
+    Completions(completions::Completions),
 }
 
 impl Command {
@@ -53,6 +59,8 @@ impl Command {
             Self::Doctor(command) => command.execute(),
             Self::Attach(command) => command.execute().map(|()| 0),
             Self::Detach(command) => command.execute().map(|()| 0),
+            Self::Rules(command) => command.execute(),
+            Self::Daemon(command) => command.execute().map(|()| 0),
             Self::Status(command) => command.execute().map(|()| 0),
             Self::Top(command) => command.execute().map(|()| 0),
             Self::Policies(command) => command.execute().map(|()| 0),
@@ -63,6 +71,7 @@ impl Command {
             Self::Score(command) => command.execute().map(|()| 0),
             Self::Demo(command) => command.execute().map(|()| 0),
             Self::Man(command) => command.execute().map(|()| 0),
+            Self::Completions(command) => command.execute().map(|()| 0),
         }
     }
 

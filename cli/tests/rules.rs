@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `ebb rules`: what is said of rules, right and wrong; no root is needed.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use support::{Ebb, stderr, stdout};
+
+#[test]
+fn mistakes_are_told_with_file_line_key_and_what_would_be_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.toml");
+    let path = file.display().to_string();
+    let ebb = Ebb::new();
+    for (text, place, message) in [
+        ("[[rule]]\nname = \"a\"\n", "a.toml:1:1", "whom is it for?"),
+        (
+            "[[rule]]\nname = \"a b\"\nport = 1\n",
+            "a.toml:2:8",
+            "a name has 1 to 64 letters",
+        ),
+        (
+            "[[rule]]\nname = \"a\"\nport = 70000\n",
+            "a.toml:3:8",
+            "1 to 65535",
+        ),
+        (
+            "[[rule]]\nname = \"a\"\nuser = \"nosuchuser\"\n",
+            "a.toml:3:8",
+            "there is no user `nosuchuser`",
+        ),
+        (
+            "[[rule]]\nname = \"a\"\nservice = \"x\"\nport = 1\n",
+            "a.toml:3:1",
+            "did you mean `unit`?",
+        ),
+        (
+            "[[rule]]\nname = \"a\"\nport = 1\npolicy = \"ebb:taget_us=1\"\n",
+            "a.toml:4:10",
+            "did you mean 'target_us'?",
+        ),
+        (
+            "[[rule]]\nname = \"a\"\nport = 1\npolicy = \"sampled\"\n",
+            "a.toml:4:10",
+            "for the user backend alone",
+        ),
+        (
+            "[[rule]]\nname = \"a\"\nexecutable = \"/usr/bin/restic\"\n",
+            "a.toml:3:14",
+            "the name of the file alone",
+        ),
+        (
+            "[[rule]]\nname = \"a\"\ncgroup = \"system.slice\"\n",
+            "a.toml:3:10",
+            "from the root of the hierarchy",
+        ),
+        (
+            "[[rule]]\nname = \"a\"\ncontainer = { nam = \"x\" }\n",
+            "a.toml:3:",
+            "did you mean `name`?",
+        ),
+        (
+            "[[rule]]\nname = \"a\"\nport = 1\n[[rule]]\nname = \"a\"\nport = 2\n",
+            "a.toml:5:8",
+            "there is a rule `a` in",
+        ),
+        ("[rule]\n", "a.toml:1:1", "double brackets"),
+        ("[[rule]\n", "a.toml:1:", ""),
+    ] {
+        fs::write(&file, text).unwrap();
+        let output = ebb.output(["rules", "check", &path]);
+        let complaint = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(
+            complaint.contains(place) && complaint.contains(message),
+            "{text}: {complaint}"
+        );
+    }
+    let output = ebb.output(["rules", "check", "/no/such/file.toml"]);
+    assert!(
+        stderr(&output).contains("/no/such/file.toml: No such file"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn the_examples_of_rules_are_right_one_by_one_and_together() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rules");
+    let ebb = Ebb::new();
+    let mut count = 0;
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path().display().to_string();
+        assert!(
+            ebb.says(["rules", "check", &path]).contains(": right"),
+            "{path}"
+        );
+        count += 1;
+    }
+    assert!(count >= 8);
+    let folder = folder.display().to_string();
+    assert!(
+        ebb.says(["rules", "check", "--rules", &folder])
+            .contains(": right")
+    );
+    let listed = ebb.output(["rules", "--rules", &folder]);
+    assert!(stdout(&listed).contains("apt (not in force): unit apt-daily.service or "));
+    assert!(
+        stderr(&listed).contains("ebbd does not run"),
+        "{}",
+        stderr(&listed)
+    );
+}
+
+#[test]
+fn a_file_and_a_rule_of_the_administrator_take_the_place_of_those_of_packages() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let write = |folder: usize, file: &str, rules: &[(&str, &str)]| {
+        let text = rules
+            .iter()
+            .map(|(name, rest)| format!("[[rule]]\nname = \"{name}\"\n{rest}\n"));
+        fs::write(folders[folder].path().join(file), text.collect::<String>()).unwrap();
+    };
+    write(0, "10.toml", &[("a", "port = 1"), ("b", "port = 2")]);
+    write(0, "30.toml", &[("c", "port = 3")]);
+    write(
+        1,
+        "20.toml",
+        &[
+            ("b", "enabled = false"),
+            ("c", "port = 4"),
+            ("d", "port = 5"),
+        ],
+    );
+    let [vendor, own] = [0, 1].map(|it: usize| folders[it].path().display().to_string());
+    let ebb = Ebb::new();
+    let listed = ebb.says(["rules", "--rules", &vendor, "--rules", &own]);
+    let names: Vec<&str> = listed.lines().step_by(2).map(|line| &line[..1]).collect();
+    assert_eq!(names, ["a", "c", "d"], "{listed}");
+    assert!(listed.contains("c (not in force): port 4"), "{listed}");
+    write(1, "10.toml", &[]);
+    let listed = ebb.says(["rules", "--rules", &vendor, "--rules", &own]);
+    assert!(!listed.contains("port 1"), "{listed}");
+}
+
+#[test]
+fn why_says_which_rule_holds_for_a_process_and_why_others_do_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let user = nix::unistd::geteuid().as_raw();
+    let text = format!(
+        "[[rule]]\nname = \"unit\"\nunit = \"nosuch\"\n\
+         [[rule]]\nname = \"sleepers\"\nuser = \"{user}\"\nexecutable = \"sleep\"\n\
+         [[rule]]\nname = \"all\"\nuser = \"{user}\"\n"
+    );
+    fs::write(folder.path().join("a.toml"), text).unwrap();
+    let folder = folder.path().display().to_string();
+    let mut sleep = Command::new("sleep").arg("60").spawn().unwrap();
+    let ebb = Ebb::new();
+    let said = ebb.says(["rules", "why", &sleep.id().to_string(), "--rules", &folder]);
+    let own = ebb.says([
+        "rules",
+        "why",
+        &std::process::id().to_string(),
+        "--rules",
+        &folder,
+    ]);
+    sleep.kill().unwrap();
+    sleep.wait().unwrap();
+    assert!(said.contains("program sleep, user "), "{said}");
+    assert!(
+        said.contains("unit: does not hold: its cgroup is /"),
+        "{said}"
+    );
+    assert!(
+        said.contains("sleepers: holds: new connections yield by it"),
+        "{said}"
+    );
+    assert!(
+        said.contains("all: would hold, but sleepers goes before it"),
+        "{said}"
+    );
+    assert!(
+        own.contains("sleepers: does not hold: its program is rules-"),
+        "{own}"
+    );
+    let output = ebb.output(["rules", "why", "4000000", "--rules", &folder]);
+    assert!(
+        stderr(&output).contains("process 4000000: No such file"),
+        "{}",
+        stderr(&output)
+    );
+}
