@@ -37,7 +37,8 @@ IN_FULL := bwss/internet-1 bwss/internet-2 vulture/fig-3 vulture/fig-4 vulture/f
 
 .DEFAULT_GOAL := build
 .PHONY: help setup build demo test test-root test-kernels soak fuzz check-deep lint format bench \
-	figures reproduce reproduce-quick reproduce-lab results man install uninstall
+	figures reproduce reproduce-quick reproduce-lab results man install uninstall deb rpm \
+	test-packages
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -145,3 +146,16 @@ uninstall: ## remove what install put there
 		$(COMPLETIONS)/fish/vendor_completions.d/ebb.fish
 	$(if $(DESTDIR),,$(AS_ROOT)) rm -rf $(DESTDIR)$(PREFIX)/share/ebb $(DOCS)
 	-$(if $(DESTDIR),,$(AS_ROOT)) rmdir --ignore-fail-on-non-empty $(DESTDIR)$(PREFIX)/lib/ebb $(DESTDIR)/etc/ebb
+
+deb: build man ## a Debian package, into target/packages
+	@EBB_PACKAGES_FILE=scripts/packages-packaging.txt scripts/setup
+	@scripts/package deb $(EBB)
+
+rpm: build man ## a package for RPM, into target/packages
+	@EBB_PACKAGES_FILE=scripts/packages-packaging.txt scripts/setup
+	@scripts/package rpm $(EBB)
+
+test-packages: build man ## install, upgrade and purge the Debian package in a clean root (as root)
+	@EBB_PACKAGES_FILE=scripts/packages-packaging.txt scripts/setup
+	@$(AS_ROOT) scripts/test-packages $(EBB)
+
