@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A home behind a router: devices on a bridge, masquerade by nftables for IPv4, routes for IPv6,
+//! and the emulated home link between the router and the server.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+
+use ebb_lab::emulator::{DEVICE, EmulatorReport, Path, Testbed};
+use ebb_lab::namespace::NamespaceHandle;
+use ebb_link::LinkSpec;
+
+use crate::support::Ebb;
+use crate::transfers::{home_link, path_with};
+
+/// Sends the same block again and again at two ports, and takes at the other two.
+const SERVER: &str = "
+import random, socket, sys, threading
+block = random.Random(7).randbytes(65536)
+def give(s):
+    while True:
+        s.sendall(block)
+def take(s):
+    while s.recv(1 << 18):
+        pass
+def serve(port, how):
+    listener = socket.create_server(('::', port), family=socket.AF_INET6, dualstack_ipv6=True)
+    def one(s):
+        try:
+            how(s)
+        except OSError:
+            pass
+    def accept():
+        while True:
+            s, _ = listener.accept()
+            threading.Thread(target=one, args=(s,), daemon=True).start()
+    threading.Thread(target=accept, daemon=True).start()
+serve(9000, give)
+serve(9001, give)
+serve(9002, take)
+serve(9003, take)
+print('ready', flush=True)
+sys.stdin.read()
+";
+
+/// Receives or sends for so many seconds, says Mbit/s of each, and whether a byte was wrong.
+const CLIENT: &str = "
+import random, socket, sys, time
+block = random.Random(7).randbytes(65536)
+expected = block * 6
+where = (sys.argv[1], int(sys.argv[2]))
+s = socket.create_connection(where)
+is_giving = where[1] >= 9002
+if is_giving:
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b'cubic')
+    # What waits in the socket is sent after this has ended.
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 300000)
+s.settimeout(20)
+begin = time.monotonic()
+at, of_second, seconds, wrong = 0, 0, [], 0
+while len(seconds) < int(sys.argv[3]):
+    if is_giving:
+        count = s.send(block[:16384])
+    else:
+        data = s.recv(1 << 18)
+        count = len(data)
+        wrong += data != expected[at:at + count]
+        at = (at + count) % len(block)
+        if not count:
+            break
+    of_second += count
+    if time.monotonic() - begin >= len(seconds) + 1:
+        seconds.append(of_second * 8e-6)
+        of_second = 0
+print(wrong, *seconds)
+";
+
+/// Receives so often so many bytes, each time by a connection of its own; says how many were wrong
+/// or did not come.
+const FETCHES: &str = "
+import random, socket, sys
+block = random.Random(7).randbytes(65536)
+where, size, wrong = (sys.argv[1], int(sys.argv[2])), int(sys.argv[3]), 0
+for _ in range(int(sys.argv[4])):
+    try:
+        s = socket.create_connection(where, timeout=60)
+        received = bytearray()
+        while len(received) < size:
+            data = s.recv(1 << 18)
+            if not data:
+                break
+            received += data
+        s.close()
+        wrong += received[:size] != (block * (size // len(block) + 1))[:size]
+    except OSError as error:
+        print(error, file=sys.stderr)
+        wrong += 1
+print(wrong)
+";
+
+/// A router and what is behind it.
+pub struct Home {
+    /// None once it was stopped.
+    testbed: Option<Testbed>,
+    pub devices: Vec<Device>,
+    server: Child,
+    pub folder: tempfile::TempDir,
+}
+
+/// Behind the router; its cable ends with the process that lives there.
+pub struct Device {
+    namespace: NamespaceHandle,
+    lives: Child,
+}
+
+/// One that receives or sends.
+pub struct Transfer(Child);
+
+impl Home {
+    pub fn start(device_count: u8) -> Self {
+        Self::start_on(home_link(), device_count)
+    }
+
+    /// With this link from the server.
+    pub fn start_on(forward: LinkSpec, device_count: u8) -> Self {
+        let testbed = Testbed::start(vec![path_with(forward)]).unwrap();
+        let router = testbed.path(0).client();
+        set_up_router(router);
+        let home = testbed.path(0).server();
+        home.ip("route add fd07::/64 via fd77::2\n").unwrap();
+        let devices = (0..device_count).map(|number| Device::start(router, number));
+        let devices = devices.collect();
+        let mut server = home.command("python3");
+        let mut server = server
+            .args(["-c", SERVER])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(server.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Self {
+            testbed: Some(testbed),
+            devices,
+            server,
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub fn testbed(&self) -> &Testbed {
+        self.testbed.as_ref().expect("it was not stopped")
+    }
+
+    pub fn path(&self) -> &Path {
+        self.testbed().path(0)
+    }
+
+    /// What the emulator says at the end.
+    pub fn stop(mut self) -> EmulatorReport {
+        let testbed = self.testbed.take().expect("it is stopped once");
+        testbed.stop().unwrap()
+    }
+
+    /// A file with these rules.
+    fn rules(&self, text: &str) -> PathBuf {
+        let file = self.folder.path().join("rules.toml");
+        fs::write(&file, text).unwrap();
+        file
+    }
+
+    /// `ebb gateway` on the bridge, once it acts.
+    pub fn gateway(&self, ebb: &Ebb, arguments: &[&str], rules: &str) -> Child {
+        let mut command = ebb.command(["gateway", "--lan", "lan"]);
+        self.path().client().move_child(&mut command);
+        let mut gateway = command
+            .args(arguments)
+            .arg(self.rules(rules))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut said = BufReader::new(gateway.stderr.take().unwrap());
+        said.read_line(&mut line).unwrap();
+        assert!(line.contains("yields"), "{line}");
+        // It goes on saying things to somebody who listens.
+        std::thread::spawn(move || rest(said));
+        gateway
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+impl Device {
+    fn start(router: &NamespaceHandle, number: u8) -> Self {
+        let namespace = NamespaceHandle::create().unwrap();
+        let lives = namespace.command("sleep").arg("1000").spawn().unwrap();
+        let (pid, host) = (lives.id(), number + 10);
+        router
+            .ip(&format!(
+                "link add lan{number} type veth peer name eth0 netns {pid}\n\
+                 link set lan{number} master lan up\n"
+            ))
+            .unwrap();
+        let memory = [
+            ("net.ipv4.tcp_rmem", "4096 131072 67108864"),
+            ("net.ipv4.tcp_wmem", "4096 16384 67108864"),
+        ];
+        namespace.set_sysctls(&memory).unwrap();
+        namespace
+            .ip(&format!(
+                "link set lo up\n\
+                 link set eth0 up\n\
+                 addr add 192.168.7.{host}/24 dev eth0\n\
+                 addr add fd07::{host}/64 dev eth0 nodad\n\
+                 route add default via 192.168.7.1\n\
+                 route add default via fd07::1\n"
+            ))
+            .unwrap();
+        Self { namespace, lives }
+    }
+
+    /// Fetches one after the other; answers how many were wrong.
+    pub fn fetches(&self, host: &str, port: u16, bytes: u32, count: u32) -> u32 {
+        let mut command = self.namespace.command("python3");
+        command.args(["-c", FETCHES, host]);
+        command.args([port.to_string(), bytes.to_string(), count.to_string()]);
+        let output = command.stderr(Stdio::inherit()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse()
+            .unwrap()
+    }
+
+    pub fn transfer(&self, host: &str, port: u16, seconds: u32) -> Transfer {
+        let mut command = self.namespace.command("python3");
+        command.args(["-c", CLIENT, host, &port.to_string(), &seconds.to_string()]);
+        Transfer(command.stdout(Stdio::piped()).spawn().unwrap())
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        let _ = self.lives.kill();
+        let _ = self.lives.wait();
+    }
+}
+
+impl Transfer {
+    /// Mbit/s of each second, once it has ended. Not a byte of it may be wrong.
+    pub fn seconds(mut self) -> Vec<f64> {
+        let mut text = String::new();
+        let output = self.0.stdout.as_mut().unwrap();
+        output.read_to_string(&mut text).unwrap();
+        assert!(self.0.wait().unwrap().success(), "{text}");
+        let mut words = text.split_whitespace();
+        assert_eq!(words.next(), Some("0"), "wrong bytes");
+        words.map(|word| word.parse().unwrap()).collect()
+    }
+}
+
+/// A bridge for the devices, and masquerade towards the server.
+fn set_up_router(router: &NamespaceHandle) {
+    router
+        .set_sysctls(&[
+            ("net.ipv4.ip_forward", "1"),
+            ("net.ipv6.conf.all.forwarding", "1"),
+        ])
+        .unwrap();
+    router
+        .ip("link add lan type bridge\n\
+             addr add 192.168.7.1/24 dev lan\n\
+             addr add fd07::1/64 dev lan nodad\n\
+             link set lan up\n")
+        .unwrap();
+    for words in [
+        "add table ip nat",
+        "add chain ip nat post { type nat hook postrouting priority 100 ; }",
+        &format!("add rule ip nat post oifname {DEVICE} masquerade"),
+    ] {
+        let nft = router.command("nft").arg(words).status().unwrap();
+        assert!(nft.success(), "{words}");
+    }
+}
+
+fn rest(mut said: impl Read) -> String {
+    let mut text = String::new();
+    let _ = said.read_to_string(&mut text);
+    text
+}
