@@ -9,31 +9,31 @@
 #include "timestamps.h"
 
 /* The parameters of all who judge so; thresholds are each law's own. */
-#define EBB_EBB_LIST(P, default_low_us, default_target_us, default_high_us)              \
-	P(low_us, default_low_us, 500, 1000000, "us", "[EBB §thresholds]",               \
-	  "queueing delay below which the window grows freely")                          \
-	P(target_us, default_target_us, 1000, 1000000, "us", "[EBB §thresholds]",        \
-	  "queueing delay above which the window shrinks")                               \
-	P(high_us, default_high_us, 1000, 1000000, "us", "[EBB §thresholds]",            \
-	  "delay not explained by our own bursts above which others want the link")      \
-	P(span_us, 20000, 1000, 1000000, "us", "[EBB §yield]",                           \
-	  "excess over the target at which a graded cut would empty the window")         \
-	P(start_segments, 10, 1, 64, "segments", "[RFC6928 §2]", "first window")         \
-	P(hold_max_us, 1000000, 0, 10000000, "us", "[EBB §yield]",                       \
-	  "longest wait before probing again after yields in quick succession")          \
-	P(probe_segments, 2, 1, 64, "segments", "[EBB §yield]",                          \
-	  "window while yielding, for the first 0.3 s; half of it to 4 s, then 1")       \
-	P(empty_within_us, 10000000, 1000000, 600000000, "us", "[EBB §base]",            \
-	  "drain once if the queue was not seen empty for so long")                      \
-	P(shrink_divisor, 16, 2, 1000, "1", "[EBB §fairness]",                           \
-	  "least part of the window that a queue above the target takes")                \
-	P(plateau_rounds, 2, 1, 1000, "round trips", "[EBB §thresholds]",                \
-	  "for how long a segment of growth is stretched below saturation")              \
-	P(base_window_us, 30000000, 1000000, 3600000000u, "us", "[EBB §base]",           \
-	  "the least delay is forgotten after one to two of these (ten times in YIELD)") \
-	P(calm_us, 20000000, 1000000, 3600000000u, "us", "[EBB §route]",                 \
+#define EBB_EBB_LIST(P, default_low_us, default_target_us, default_high_us, default_probe) \
+	P(low_us, default_low_us, 500, 1000000, "us", "[EBB §thresholds]",                 \
+	  "queueing delay below which the window grows freely")                            \
+	P(target_us, default_target_us, 1000, 1000000, "us", "[EBB §thresholds]",          \
+	  "queueing delay above which the window shrinks")                                 \
+	P(high_us, default_high_us, 1000, 1000000, "us", "[EBB §thresholds]",              \
+	  "delay not explained by our own bursts above which others want the link")        \
+	P(span_us, 20000, 1000, 1000000, "us", "[EBB §yield]",                             \
+	  "excess over the target at which a graded cut would empty the window")           \
+	P(start_segments, 10, 1, 64, "segments", "[RFC6928 §2]", "first window")           \
+	P(hold_max_us, 1000000, 0, 10000000, "us", "[EBB §yield]",                         \
+	  "longest wait before probing again after yields in quick succession")            \
+	P(probe_segments, default_probe, 1, 64, "segments", "[EBB §yield]",                \
+	  "window while yielding, for the first 0.3 s; half of it to 4 s, then 1")         \
+	P(empty_within_us, 10000000, 1000000, 600000000, "us", "[EBB §base]",              \
+	  "drain once if the queue was not seen empty for so long")                        \
+	P(shrink_divisor, 16, 2, 1000, "1", "[EBB §fairness]",                             \
+	  "least part of the window that a queue above the target takes")                  \
+	P(plateau_rounds, 2, 1, 1000, "round trips", "[EBB §thresholds]",                  \
+	  "for how long a segment of growth is stretched below saturation")                \
+	P(base_window_us, 30000000, 1000000, 3600000000u, "us", "[EBB §base]",             \
+	  "the least delay is forgotten after one to two of these (ten times in YIELD)")   \
+	P(calm_us, 20000000, 1000000, 3600000000u, "us", "[EBB §route]",                   \
 	  "a delay that stays the same for so long in YIELD is a longer route")
-#define EBB_EBB_PARAMS(P) EBB_EBB_LIST(P, 3000, 5000, 10000)
+#define EBB_EBB_PARAMS(P) EBB_EBB_LIST(P, 3000, 5000, 10000, 2)
 
 struct ebb_ebb_params {
 	EBB_EBB_PARAMS(EBB_PARAM_FIELD)

@@ -17,6 +17,7 @@
  * 5. The delay of a lone segment counts only if it shows no queue: its acknowledgement may be late.
  * 6. A connection taken over begins with the first window; what was in flight before is not judged.
  * 7. Others who have a queue of their own are found by a train of segments (train.h).
+ * 8. It comes out of YIELD with nine segments; a cut to four is YIELD.
  *
  * Domain: as ebb.
  */
@@ -199,7 +200,7 @@ EBB_INLINE void ebb_ebb_sender_decide(struct ebb_ebb_sender_state *state,
 	if (state->was_yielding && !s->is_yielding && s->capacity_bytes_per_s)
 		ebb_ebb_sender_send_train(state, ack);
 	else if (state->is_suspicious && !s->is_yielding && ack->phase == EBB_SENDER_OPEN &&
-		 ack->now_us >= state->suspect_at_us)
+		 s->excess_us <= s->high_us && ack->now_us >= state->suspect_at_us)
 		ebb_ebb_sender_hold_train(state, ack->now_us);
 }
 

@@ -8,8 +8,9 @@
 #include "ebb/ebb.h"
 #include "forward_delay.h"
 
-/* [EBBSENDER §thresholds] Delays are exact to the microsecond: 2, 4 and 8 ms. */
-#define EBB_EBB_SENDER_PARAMS(P) EBB_EBB_LIST(P, 2000, 4000, 8000)
+/* [EBBSENDER §thresholds] Delays are exact to the microsecond: 2, 4 and 8 ms; [EBBSENDER §again] a
+ * cut to four segments is YIELD. */
+#define EBB_EBB_SENDER_PARAMS(P) EBB_EBB_LIST(P, 2000, 4000, 8000, 4)
 
 /* [EBBSENDER §pairs] Segments of a pair: as many are acknowledged at once. */
 #define EBB_EBB_SENDER_PAIR 2u
@@ -24,6 +25,10 @@
 /* [EBBSENDER §trains] Others are in it if it takes longer by this part of itself, and this. */
 #define EBB_EBB_SENDER_STRETCH_X10 3u
 #define EBB_EBB_SENDER_STRETCH_US 200u
+/* [EBBSENDER §again] Out of YIELD the window begins with so many segments, with such a part of the
+ * BDP and of the room in front of the link at the most. */
+#define EBB_EBB_SENDER_AGAIN 9u
+#define EBB_EBB_SENDER_AGAIN_DIVISOR 4u
 /* [EBBSENDER §trains] So many trains in a row are believed. */
 #define EBB_EBB_SENDER_TRAINS_BELIEVED 8u
 /* [EBBSENDER §trains] A test is over after so many RTT, and some ms, at the latest. */

@@ -82,13 +82,30 @@ EBB_INLINE u8 ebb_ebb_sender_is_stretched(const struct ebb_ebb_sender_state *sta
 	return ebb_sub_floor(ack->now_us, state->first_us) > most_us;
 }
 
+/*
+ * What W begins with out of YIELD: others who come back find the link ours, and we leave it at once.
+ * Not more than a part of the room in front of the link, where that is known.
+ */
+EBB_INLINE u64 ebb_ebb_sender_again_bytes(const struct ebb_ebb_sender_state *state)
+{
+	const struct ebb_ebb_state *s = &state->own;
+	u64 bytes = ebb_min(ebb_moves_segments(&s->moves, EBB_EBB_SENDER_AGAIN),
+			    ebb_ebb_bdp_bytes(s) / EBB_EBB_SENDER_AGAIN_DIVISOR);
+	u64 room_bytes = ebb_moves_bytes_in(s->capacity_bytes_per_s, s->full_us);
+
+	if (!s->is_reclaiming || state->stretched)
+		return 0;
+	return s->full_us ? ebb_min(bytes, room_bytes / EBB_EBB_SENDER_AGAIN_DIVISOR) : bytes;
+}
+
 /* Nobody is found: out of YIELD W grows from the train on, else it stays. */
 EBB_INLINE void ebb_ebb_sender_pass(struct ebb_ebb_sender_state *state)
 {
 	struct ebb_ebb_state *s = &state->own;
-	u64 train_bytes = ebb_moves_segments(&s->moves, state->train_pkts);
+	u64 bytes = ebb_moves_segments(&s->moves, state->train_pkts);
 
-	ebb_moves_set_window(&s->moves, ebb_max(s->rwnd_bytes, train_bytes));
+	bytes = ebb_max(bytes, ebb_ebb_sender_again_bytes(state));
+	ebb_moves_set_window(&s->moves, ebb_max(s->rwnd_bytes, bytes));
 	s->last_rwnd_bytes = s->rwnd_bytes;
 	s->is_blind = 0;
 	s->is_round_open = 0;

@@ -158,6 +158,29 @@ fn a_train_that_others_are_in_ends_no_yield() {
     }
 }
 
+/// Difference 8: the link carries 86 segments in a round trip, so that a quarter is more than nine.
+/// W is 14 a round trip later; the excess of 27.6 ms is more than `span_us` beyond what it grew by.
+#[test]
+fn it_comes_back_with_nine_segments_and_leaves_if_others_are_still_there() {
+    let mut upload = Upload::new(10);
+    upload.alone_for(3_000_000);
+    while upload.cwnd_pkts() > 2 || upload.sent - upload.acked > 2 {
+        upload.ack_after(2_400, 2, RTT_US + 60_000);
+    }
+    while upload.cwnd_pkts() < 4 {
+        upload.ack_after(100_000, 2, RTT_US);
+    }
+    upload.ack_after(100_000, 2, RTT_US);
+    upload.ack_after(2_400, 2, RTT_US);
+    assert_eq!(upload.cwnd_pkts(), 9);
+
+    // One round trip of nine.
+    for _ in 0..5 {
+        upload.ack_after(10_000, 2, RTT_US + 30_000);
+    }
+    assert_eq!(upload.cwnd_pkts(), 2);
+}
+
 /// Difference 6: 500 segments in flight are not its own.
 #[test]
 fn a_connection_taken_over_begins_with_the_first_window() {
