@@ -303,17 +303,19 @@ fn under_systemd_services_and_scopes_of_a_rule_are_governed_from_their_first_con
     ] {
         let numbers: Vec<usize> = (0..starts).collect();
         for some in numbers.chunks(AT_ONCE) {
-            let mut streams = Vec::new();
+            let (mut streams, mut starters) = (Vec::new(), Vec::new());
             for number in some {
                 let script = format!("set -- {number}; exec {how} bash -c '{connect}'");
-                let mut started = machine.enter(&script).spawn().unwrap();
-                streams.push((listener.accept().unwrap().0, started.id()));
-                if how.contains(".service") {
-                    started.wait().unwrap();
-                }
+                let started = machine.enter(&script).spawn().unwrap();
+                streams.push(listener.accept().unwrap().0);
+                // A scope's ends with the connection, a service's has ended.
+                starters.push(started);
             }
             assert_eq!(machine.connections("backup"), some.len(), "{how}");
             drop(streams);
+            for mut starter in starters {
+                starter.wait().unwrap();
+            }
             until("all have ended", || machine.connections("backup") == 0);
         }
     }

@@ -35,7 +35,7 @@ fn offloading(listed: &str, device: &str) -> Option<String> {
             flowtable = name.trim_end_matches(" {").to_owned();
             (has_device, is_offloading) = (false, false);
         } else if let Some(devices) = line.strip_prefix("devices = ") {
-            let names = devices.split(|c: char| c == ',' || c == ' ' || c == '{' || c == '}');
+            let names = devices.split([',', ' ', '{', '}']);
             has_device = names
                 .map(|name| name.trim_matches('"'))
                 .any(|name| name == device);

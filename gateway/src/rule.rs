@@ -69,31 +69,22 @@ pub struct Verdict {
 
 /// Asks the rules as the programs do; the first one that is for a connection counts.
 pub fn judge(rules: &[Rule], subject: &Subject) -> Verdict {
-    let interface = subject.interface.as_deref();
     // Interfaces are told apart by their places here: what is asked about may not exist.
-    let number = |name: &str| {
-        let names = rules.iter().filter_map(|rule| rule.interface.as_deref());
-        let mut names: Vec<&str> = names.chain(interface).collect();
-        names.sort_unstable();
-        names.dedup();
-        let place = names.iter().position(|other| *other == name);
+    let names = rules.iter().filter_map(|rule| rule.interface.as_deref());
+    let mut names: Vec<&str> = names.chain(subject.interface.as_deref()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let number = |name: &Option<String>| {
+        let place = names
+            .iter()
+            .position(|other| Some(*other) == name.as_deref());
         place.map_or(0, |place| place as u32 + 1)
     };
     let raw_rules: Vec<RawRule> = rules
         .iter()
-        .map(|rule| rule.raw_with(rule.interface.as_deref().map_or(0, number)))
+        .map(|rule| rule.raw_with(number(&rule.interface)))
         .collect();
-    let mut raw = RawSubject {
-        client: words(subject.client),
-        remote: words(subject.remote),
-        remote_port: subject.remote_port,
-        code_points: subject.code_point.map_or(0, CodePoint::bit),
-        mark: subject.mark,
-        moved_bytes: subject.moved_bytes,
-        interface: interface.map_or(0, number),
-        ..RawSubject::default()
-    };
-    raw.mac = subject.mac.map_or([0; 6], |mac| mac.0);
+    let raw = subject.raw(number(&subject.interface));
     let mut verdict = RawVerdict::default();
     // SAFETY: as many rules as are told, all of them live through the call.
     unsafe {
@@ -108,6 +99,22 @@ pub fn judge(rules: &[Rule], subject: &Subject) -> Verdict {
         rule: (verdict.rule as usize).checked_sub(1),
         is_background: verdict.is_background != 0,
         again_at_bytes: (verdict.again_at_bytes != u64::MAX).then_some(verdict.again_at_bytes),
+    }
+}
+
+impl Subject {
+    /// As the programs have it, with the number of its interface.
+    fn raw(&self, interface: u32) -> RawSubject {
+        RawSubject {
+            client: words(self.client),
+            remote: words(self.remote),
+            remote_port: self.remote_port,
+            code_points: self.code_point.map_or(0, CodePoint::bit),
+            mark: self.mark,
+            moved_bytes: self.moved_bytes,
+            interface,
+            mac: self.mac.map_or([0; 6], |mac| mac.0),
+        }
     }
 }
 

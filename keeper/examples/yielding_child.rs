@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use ebb_keeper::{Backend, Guardian, Policies, Post, Wait, Wanted, Whose};
+use ebb_keeper::{Backend, Error, Guardian, Policies, Post, Wait, Wanted, Whose};
 use ebb_keeper::{Result, describe, guarded, hold};
 
 /// How soon it is noticed that the child has ended.
@@ -25,6 +25,7 @@ fn main() -> ExitCode {
     let backend = backend.to_string_lossy().parse();
     let done = backend.and_then(|backend| match backend {
         Backend::Kernel => run(command, backend, None),
+        Backend::Gateway => Err(Error::ByInterface),
         Backend::User => guarded(|guardian| tell(run(command, backend, Some(guardian))).into()),
     });
     ExitCode::from(tell(done))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The `ebb` law in closed loop: takes an idle link, leaves a busy one.
 
-use crate::receiver_path::{Path, TakenOver, run};
+use crate::receiver_path::path::TakenOver;
+use crate::receiver_path::{Path, run};
 use ebb_algorithms::Policy;
 
 const SECOND_US: u64 = 1_000_000;

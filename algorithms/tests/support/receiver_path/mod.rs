@@ -5,12 +5,12 @@
 
 mod fair;
 mod greedy;
-mod path;
+pub mod path;
 
 use ebb_algorithms::{Ack, Policy, ReceiverFlow, Segment, Start};
 use fair::Fair;
 use greedy::Greedy;
-pub use path::{Path, TakenOver};
+pub use path::Path;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
