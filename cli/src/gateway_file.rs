@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use ebb_keeper::gateway::{CodePoint, MAX_RULES, Rule};
 use ebb_scenario::ScenarioError;
 use ebb_scenario::reading::{FromValue, Section, Size, Source};
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 /// What a rule may ask for.
 const CONDITIONS: [&str; 8] = [
@@ -41,14 +41,7 @@ pub fn read(path: &Path) -> Result<Rules> {
 
 fn parse(name: &str, text: &str) -> Result<Rules, ScenarioError> {
     let source = Source::new(name, text, Path::new(""));
-    let read = match DeTable::parse(text) {
-        Ok(table) => read_root(&Section::new(&source, table.get_ref(), 0..0, "")),
-        Err(error) => {
-            let end = text.len()..text.len();
-            source.problem(error.span().unwrap_or(end), error.message());
-            Rules::default()
-        }
-    };
+    let read = source.root(read_root).unwrap_or_default();
     match source.into_problems() {
         problems if problems.is_empty() => Ok(read),
         problems => Err(ScenarioError::Problems(problems)),

@@ -12,7 +12,6 @@ use ebb_link::Nanos;
 use ebb_scenario::ScenarioError;
 use ebb_scenario::reading::{Section, Source, preferences};
 use ebb_sharing::{Preferences, Target};
-use toml::de::DeTable;
 
 /// As in scenarios: targets are held more nearly than the steps of the search.
 const POLICY: &str = "rate:slack_x1024=51";
@@ -33,14 +32,7 @@ pub fn read(path: &Path) -> Result<Arrangement> {
 
 fn parse(name: &str, text: &str) -> Result<Arrangement, ScenarioError> {
     let source = Source::new(name, text, Path::new(""));
-    let read = match DeTable::parse(text) {
-        Ok(table) => read_root(&Section::new(&source, table.get_ref(), 0..0, "")),
-        Err(error) => {
-            let end = text.len()..text.len();
-            source.problem(error.span().unwrap_or(end), error.message());
-            None
-        }
-    };
+    let read = source.root(read_root).flatten();
     match (read, source.into_problems()) {
         (Some(arrangement), problems) if problems.is_empty() => Ok(arrangement),
         (_, problems) => Err(ScenarioError::Problems(problems)),

@@ -11,7 +11,6 @@ use ebb_keeper::kernel::rules::MAX_RULES;
 use ebb_keeper::{UploadPolicy, Wanted};
 use ebb_scenario::Problem;
 use ebb_scenario::reading::{Section, Source};
-use toml::de::DeTable;
 
 use crate::conditions::read_conditions;
 use crate::error::{Error, Result};
@@ -105,20 +104,10 @@ fn parse(
 ) -> Result<Vec<Read>, Vec<Problem>> {
     let name = path.display().to_string();
     let source = Source::new(&name, text, Path::new(""));
-    let rules = match DeTable::parse(text) {
-        Ok(table) => {
-            let root = Section::new(&source, table.get_ref(), 0..0, "");
-            read_root(&root, path, rank, known)
-        }
-        Err(error) => {
-            let end = text.len()..text.len();
-            source.problem(error.span().unwrap_or(end), error.message());
-            Vec::new()
-        }
-    };
+    let rules = source.root(|root| read_root(root, path, rank, known));
     let problems = source.into_problems();
     match problems.is_empty() {
-        true => Ok(rules),
+        true => Ok(rules.unwrap_or_default()),
         false => Err(problems),
     }
 }

@@ -2,8 +2,7 @@
 use std::path::Path;
 
 use ebb_scenario::ScenarioError;
-use ebb_scenario::reading::{Section, Source};
-use toml::de::DeTable;
+use ebb_scenario::reading::Source;
 
 use crate::ExperimentError;
 
@@ -35,18 +34,14 @@ impl Folder {
         };
         let file = path.display().to_string();
         let source = Source::new(&file, &text, folder);
-        let mut read = Self::default();
-        match DeTable::parse(&text) {
-            Ok(table) => {
-                let root = Section::new(&source, table.get_ref(), 0..0, "");
-                read.is_own = root.get_or("own", false);
-                root.finish();
-            }
-            Err(error) => {
-                let end = text.len()..text.len();
-                source.problem(error.span().unwrap_or(end), error.message());
-            }
-        }
+        let is_own = source.root(|root| {
+            let is_own = root.get_or("own", false);
+            root.finish();
+            is_own
+        });
+        let read = Self {
+            is_own: is_own.unwrap_or_default(),
+        };
         match source.into_problems() {
             problems if problems.is_empty() => Ok(read),
             problems => Err(ScenarioError::Problems(problems).into()),

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use ebb_scenario::reading::{Section, Source, unknown_name};
 use ebb_scenario::{Scenario, ScenarioError, Setting};
-use toml::de::DeTable;
 
 use crate::experiment::LabScenario;
 use crate::fitted::{self, Fit};
@@ -43,18 +42,8 @@ impl Experiment {
     pub fn parse(id: &str, file: &str, text: &str, folder: &Path) -> Result<Self, ExperimentError> {
         let Folder { is_own } = Folder::of(folder)?;
         let source = Source::new(file, text, folder);
-        let experiment = match DeTable::parse(text) {
-            Ok(table) => {
-                let root = Section::new(&source, table.get_ref(), 0..0, "");
-                read_experiment(id, is_own, &root)?
-            }
-            Err(error) => {
-                let end = text.len()..text.len();
-                source.problem(error.span().unwrap_or(end), error.message());
-                None
-            }
-        };
-        match (experiment, source.into_problems()) {
+        let experiment = source.root(|root| read_experiment(id, is_own, root));
+        match (experiment.transpose()?.flatten(), source.into_problems()) {
             (Some(experiment), problems) if problems.is_empty() => Ok(experiment),
             (_, problems) => Err(ScenarioError::Problems(problems).into()),
         }

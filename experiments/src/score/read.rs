@@ -5,7 +5,6 @@ use std::path::Path;
 use ebb_link::Nanos;
 use ebb_scenario::reading::{Section, Source};
 use ebb_scenario::{Scenario, ScenarioError, Setting};
-use toml::de::DeTable;
 
 use super::matrix::yields;
 use super::{Group, Matrix, ScoreScenario};
@@ -36,17 +35,7 @@ impl Matrix {
     /// *Errors:* [`ExperimentError::Wrong`] with all that is wrong in it or in a scenario.
     pub fn parse(file: &str, text: &str, folder: &Path) -> Result<Self, ExperimentError> {
         let source = Source::new(file, text, folder);
-        let mut scenarios = Vec::new();
-        match DeTable::parse(text) {
-            Ok(table) => {
-                let root = Section::new(&source, table.get_ref(), 0..0, "");
-                scenarios = read_all(&root)?;
-            }
-            Err(error) => {
-                let end = text.len()..text.len();
-                source.problem(error.span().unwrap_or(end), error.message());
-            }
-        }
+        let scenarios = source.root(read_all).transpose()?.unwrap_or_default();
         match source.into_problems() {
             problems if problems.is_empty() => Ok(Self { scenarios }),
             problems => Err(ScenarioError::Problems(problems).into()),

@@ -53,14 +53,7 @@ impl Scenario {
     /// *Errors:* [`ScenarioError::Problems`] with all that is wrong in it.
     pub fn parse(file: &str, text: &str, folder: &Path) -> Result<Self, ScenarioError> {
         let source = Source::new(file, text, folder);
-        let scenario = match DeTable::parse(text) {
-            Ok(table) => read_scenario(&source, table.get_ref()),
-            Err(error) => {
-                let end = text.len()..text.len();
-                source.problem(error.span().unwrap_or(end), error.message());
-                None
-            }
-        };
+        let scenario = source.root(read_scenario).flatten();
         match (scenario, source.into_problems()) {
             (Some(scenario), problems) if problems.is_empty() => Ok(scenario),
             (_, problems) => Err(ScenarioError::Problems(problems)),
@@ -72,9 +65,8 @@ const MAX_RUNS: u32 = 100_000;
 /// Beyond so many flows their time series are left out unless asked for.
 const MAX_FLOWS_WITH_SERIES: usize = 64;
 
-fn read_scenario(source: &Source<'_>, table: &DeTable<'_>) -> Option<Scenario> {
-    let root = Section::new(source, table, 0..0, "");
-    let name = read_name(&root);
+fn read_scenario(root: &Section<'_, '_>) -> Option<Scenario> {
+    let name = read_name(root);
     let title = root.get_or("title", String::new());
     let duration = root.required("duration", "\"60s\"").filter(|duration| {
         if *duration == Nanos::ZERO {
@@ -86,11 +78,11 @@ fn read_scenario(source: &Source<'_>, table: &DeTable<'_>) -> Option<Scenario> {
     let runs = root.number_or("runs", (1, MAX_RUNS), 1);
     // What else is wrong is worth saying without a duration, too.
     let known_duration = duration.unwrap_or(Nanos(u64::MAX));
-    let bin = read_bin(&root, known_duration);
-    let intervals = read_intervals(&root, known_duration);
-    let mut network = network::read(&root);
-    let mut flows = flows::read(&root, &mut network, known_duration);
-    let sharing = sharing::read(&root, &mut flows, known_duration);
+    let bin = read_bin(root, known_duration);
+    let intervals = read_intervals(root, known_duration);
+    let mut network = network::read(root);
+    let mut flows = flows::read(root, &mut network, known_duration);
+    let sharing = sharing::read(root, &mut flows, known_duration);
     let has_flow_series = root.get_or("flow_series", flows.len() <= MAX_FLOWS_WITH_SERIES);
     root.finish_with(explain_root);
     Some(Scenario {

@@ -36,6 +36,18 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// What the text's root is read as; none, with what is wrong noted, if it is no TOML.
+    pub fn root<T>(&self, read: impl FnOnce(&Section<'_, '_>) -> T) -> Option<T> {
+        match DeTable::parse(self.text) {
+            Ok(table) => Some(read(&Section::new(self, table.get_ref(), 0..0, ""))),
+            Err(error) => {
+                let end = self.text.len()..self.text.len();
+                self.problem(error.span().unwrap_or(end), error.message());
+                None
+            }
+        }
+    }
+
     /// The line at this byte of the text, from 1.
     fn line_at(&self, start: usize) -> usize {
         let before = self.text.get(..start).unwrap_or("");
