@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::requires;
@@ -43,6 +44,9 @@ const BOOT: &str = "
     export container=ebb-test
     exec /lib/systemd/systemd --system --unit=ebb-nothing.target";
 
+/// How many were booted: each has a cgroup of its own.
+static BOOTED: AtomicU32 = AtomicU32::new(0);
+
 /// A booted systemd; it ends with all its processes when dropped.
 struct Machine {
     unshare: Child,
@@ -59,7 +63,11 @@ impl Machine {
         let ebb = Path::new(env!("CARGO_BIN_EXE_ebb")).to_path_buf();
         let cgroup = Cgroup::root()
             .unwrap()
-            .create_child(&format!("ebb-systemd-{}", std::process::id()))
+            .create_child(&format!(
+                "ebb-systemd-{}-{}",
+                std::process::id(),
+                BOOTED.fetch_add(1, Ordering::Relaxed)
+            ))
             .unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
         let enter = "echo 0 > \"$0\"; exec \"$@\"";
