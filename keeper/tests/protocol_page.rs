@@ -98,6 +98,10 @@ fn a_record_has_the_fields_of_the_page_and_so_has_each_target() {
             file: "share.toml".into(),
             programs: vec![sharer],
         },
+        Attached::Gateway {
+            file: "home.toml".into(),
+            interfaces: vec!["br-lan".into()],
+        },
         Attached::Rule {
             name: "backup".into(),
             file: "/etc/ebb/backup.toml".into(),
