@@ -120,6 +120,9 @@ EBB_INLINE u8 ebb_ebb_is_comb(struct ebb_ebb_state *s)
 
 	if (s->is_yielding || s->is_draining || s->is_awaiting)
 		return 0;
+	/* A heap of segments makes C too fast: then none comes as closely again. */
+	if (!s->pace_us_x16)
+		ebb_ebb_forget_gaps(s);
 	if (s->odd_gaps > EBB_EBB_COMB_ODD_GAPS ||
 	    s->wide_gaps + s->close_gaps >= least * EBB_ONE_X2)
 		ebb_ebb_forget_gaps(s);
