@@ -15,11 +15,11 @@ use nix::unistd::Pid;
 use support::{Ebb, stderr};
 use transfers::attempt;
 
-mod support;
-mod transfers;
-
-#[path = "transfers/home.rs"]
 mod home;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../transfers/mod.rs"]
+mod transfers;
 
 /// The home link, without headers.
 const LINK_MBIT_PER_S: f64 = 9.6;
