@@ -3,7 +3,7 @@
 //! and the emulated home link between the router and the server.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
@@ -186,7 +186,7 @@ impl Home {
         said.read_line(&mut line).unwrap();
         assert!(line.contains("yields"), "{line}");
         // It goes on saying things to somebody who listens.
-        std::thread::spawn(move || rest(said));
+        std::thread::spawn(move || io::copy(&mut said, &mut io::sink()));
         gateway
     }
 }
@@ -289,10 +289,4 @@ fn set_up_router(router: &NamespaceHandle) {
         let nft = router.command("nft").arg(words).status().unwrap();
         assert!(nft.success(), "{words}");
     }
-}
-
-fn rest(mut said: impl Read) -> String {
-    let mut text = String::new();
-    let _ = said.read_to_string(&mut text);
-    text
 }
