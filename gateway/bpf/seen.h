@@ -32,25 +32,19 @@ static __noinline int ebb_read_syn(struct __sk_buff *skb, u32 offset, u32 end_of
 	if (!found)
 		return 0;
 	for (int i = 0; i < EBB_MAX_OPTIONS; i++) {
-		if (offset >= end_offset || bpf_skb_load_bytes(skb, offset, option, 1))
+		u32 bytes = ebb_read_option(skb, offset, end_offset, option);
+
+		if (!bytes)
 			return 0;
-		if (option[0] == 0)
-			return 0;
-		if (option[0] == 1) {
-			offset++;
-			continue;
-		}
-		if (bpf_skb_load_bytes(skb, offset, option, 2) || option[1] < 2)
-			return 0;
-		if (option[0] == EBB_OPTION_MSS && option[1] == 4 &&
+		if (option[0] == EBB_OPTION_MSS && bytes == 4 &&
 		    !bpf_skb_load_bytes(skb, offset, option, 4))
 			found->mss_bytes = (u32)option[2] << 8 | option[3];
-		if (option[0] == EBB_OPTION_SCALE && option[1] == 3 &&
+		if (option[0] == EBB_OPTION_SCALE && bytes == 3 &&
 		    !bpf_skb_load_bytes(skb, offset, option, 3)) {
 			found->scale = option[2] < EBB_MOST_SCALE ? option[2] : EBB_MOST_SCALE;
 			found->has_scale = 1;
 		}
-		offset += option[1];
+		offset += bytes;
 	}
 	return 0;
 }

@@ -29,6 +29,12 @@
 /* No link has a longer header, tags included. */
 #define EBB_MOST_LINK_BYTES 64u
 
+/* Kinds of options; only these two have no length behind them. */
+#define EBB_OPTION_END 0u
+#define EBB_OPTION_NOP 1u
+#define EBB_OPTION_TIMESTAMPS 8u
+#define EBB_TIMESTAMPS_BYTES 10u
+
 /* NOP, NOP, timestamps, length 10: what everybody sends on a data segment. */
 #define EBB_USUAL_TIMESTAMPS 0x0101080au
 
@@ -108,27 +114,38 @@ EBB_INLINE u32 ebb_skip_extensions(const struct __sk_buff *skb, u32 offset, u8 n
 	return 0;
 }
 
+/*
+ * Reads the kind and the length of an option, of which NOP's is 1, into its first bytes; answers
+ * the length, or 0 behind the last option and where there is none.
+ */
+EBB_INLINE u32 ebb_read_option(struct __sk_buff *skb, u32 offset, u32 end_offset, u8 *option)
+{
+	if (offset >= end_offset || bpf_skb_load_bytes(skb, offset, option, 1) ||
+	    option[0] == EBB_OPTION_END)
+		return 0;
+	if (option[0] == EBB_OPTION_NOP)
+		return 1;
+	if (bpf_skb_load_bytes(skb, offset, option, 2) || option[1] < 2)
+		return 0;
+	return option[1];
+}
+
 /* Finds the timestamp option in any layout of the options. */
 static __noinline int ebb_find_timestamps(struct __sk_buff *skb, u32 offset, u32 end_offset,
 					  struct ebb_packet *packet)
 {
-	u8 option[10];
+	u8 option[EBB_TIMESTAMPS_BYTES];
 
 	if (!packet)
 		return 0;
 	for (int i = 0; i < EBB_MAX_OPTIONS; i++) {
-		if (offset >= end_offset || bpf_skb_load_bytes(skb, offset, option, 1))
+		u32 bytes = ebb_read_option(skb, offset, end_offset, option);
+
+		if (!bytes)
 			return 0;
-		if (option[0] == 0)
-			return 0;
-		if (option[0] == 1) {
-			offset++;
-			continue;
-		}
-		if (bpf_skb_load_bytes(skb, offset, option, 2) || option[1] < 2)
-			return 0;
-		if (option[0] == 8 && option[1] == 10) {
-			if (offset + 10 > end_offset || bpf_skb_load_bytes(skb, offset, option, 10))
+		if (option[0] == EBB_OPTION_TIMESTAMPS && bytes == sizeof(option)) {
+			if (offset + bytes > end_offset ||
+			    bpf_skb_load_bytes(skb, offset, option, sizeof(option)))
 				return 0;
 			packet->tsval = (u32)option[2] << 24 | (u32)option[3] << 16 |
 					(u32)option[4] << 8 | option[5];
@@ -136,7 +153,7 @@ static __noinline int ebb_find_timestamps(struct __sk_buff *skb, u32 offset, u32
 					(u32)option[8] << 8 | option[9];
 			return 1;
 		}
-		offset += option[1];
+		offset += bytes;
 	}
 	return 0;
 }
