@@ -28,6 +28,7 @@ pub use detours::PortDelay;
 pub use lateness::Lateness;
 pub use packet::{Classifier, PortClasses};
 pub use path::{CLIENT_IPV4, CLIENT_IPV6, DEVICE, Path, PathSpec, SERVER_IPV4, SERVER_IPV6};
+pub(crate) use path::{has_ipv6, set_usual_sysctls};
 pub use report::{DirectionReport, EmulatorReport, PathReport};
 pub use series::{QueueBin, QueueSeries};
 

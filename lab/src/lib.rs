@@ -13,6 +13,7 @@
 //! * [`engine`]: runs a scenario file, as the simulator does;
 //! * [`judging`]: how tests judge figures of real time;
 //! * [`shell`]: a shell behind an emulated link;
+//! * [`home`]: a router at the end of a path, and devices behind it;
 //! * [`demo`]: what a download does to a person's pages and call.
 //!
 //! ```no_run
@@ -38,6 +39,7 @@ pub mod emulator;
 pub mod endpoint;
 pub mod engine;
 pub mod error;
+pub mod home;
 pub mod judging;
 pub mod namespace;
 pub mod shell;

@@ -128,25 +128,41 @@ impl NamespaceHandle {
     /// *Errors:* [`LabError::Tool`] with what `ip` said, [`LabError::System`] when it
     /// cannot be started.
     pub fn ip(&self, lines: &str) -> Result<(), LabError> {
-        let cannot_run = |error| LabError::system("run ip", error, "install the package iproute2");
+        self.feed(
+            &["ip", "-batch", "-"],
+            lines,
+            "install the package iproute2",
+        )
+    }
+
+    /// Has the packet filter of the namespace take these lines of `nft` (nftables), all or none.
+    ///
+    /// *Errors:* as [`Self::ip`].
+    pub fn nft(&self, lines: &str) -> Result<(), LabError> {
+        self.feed(&["nft", "-f", "-"], lines, "install the package nftables")
+    }
+
+    fn feed(&self, words: &[&str], lines: &str, hint: &'static str) -> Result<(), LabError> {
+        let cannot_run = |error| LabError::system(format!("run {}", words[0]), error, hint);
         let mut child = self
-            .command("ip")
-            .args(["-batch", "-"])
+            .command(words[0])
+            .args(&words[1..])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .map_err(cannot_run)?;
         let mut stdin = child.stdin.take().expect("stdin was asked for");
-        // A write that fails means that ip has ended: its status tells why.
+        // A write that fails means that the program has ended: its status tells why.
         let _ = stdin.write_all(lines.as_bytes());
         drop(stdin);
         let output = child.wait_with_output().map_err(cannot_run)?;
         if output.status.success() {
             return Ok(());
         }
+        let (words, lines) = (words.join(" "), lines.trim().replace('\n', "; "));
         Err(LabError::Tool {
-            command: format!("ip -batch, given `{}`", lines.trim().replace('\n', "; ")),
+            command: format!("{words}, given `{lines}`"),
             output: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
         })
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A home behind a router: devices on a bridge, masquerade by nftables for IPv4, routes for IPv6,
-//! and the emulated home link between the router and the server.
+//! A home behind a router and the emulated home link, and what its devices transfer.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
-use ebb_lab::emulator::{DEVICE, EmulatorReport, Path, Testbed};
+use ebb_lab::emulator::{EmulatorReport, Path, Testbed};
+use ebb_lab::home;
 use ebb_lab::namespace::NamespaceHandle;
 use ebb_link::LinkSpec;
 
@@ -108,10 +108,9 @@ pub struct Home {
     pub folder: tempfile::TempDir,
 }
 
-/// Behind the router; its cable ends with the process that lives there.
+/// Behind the router.
 pub struct Device {
     namespace: NamespaceHandle,
-    lives: Child,
 }
 
 /// One that receives or sends.
@@ -125,13 +124,10 @@ impl Home {
     /// With this link from the server.
     pub fn start_on(forward: LinkSpec, device_count: u8) -> Self {
         let testbed = Testbed::start(vec![path_with(forward)]).unwrap();
-        let router = testbed.path(0).client();
-        set_up_router(router);
-        let home = testbed.path(0).server();
-        home.ip("route add fd07::/64 via fd77::2\n").unwrap();
-        let devices = (0..device_count).map(|number| Device::start(router, number));
-        let devices = devices.collect();
-        let mut server = home.command("python3");
+        let home = home::Home::behind(testbed.path(0), device_count).unwrap();
+        let devices = home.devices().iter().cloned();
+        let devices = devices.map(|namespace| Device { namespace }).collect();
+        let mut server = testbed.path(0).server().command("python3");
         let mut server = server
             .args(["-c", SERVER])
             .stdin(Stdio::piped())
@@ -173,7 +169,7 @@ impl Home {
 
     /// `ebb gateway` on the bridge, once it acts.
     pub fn gateway(&self, ebb: &Ebb, arguments: &[&str], rules: &str) -> Child {
-        let mut command = ebb.command(["gateway", "--lan", "lan"]);
+        let mut command = ebb.command(["gateway", "--lan", home::LAN]);
         self.path().client().move_child(&mut command);
         let mut gateway = command
             .args(arguments)
@@ -199,34 +195,6 @@ impl Drop for Home {
 }
 
 impl Device {
-    fn start(router: &NamespaceHandle, number: u8) -> Self {
-        let namespace = NamespaceHandle::create().unwrap();
-        let lives = namespace.command("sleep").arg("1000").spawn().unwrap();
-        let (pid, host) = (lives.id(), number + 10);
-        router
-            .ip(&format!(
-                "link add lan{number} type veth peer name eth0 netns {pid}\n\
-                 link set lan{number} master lan up\n"
-            ))
-            .unwrap();
-        let memory = [
-            ("net.ipv4.tcp_rmem", "4096 131072 67108864"),
-            ("net.ipv4.tcp_wmem", "4096 16384 67108864"),
-        ];
-        namespace.set_sysctls(&memory).unwrap();
-        namespace
-            .ip(&format!(
-                "link set lo up\n\
-                 link set eth0 up\n\
-                 addr add 192.168.7.{host}/24 dev eth0\n\
-                 addr add fd07::{host}/64 dev eth0 nodad\n\
-                 route add default via 192.168.7.1\n\
-                 route add default via fd07::1\n"
-            ))
-            .unwrap();
-        Self { namespace, lives }
-    }
-
     /// Fetches one after the other; answers how many were wrong.
     pub fn fetches(&self, host: &str, port: u16, bytes: u32, count: u32) -> u32 {
         let mut command = self.namespace.command("python3");
@@ -247,13 +215,6 @@ impl Device {
     }
 }
 
-impl Drop for Device {
-    fn drop(&mut self) {
-        let _ = self.lives.kill();
-        let _ = self.lives.wait();
-    }
-}
-
 impl Transfer {
     /// Mbit/s of each second, once it has ended. Not a byte of it may be wrong.
     pub fn seconds(mut self) -> Vec<f64> {
@@ -264,29 +225,5 @@ impl Transfer {
         let mut words = text.split_whitespace();
         assert_eq!(words.next(), Some("0"), "wrong bytes");
         words.map(|word| word.parse().unwrap()).collect()
-    }
-}
-
-/// A bridge for the devices, and masquerade towards the server.
-fn set_up_router(router: &NamespaceHandle) {
-    router
-        .set_sysctls(&[
-            ("net.ipv4.ip_forward", "1"),
-            ("net.ipv6.conf.all.forwarding", "1"),
-        ])
-        .unwrap();
-    router
-        .ip("link add lan type bridge\n\
-             addr add 192.168.7.1/24 dev lan\n\
-             addr add fd07::1/64 dev lan nodad\n\
-             link set lan up\n")
-        .unwrap();
-    for words in [
-        "add table ip nat",
-        "add chain ip nat post { type nat hook postrouting priority 100 ; }",
-        &format!("add rule ip nat post oifname {DEVICE} masquerade"),
-    ] {
-        let nft = router.command("nft").arg(words).status().unwrap();
-        assert!(nft.success(), "{words}");
     }
 }

@@ -39,7 +39,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Starts a call from `speaker` to a listener at `address`; its time counts from `start`.
+    /// Starts a call from `speaker` to `address`, whose port the listener hears, be it behind a
+    /// router that hands it on; its time counts from `start`.
     ///
     /// *Errors:* the listener's socket cannot be opened.
     pub fn start(
@@ -56,7 +57,8 @@ impl Call {
             },
             0,
         );
-        let ear = listener.run_in(|| UdpSocket::bind(address).map_err(Error::io(address)))??;
+        let heard = SocketAddr::new(any.ip(), address.port());
+        let ear = listener.run_in(|| UdpSocket::bind(heard).map_err(Error::io(heard)))??;
         let mouth = speaker.run_in(|| UdpSocket::bind(any).map_err(Error::io(any)))??;
         ear.set_read_timeout(Some(Duration::from_millis(50)))
             .map_err(Error::io("the call"))?;

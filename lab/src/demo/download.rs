@@ -120,6 +120,25 @@ impl Download {
     }
 }
 
+/// What arrived of several downloads, as if they were one.
+pub fn together(downloads: Vec<Vec<Received>>) -> Vec<Received> {
+    let arrivals = downloads.iter().flat_map(|received| {
+        let before = [0]
+            .into_iter()
+            .chain(received.iter().map(|it| it.total_bytes));
+        let news = received.iter().zip(before);
+        news.map(|(it, before_bytes)| (it.at_s, it.total_bytes - before_bytes))
+    });
+    let mut arrivals: Vec<_> = arrivals.collect();
+    arrivals.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut total_bytes = 0;
+    let sum = |(at_s, bytes)| {
+        total_bytes += bytes;
+        Received { at_s, total_bytes }
+    };
+    arrivals.into_iter().map(sum).collect()
+}
+
 /// Mean rate from the start to `until_s`, in bits per second.
 pub fn mean_bits_per_s(received: &[Received], until_s: f64) -> f64 {
     let before = received.partition_point(|received| received.at_s <= until_s);
@@ -145,4 +164,22 @@ fn count(stdout: Option<impl Read>, start: Instant, total_bytes: &AtomicU64) -> 
         });
     }
     received
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn downloads_add_up_in_the_order_of_their_bytes() {
+        let received = |list: &[(f64, u64)]| {
+            let one = |&(at_s, total_bytes)| Received { at_s, total_bytes };
+            list.iter().map(one).collect::<Vec<_>>()
+        };
+        let first = received(&[(1.0, 100), (3.0, 300)]);
+        let second = received(&[(2.0, 1000), (4.0, 1001)]);
+        let sum = received(&[(1.0, 100), (2.0, 1100), (3.0, 1300), (4.0, 1301)]);
+        assert_eq!(together(vec![first, second]), sum);
+        assert_eq!(together(vec![]), []);
+    }
 }

@@ -2,13 +2,16 @@
 //! The demo: what a download does to a person's pages and call, with and without Ebb.
 //!
 //! Everything is real but the link: nginx serves, curl loads the pages and the large file,
-//! and datagrams pace like a call. [`run`] measures; showing it is the caller's affair.
+//! and datagrams pace like a call. Either everything is on one machine, or on the devices of a home
+//! behind a router. [`run`] measures; showing it is the caller's affair.
 
 mod call;
 mod download;
+mod gateway;
 mod nginx;
 mod numbers;
 mod pages;
+mod place;
 mod session;
 
 pub use call::{Call, INTERVAL as CALL_INTERVAL, PAYLOAD_BYTES as CALL_PAYLOAD_BYTES, Spoken};
@@ -16,7 +19,8 @@ pub use download::{Download, Received};
 pub use nginx::Nginx;
 pub use numbers::Numbers;
 pub use pages::{PAGE_BYTES, PAGE_INTERVAL, PAGE_OBJECTS, Page, Reader, write_page};
-pub use session::{ONE_WAY_DELAY, Options, QUEUE_PKTS, RATE, Status, run};
+pub use place::BACKGROUND_DEVICES;
+pub use session::{ONE_WAY_DELAY, Options, QUEUE_PKTS, RATE, Status, Yielding, run};
 
 use crate::LabError;
 use std::fmt::Display;
@@ -88,9 +92,9 @@ pub(crate) fn ends_with_its_parent(mut command: Command) -> Command {
 pub enum PartKind {
     /// Only the person.
     Quiet,
-    /// The person and a plain curl.
+    /// The person and plain downloads.
     Plain,
-    /// The person and curl under `ebb run`.
+    /// The person and downloads that Ebb has yield.
     Ebb,
 }
 
@@ -107,7 +111,7 @@ pub struct Part {
     pub call: Vec<Spoken>,
     /// Who used the link, in stretches of equal length.
     pub shares: Vec<Share>,
-    /// The download's bytes, if there was one.
+    /// The bytes of all downloads together, if there was one.
     pub download: Option<Vec<Received>>,
 }
 
@@ -120,7 +124,7 @@ pub struct Share {
     pub until_s: f64,
     /// Rate of the pages and the call in bits per second, IP headers included.
     pub person_bits_per_s: f64,
-    /// Rate of the download in bits per second, IP headers included.
+    /// Rate of the downloads in bits per second, IP headers included.
     pub download_bits_per_s: f64,
 }
 
@@ -131,8 +135,8 @@ pub struct Outcome {
     pub method: String,
     /// The three parts: quiet, plain, under Ebb.
     pub parts: Vec<Part>,
-    /// Rate in bits per second of plain curl on a link of its own.
+    /// Rate in bits per second of plain downloads on a link of their own.
     pub alone_plain_bits_per_s: f64,
-    /// Rate in bits per second of curl under `ebb run` on a link of its own.
+    /// Rate in bits per second of downloads that Ebb has yield, on a link of their own.
     pub alone_ebb_bits_per_s: f64,
 }

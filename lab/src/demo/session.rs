@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The demo's course: three parts on one link, and the download alone on two more like it.
 
+use super::place::Place;
 use super::{
-    Call, Download, Error, Nginx, Outcome, Page, Part, PartKind, Reader, Share, download,
+    Call, Download, Error, Nginx, Outcome, Page, Part, PartKind, Reader, Received, Share, download,
     write_page,
 };
-use crate::emulator::{
-    CLIENT_IPV4, EmulatorReport, Path, PathSpec, QueueSeries, SERVER_IPV4, Testbed,
-};
+use crate::emulator::{CLIENT_IPV4, EmulatorReport, PathSpec, QueueSeries, SERVER_IPV4, Testbed};
+use crate::namespace::NamespaceHandle;
 use ebb_link::{Class, LinkSpec, Nanos, QueueLimit, Rate};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -24,8 +24,8 @@ pub const QUEUE_PKTS: u64 = 86;
 const PAGES: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(SERVER_IPV4), 8080);
 /// Where the large file is.
 const FILE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(SERVER_IPV4), 8081);
-/// Where the person hears the call.
-const EAR: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(CLIENT_IPV4), 4000);
+/// Where the call is heard; a router hands it on.
+pub(super) const EAR: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(CLIENT_IPV4), 4000);
 
 /// More than a part can carry, and without a block on the disk.
 const FILE_BYTES: u64 = 8 << 30;
@@ -38,10 +38,24 @@ const STATUS_INTERVAL: Duration = Duration::from_millis(200);
 pub struct Options {
     /// Length of each part.
     pub part: Duration,
-    /// What stands before `curl` to make it yield: `ebb run … --`.
-    pub yielding: Vec<String>,
-    /// How that makes it yield, for readers: the backend and the policy.
+    /// What makes downloads yield.
+    pub yielding: Yielding,
+    /// How that makes them yield, for readers: the backend and the policy.
     pub method: String,
+}
+
+/// What makes downloads yield.
+#[derive(Clone, Debug)]
+pub enum Yielding {
+    /// Words before `curl`, on the person's own machine: `ebb run … --`.
+    Command(Vec<String>),
+    /// A gateway on the router of a home, whose devices download, read and call.
+    Gateway {
+        /// How it is started, but for the file of its rules.
+        words: Vec<String>,
+        /// What stands in the file: it has to be for [`super::BACKGROUND_DEVICES`].
+        rules: String,
+    },
 }
 
 /// How things stand, told a few times a second.
@@ -57,7 +71,7 @@ pub struct Status {
     pub last_page_s: Option<f64>,
     /// Delay of the call's last datagram in milliseconds.
     pub call_ms: f64,
-    /// The download's rate since the last status, in bits per second.
+    /// The downloads' rate since the last status, in bits per second.
     pub download_bits_per_s: Option<f64>,
 }
 
@@ -72,22 +86,32 @@ pub fn run(
 ) -> Result<(Outcome, EmulatorReport), Error> {
     let folder = tempfile::tempdir().map_err(Error::io("a temporary folder"))?;
     let folder = folder.path();
-    // Three links of one kind: the download alone is measured while part one runs.
+    // Three links of one kind: the downloads alone are measured while part one runs.
     let testbed = Testbed::start(vec![home_link(); 3])?;
-    let (home, alone_plain, alone_ebb) = (testbed.path(0), testbed.path(1), testbed.path(2));
-    home.set_class(FILE.port(), Class::LessThanBestEffort);
+    testbed.set_class(0, FILE.port(), Class::LessThanBestEffort);
     let _servers = serve(&testbed, folder)?;
+    let place = |path| Place::behind(testbed.path(path), &options.yielding);
+    let (home, alone_plain, alone_ebb) = (place(0)?, place(1)?, place(2)?);
 
     let start = Instant::now();
-    let alone_plain = download(options, alone_plain, PartKind::Plain, start)?;
-    let alone_ebb = download(options, alone_ebb, PartKind::Ebb, start)?;
-    let quiet = part(options, home, PartKind::Quiet, &mut tell)?;
+    let gateway = alone_ebb.gateway(&options.yielding, folder)?;
+    let alone_plain = downloads(options, &alone_plain, PartKind::Plain, start)?;
+    let alone_ebb = downloads(options, &alone_ebb, PartKind::Ebb, start)?;
+    let scene = Scene {
+        options,
+        speaker: testbed.path(0).server(),
+        place: &home,
+    };
+    let quiet = part(&scene, PartKind::Quiet, &mut tell)?;
     let until_s = options.part.as_secs_f64();
-    let alone_plain_bits_per_s = download::mean_bits_per_s(&alone_plain.end()?, until_s);
-    let alone_ebb_bits_per_s = download::mean_bits_per_s(&alone_ebb.end()?, until_s);
+    let alone_plain_bits_per_s = download::mean_bits_per_s(&end(alone_plain)?, until_s);
+    let alone_ebb_bits_per_s = download::mean_bits_per_s(&end(alone_ebb)?, until_s);
+    drop(gateway);
 
-    let plain = part(options, home, PartKind::Plain, &mut tell)?;
-    let ebb = part(options, home, PartKind::Ebb, &mut tell)?;
+    let plain = part(&scene, PartKind::Plain, &mut tell)?;
+    let gateway = home.gateway(&options.yielding, folder)?;
+    let ebb = part(&scene, PartKind::Ebb, &mut tell)?;
+    drop(gateway);
     let epoch = testbed.epoch_instant();
     let emulator = testbed.stop()?;
     let series = &emulator.paths[0].forward.series;
@@ -152,12 +176,13 @@ fn shares(series: &QueueSeries, start_s: f64, duration_s: f64) -> Vec<Share> {
     (first as usize..last.ceil() as usize).map(share).collect()
 }
 
-fn download(
+/// The plain or yielding downloads of a place.
+fn downloads(
     options: &Options,
-    path: &Path,
+    place: &Place,
     kind: PartKind,
     start: Instant,
-) -> Result<Download, Error> {
+) -> Result<Vec<Download>, Error> {
     let url = format!("http://{FILE}/file");
     let curl = [
         "curl",
@@ -168,43 +193,58 @@ fn download(
         "*",
         &url,
     ];
-    let prefix = if kind == PartKind::Ebb {
-        options.yielding.as_slice()
-    } else {
-        &[]
+    let prefix = match &options.yielding {
+        Yielding::Command(words) if kind == PartKind::Ebb => words.as_slice(),
+        _ => &[],
     };
-    let command: Vec<String> = prefix
-        .iter()
-        .cloned()
-        .chain(curl.map(str::to_owned))
-        .collect();
-    Download::start(path.client(), &command, start)
+    let command = prefix.iter().cloned().chain(curl.map(str::to_owned));
+    let command: Vec<String> = command.collect();
+    let downloaders = place.downloaders.iter();
+    downloaders
+        .map(|device| Download::start(device, &command, start))
+        .collect()
+}
+
+/// Ends downloads; what arrived of all of them.
+fn end(downloads: Vec<Download>) -> Result<Vec<Received>, Error> {
+    let ended: Result<_, _> = downloads.into_iter().map(Download::end).collect();
+    Ok(download::together(ended?))
+}
+
+/// What all parts have in common.
+struct Scene<'a> {
+    options: &'a Options,
+    /// Who calls.
+    speaker: &'a NamespaceHandle,
+    place: &'a Place,
 }
 
 fn part(
-    options: &Options,
-    home: &Path,
+    scene: &Scene,
     kind: PartKind,
     tell: &mut impl FnMut(Status),
 ) -> Result<(Instant, Part), Error> {
     let start = Instant::now();
-    let call = Call::start(home.server(), home.client(), EAR, start)?;
-    let download = match kind {
-        PartKind::Quiet => None,
-        _ => Some(download(options, home, kind, start)?),
+    let call = Call::start(scene.speaker, &scene.place.ear, EAR, start)?;
+    let downloads = match kind {
+        PartKind::Quiet => Vec::new(),
+        _ => downloads(scene.options, scene.place, kind, start)?,
     };
     let reader = Reader {
-        namespace: home.client().clone(),
+        namespace: scene.place.reader.clone(),
         server: PAGES,
     };
     let (sender, seen) = channel();
-    let duration = options.part;
+    let duration = scene.options.part;
     let reading = std::thread::spawn(move || read(&reader, start, duration, sender));
-    let pages = follow(&seen, &call, download.as_ref(), kind, start, tell);
+    let pages = follow(&seen, &call, &downloads, kind, start, tell);
 
-    // The person is through: first the download ends, then the call, which empties the queue.
+    // The person is through: first downloads end, then the call, which empties the queue.
     let read = reading.join().map_err(|_| panicked("the reader"))?;
-    let download = download.map(Download::end).transpose()?;
+    let download = match kind {
+        PartKind::Quiet => None,
+        _ => Some(end(downloads)?),
+    };
     read?;
     let call = call.end()?;
     let duration_s = duration.as_secs_f64();
@@ -240,7 +280,7 @@ fn read(
 fn follow(
     seen: &Receiver<Page>,
     call: &Call,
-    download: Option<&Download>,
+    downloads: &[Download],
     kind: PartKind,
     start: Instant,
     tell: &mut impl FnMut(Status),
@@ -253,7 +293,8 @@ fn follow(
             Ok(page) => pages.push(page),
             Err(RecvTimeoutError::Disconnected) => return pages,
             Err(RecvTimeoutError::Timeout) => {
-                let now = (Instant::now(), download.map_or(0, Download::total_bytes));
+                let total_bytes = downloads.iter().map(Download::total_bytes).sum::<u64>();
+                let now = (Instant::now(), total_bytes);
                 let bits = (now.1 - last.1) as f64 * 8.0;
                 let rate = bits / (now.0 - last.0).as_secs_f64();
                 last = now;
@@ -263,7 +304,7 @@ fn follow(
                     pages: pages.len(),
                     last_page_s: pages.last().map(|page| page.load_s),
                     call_ms: call.last_delay_ms(),
-                    download_bits_per_s: download.map(|_| rate),
+                    download_bits_per_s: (!downloads.is_empty()).then_some(rate),
                 });
             }
         }

@@ -141,7 +141,7 @@ impl Path {
     }
 }
 
-/// What every namespace of the lab has set.
+/// For all namespaces of the lab.
 const SYSCTLS: [(&str, &str); 3] = [
     // Each connection starts afresh, whatever the one before it learned.
     ("net.ipv4.tcp_no_metrics_save", "1"),
@@ -159,6 +159,22 @@ const SYSCTLS_IPV6: [(&str, &str); 4] = [
     ("net.ipv6.conf.default.router_solicitations", "0"),
 ];
 
+/// Whether this kernel speaks IPv6.
+pub(crate) fn has_ipv6() -> bool {
+    std::path::Path::new("/proc/sys/net/ipv6").exists()
+}
+
+/// What every namespace of the lab has set.
+///
+/// *Errors:* [`LabError::System`] names what is refused.
+pub(crate) fn set_usual_sysctls(namespace: &NamespaceHandle) -> Result<(), LabError> {
+    namespace.set_sysctls(&SYSCTLS)?;
+    match has_ipv6() {
+        true => namespace.set_sysctls(&SYSCTLS_IPV6),
+        false => Ok(()),
+    }
+}
+
 /// One end of a path.
 struct End<'a> {
     ipv4: Ipv4Addr,
@@ -170,11 +186,7 @@ impl End<'_> {
     fn set_up(&self, spec: &PathSpec) -> Result<(NamespaceHandle, Device), LabError> {
         let namespace = NamespaceHandle::create()?;
         let has_offload = spec.receive_offload > Nanos::ZERO;
-        let has_ipv6 = std::path::Path::new("/proc/sys/net/ipv6").exists();
-        namespace.set_sysctls(&SYSCTLS)?;
-        if has_ipv6 {
-            namespace.set_sysctls(&SYSCTLS_IPV6)?;
-        }
+        set_usual_sysctls(&namespace)?;
         let own: Vec<_> = self
             .sysctls
             .iter()
@@ -182,7 +194,7 @@ impl End<'_> {
             .collect();
         namespace.set_sysctls(&own)?;
         let device = Device::create(&namespace, DEVICE, has_offload)?;
-        namespace.ip(&self.ip_lines(has_ipv6, spec))?;
+        namespace.ip(&self.ip_lines(has_ipv6(), spec))?;
         Ok((namespace, device))
     }
 
