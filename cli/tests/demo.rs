@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 use ebb_kernel::requires;
 use ebb_lab::judging::{Attempt, judge};
 
+mod transfers;
+
 fn ebb(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ebb"));
     command.args(arguments);
@@ -25,36 +27,46 @@ fn numbers(output: &Output, line: &str) -> Vec<f64> {
     cells.filter_map(|cell| cell.parse().ok()).collect()
 }
 
+/// Runs a demo as root, short; its progress, and the figure's words.
+fn shows(what: &str, heading: &str, words: &[&str]) -> Attempt {
+    let folder = tempfile::tempdir().unwrap();
+    let plot = folder.path().join("new/plot");
+    let arguments = ["demo", what, "--seconds", "6", "--output"];
+    let output = ebb(&arguments).arg(&plot).output().unwrap();
+    let progress = text(&output.stderr);
+    assert!(output.status.success(), "{progress}");
+    assert_eq!(progress, heading);
+    let png = std::fs::read(plot.join("demo.png")).unwrap();
+    assert!(png.starts_with(b"\x89PNG"));
+    let svg = std::fs::read_to_string(plot.join("demo.svg")).unwrap();
+    assert!(words.iter().all(|words| svg.contains(words)), "{svg}");
+    let is_disturbed = text(&output.stdout).contains("DISTURBED");
+    Attempt {
+        wrong: misses(&output),
+        disturbed: is_disturbed.then(|| "disturbed".to_owned()),
+    }
+}
+
 #[test]
 fn demo_measures_all_parts_and_writes_the_plot() {
     let name = "demo_measures_all_parts_and_writes_the_plot";
     if !ebb_kernel::requires_root(name) {
         return;
     }
-    judge(name, || {
-        let folder = tempfile::tempdir().unwrap();
-        let plot = folder.path().join("new/plot");
-        let arguments = ["demo", "--seconds", "6", "--output", plot.to_str().unwrap()];
-        let output = ebb(&arguments).output().unwrap();
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let progress = text(&output.stderr);
-        assert_eq!(
-            progress,
-            "1/3 nobody else\n2/3 plain curl\n3/3 ebb run -- curl\n"
-        );
-        assert!(
-            std::fs::read(plot.join("demo.png"))
-                .unwrap()
-                .starts_with(b"\x89PNG")
-        );
-        let svg = std::fs::read_to_string(plot.join("demo.svg")).unwrap();
-        assert!(svg.contains("plain curl") && svg.contains("Delay of the call"));
-        let is_disturbed = text(&output.stdout).contains("DISTURBED");
-        Attempt {
-            wrong: misses(&output),
-            disturbed: is_disturbed.then(|| "disturbed".to_owned()),
-        }
-    });
+    let heading = "1/3 nobody else\n2/3 plain curl\n3/3 ebb run -- curl\n";
+    let words = ["plain curl", "Delay of the call"];
+    judge(name, || shows("run", heading, &words));
+}
+
+#[test]
+fn a_home_behind_a_router_is_shown_with_and_without_its_gateway() {
+    let name = "a_home_behind_a_router_is_shown_with_and_without_its_gateway";
+    if !ebb_kernel::requires_root(name) || !transfers::has_installed(name, &["nft"]) {
+        return;
+    }
+    let heading = "1/3 nobody else\n2/3 no gateway\n3/3 ebb gateway\n";
+    let words = ["no gateway", "console and television", "Delay of the call"];
+    judge(name, || shows("gateway", heading, &words));
 }
 
 /// What is not as it must be in the table.
@@ -188,6 +200,24 @@ fn laws_of_the_other_backend_are_refused_before_anything_is_set_up() {
         "{told}"
     );
     assert!(!folder.path().join("ebb-demo").exists());
+}
+
+#[test]
+fn the_gateway_s_demo_says_in_one_line_what_it_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = ebb(&["demo", "gateway"]);
+    if nix::unistd::geteuid().is_root() {
+        command = Command::new("setpriv");
+        command.args(["--reuid=54321", "--regid=54321", "--clear-groups", "--"]);
+        command.args([env!("CARGO_BIN_EXE_ebb"), "demo", "gateway"]);
+    }
+    let output = command.current_dir(folder.path()).output().unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert_eq!(
+        told,
+        "ebb: 'ebb demo gateway' needs root: put 'sudo' in front\n"
+    );
 }
 
 #[test]

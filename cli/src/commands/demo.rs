@@ -2,32 +2,39 @@
 //! `ebb demo`: shows on an emulated home link what Ebb is for.
 
 mod shown;
+mod words;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use clap::Args;
-use ebb_algorithms::Policy;
+use anyhow::{Context, Result, ensure};
+use clap::{Args, ValueEnum};
+use ebb_algorithms::{Policy, Side};
 use ebb_keeper::run::check_for_user_backend;
 use ebb_keeper::{Backend, Error, Policies, Wanted, kernel};
-use ebb_lab::demo::{self, Options, PartKind, Status};
+use ebb_lab::demo::{self, BACKGROUND_DEVICES, Options, PartKind, Status, Yielding};
 use ebb_lab::emulator::EmulatorReport;
+use ebb_lab::home;
 use ebb_report::{image, units};
 
-use crate::backend::BackendChoice;
+use crate::backend::{BackendChoice, require_root};
 use crate::output::{self, StatusLine};
+use words::Words;
 
 /// Show on an emulated home link what a download does to a person's traffic
 #[derive(Debug, Args)]
 #[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
 pub struct Demo {
+    /// What to show
+    #[arg(value_name = "WHAT", value_enum, default_value_t)]
+    what: What,
+
     /// Directory for the plot; it is made if need be
     #[arg(short, long, value_name = "DIR", default_value = "ebb-demo")]
     output: PathBuf,
 
-    /// Law that the download yields by; see `ebb policies`: without it `ebb`, with the user
+    /// Law that downloads yield by; see `ebb policies`: without it `ebb`, with the user
     /// backend `sampled`
     #[arg(short, long, value_name = "POLICY", value_parser = Policy::receiver)]
     policy: Option<Policy>,
@@ -42,6 +49,16 @@ pub struct Demo {
     seconds: u64,
 }
 
+/// What there is to be shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// A download on the person's own machine, under `ebb run`
+    #[default]
+    Run,
+    /// Downloads of other devices of the home, behind a router with `ebb gateway`; needs root
+    Gateway,
+}
+
 const LONG_ABOUT: &str = "\
 Show on an emulated home link what a download does to a person's traffic.
 
@@ -49,6 +66,11 @@ Everything is real but the link: nginx, curl and the kernel's TCP, in network na
 away with the demo; the Internet is not needed. The link has 10 Mbit/s, a round trip of 100 ms and \
 a queue of 86 packets. A person opens a page every other second and is on a call: with nobody \
 else, beside a download by plain curl, and beside the same download under `ebb run`.
+
+`ebb demo gateway` shows a home of four devices behind a router with masquerade: a laptop reads, a \
+phone is on a call, a console and a television download. Nothing of Ebb runs on any of them; in \
+the third part the router runs `ebb gateway`. This needs root: packet programs in the kernel are \
+refused to others, in namespaces of their own as well.
 
 Without root all of this is in user and network namespaces of its own, and `ebb run` has the user \
 backend. The table says which backend was shown.
@@ -60,24 +82,29 @@ Examples:
   ebb demo                           table, and the plot in ./ebb-demo: the user backend
   sudo ebb demo                      the same with the kernel backend
   sudo ebb demo --policy vulture     the same with another law
-  sudo ebb demo --output /tmp/plot   the plot elsewhere";
+  sudo ebb demo --output /tmp/plot   the plot elsewhere
+  sudo ebb demo gateway              a home behind a router that runs Ebb";
 
 impl Demo {
     /// Runs the demo, prints the table, writes the plot.
     pub fn execute(self) -> Result<()> {
-        let options = self.options()?;
+        let words = self.words();
+        let options = match self.what {
+            What::Run => self.run()?,
+            What::Gateway => self.gateway()?,
+        };
         prepare_folder(&self.output)?;
         if !nix::unistd::geteuid().is_root() {
             ebb_lab::without_root::enter_namespaces()?;
         }
-        let mut progress = Progress::new(self.seconds);
+        let mut progress = Progress::new(self.seconds, words);
         let outcome = demo::run(&options, |status| progress.tell(status));
         progress.end();
         let (outcome, emulator) = outcome?;
 
         let notes = notes(&emulator);
-        output::print(&format!("{}\n", shown::table(&outcome, &notes)))?;
-        let files = image::write(&shown::figure(&outcome), &self.output, "demo")?;
+        output::print(&format!("{}\n", shown::table(&outcome, words, &notes)))?;
+        let files = image::write(&shown::figure(&outcome, words), &self.output, "demo")?;
         give_to_sudoer(&self.output, &files);
         output::print(&format!(
             "Plot: {} and {}\n",
@@ -86,29 +113,54 @@ impl Demo {
         ))
     }
 
-    fn options(&self) -> Result<Options> {
+    fn words(&self) -> &'static Words {
+        match self.what {
+            What::Run => &words::RUN,
+            What::Gateway => &words::GATEWAY,
+        }
+    }
+
+    /// A home whose router runs `ebb gateway`.
+    fn gateway(&self) -> Result<Options> {
+        require_root("demo gateway")?;
+        ensure!(
+            self.backend == BackendChoice::Auto,
+            "--backend is for 'ebb demo run': a gateway has one of its own"
+        );
+        let policy = self.policy.clone();
+        let policy = policy.unwrap_or_else(|| Policy::default_of(Side::Receiver));
+        let (ebb, law) = (this_program()?, policy.to_string());
+        let words = [&ebb, "gateway", "--lan", home::LAN, "--policy", &law];
+        let rule = |device| format!("[[rule]]\nclient = \"{device}\"\n");
+        Ok(Options {
+            part: Duration::from_secs(self.seconds),
+            yielding: Yielding::Gateway {
+                words: words.map(str::to_owned).to_vec(),
+                rules: BACKGROUND_DEVICES.map(rule).concat(),
+            },
+            method: format!("the gateway backend, policy {law}"),
+        })
+    }
+
+    /// The person's own machine, with `ebb run`.
+    fn run(&self) -> Result<Options> {
         let backend = self.backend()?;
         let policy = match &self.policy {
             Some(policy) => policy.clone(),
             None => Policies::new(&Wanted::default(), backend)?.download,
         };
-        anyhow::ensure!(
+        ensure!(
             (backend == Backend::User) == policy.law().is_for_counters(),
             "the law '{}' is not one of the {backend} backend (see 'ebb policies'; --backend \
              chooses the backend)",
             policy.law().name
         );
-        let ebb = std::env::current_exe().context("where is this program?")?;
-        let words = [
-            ebb.display().to_string(),
-            backend.to_string(),
-            policy.to_string(),
-        ];
+        let words = [this_program()?, backend.to_string(), policy.to_string()];
         let [ebb, name, law] = &words;
         let yielding = [ebb, "run", "--backend", name, "--policy", law, "--"];
         Ok(Options {
             part: Duration::from_secs(self.seconds),
-            yielding: yielding.map(str::to_owned).to_vec(),
+            yielding: Yielding::Command(yielding.map(str::to_owned).to_vec()),
             method: format!("the {backend} backend, policy {law}"),
         })
     }
@@ -119,7 +171,7 @@ impl Demo {
         self.backend.attempt("demo", is_final, |backend| {
             match backend {
                 Backend::Kernel if self.backend == BackendChoice::Kernel => {}
-                Backend::Kernel => anyhow::ensure!(
+                Backend::Kernel => ensure!(
                     kernel::features::probe().is_usable(),
                     "this machine cannot have the kernel backend (see 'ebb doctor')"
                 ),
@@ -129,6 +181,11 @@ impl Demo {
             Ok(backend)
         })
     }
+}
+
+fn this_program() -> Result<String> {
+    let ebb = std::env::current_exe().context("where is this program?")?;
+    Ok(ebb.display().to_string())
 }
 
 /// What would go wrong at the end is told at the beginning.
@@ -165,14 +222,16 @@ fn give_to_sudoer(folder: &Path, files: &[PathBuf]) {
 struct Progress {
     line: StatusLine,
     seconds: u64,
+    words: &'static Words,
     current: Option<PartKind>,
 }
 
 impl Progress {
-    fn new(seconds: u64) -> Self {
+    fn new(seconds: u64, words: &'static Words) -> Self {
         Self {
             line: StatusLine::new(),
             seconds,
+            words,
             current: None,
         }
     }
@@ -183,7 +242,7 @@ impl Progress {
             self.line.show(&self.text(status));
         } else if is_new {
             // The demo goes on where nobody watches.
-            let _ = writeln!(std::io::stderr(), "{}", heading(status.kind));
+            let _ = writeln!(std::io::stderr(), "{}", self.words.heading(status.kind));
         }
     }
 
@@ -195,7 +254,7 @@ impl Progress {
         let elapsed = status.elapsed_s.min(self.seconds as f64);
         let mut line = format!(
             "{}: {elapsed:.0} of {} s",
-            heading(status.kind),
+            self.words.heading(status.kind),
             self.seconds
         );
         if let Some(page) = status.last_page_s {
@@ -203,16 +262,8 @@ impl Progress {
         }
         line += &format!("  call {:.0} ms", status.call_ms);
         if let Some(rate) = status.download_bits_per_s {
-            line += &format!("  curl {}", units::rate(rate));
+            line += &format!("  {} {}", self.words.downloads, units::rate(rate));
         }
         line
-    }
-}
-
-fn heading(kind: PartKind) -> &'static str {
-    match kind {
-        PartKind::Quiet => "1/3 nobody else",
-        PartKind::Plain => "2/3 plain curl",
-        PartKind::Ebb => "3/3 ebb run -- curl",
     }
 }

@@ -19,7 +19,7 @@ impl Gateway {
     /// Starts these words on the router, with a file of these rules behind them, and waits until
     /// they say that they act.
     ///
-    /// *Errors:* they say something else, and end.
+    /// *Errors:* they end, with what they said last.
     pub(super) fn start(
         router: &NamespaceHandle,
         words: &[String],
@@ -42,9 +42,11 @@ impl Gateway {
         // What cannot be read says nothing.
         let _ = said.read_line(&mut line);
         if !line.contains("yields") {
+            let _ = said.read_to_string(&mut line);
+            let words_of_it = line.trim().lines().last().unwrap_or("without a word");
             return Err(Error::Failed {
                 program: words.join(" "),
-                problem: format!("does not act: {}", line.trim()),
+                problem: format!("ended: {words_of_it}"),
             });
         }
         // It goes on saying things to somebody who listens.

@@ -10,6 +10,7 @@ use crate::emulator::{CLIENT_IPV4, EmulatorReport, PathSpec, QueueSeries, SERVER
 use crate::namespace::NamespaceHandle;
 use ebb_link::{Class, LinkSpec, Nanos, QueueLimit, Rate};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -85,33 +86,10 @@ pub fn run(
     mut tell: impl FnMut(Status),
 ) -> Result<(Outcome, EmulatorReport), Error> {
     let folder = tempfile::tempdir().map_err(Error::io("a temporary folder"))?;
-    let folder = folder.path();
     // Three links of one kind: the downloads alone are measured while part one runs.
     let testbed = Testbed::start(vec![home_link(); 3])?;
     testbed.set_class(0, FILE.port(), Class::LessThanBestEffort);
-    let _servers = serve(&testbed, folder)?;
-    let place = |path| Place::behind(testbed.path(path), &options.yielding);
-    let (home, alone_plain, alone_ebb) = (place(0)?, place(1)?, place(2)?);
-
-    let start = Instant::now();
-    let gateway = alone_ebb.gateway(&options.yielding, folder)?;
-    let alone_plain = downloads(options, &alone_plain, PartKind::Plain, start)?;
-    let alone_ebb = downloads(options, &alone_ebb, PartKind::Ebb, start)?;
-    let scene = Scene {
-        options,
-        speaker: testbed.path(0).server(),
-        place: &home,
-    };
-    let quiet = part(&scene, PartKind::Quiet, &mut tell)?;
-    let until_s = options.part.as_secs_f64();
-    let alone_plain_bits_per_s = download::mean_bits_per_s(&end(alone_plain)?, until_s);
-    let alone_ebb_bits_per_s = download::mean_bits_per_s(&end(alone_ebb)?, until_s);
-    drop(gateway);
-
-    let plain = part(&scene, PartKind::Plain, &mut tell)?;
-    let gateway = home.gateway(&options.yielding, folder)?;
-    let ebb = part(&scene, PartKind::Ebb, &mut tell)?;
-    drop(gateway);
+    let measured = measure(options, &testbed, folder.path(), &mut tell)?;
     let epoch = testbed.epoch_instant();
     let emulator = testbed.stop()?;
     let series = &emulator.paths[0].forward.series;
@@ -120,16 +98,58 @@ pub fn run(
         ..part
     };
     let outcome = Outcome {
-        parts: [quiet, plain, ebb].map(with_shares).into(),
+        parts: measured.parts.map(with_shares).into(),
         method: options.method.clone(),
-        alone_plain_bits_per_s,
-        alone_ebb_bits_per_s,
+        alone_plain_bits_per_s: measured.alone_plain_bits_per_s,
+        alone_ebb_bits_per_s: measured.alone_ebb_bits_per_s,
     };
     Ok((outcome, emulator))
 }
 
+/// The parts, each with its begin, and the downloads alone.
+struct Measured {
+    parts: [(Instant, Part); 3],
+    alone_plain_bits_per_s: f64,
+    alone_ebb_bits_per_s: f64,
+}
+
+fn measure(
+    options: &Options,
+    testbed: &Testbed,
+    folder: &Path,
+    tell: &mut impl FnMut(Status),
+) -> Result<Measured, Error> {
+    let _servers = serve(testbed, folder)?;
+    let place = |path| Place::behind(testbed.path(path), &options.yielding);
+    let (home, alone_plain, alone_ebb) = (place(0)?, place(1)?, place(2)?);
+    let scene = Scene {
+        options,
+        speaker: testbed.path(0).server(),
+        place: &home,
+    };
+
+    let start = Instant::now();
+    let gateway = alone_ebb.gateway(&options.yielding, folder)?;
+    let alone_plain = downloads(options, &alone_plain, PartKind::Plain, start)?;
+    let alone_ebb = downloads(options, &alone_ebb, PartKind::Ebb, start)?;
+    let quiet = part(&scene, PartKind::Quiet, tell)?;
+    let (alone_plain, alone_ebb) = (end(alone_plain)?, end(alone_ebb)?);
+    drop(gateway);
+
+    let plain = part(&scene, PartKind::Plain, tell)?;
+    let gateway = home.gateway(&options.yielding, folder)?;
+    let ebb = part(&scene, PartKind::Ebb, tell)?;
+    drop(gateway);
+    let until_s = options.part.as_secs_f64();
+    Ok(Measured {
+        parts: [quiet, plain, ebb],
+        alone_plain_bits_per_s: download::mean_bits_per_s(&alone_plain, until_s),
+        alone_ebb_bits_per_s: download::mean_bits_per_s(&alone_ebb, until_s),
+    })
+}
+
 /// What people look at beside the download, at home; the download alone on the others.
-fn serve(testbed: &Testbed, folder: &std::path::Path) -> Result<[Nginx; 3], Error> {
+fn serve(testbed: &Testbed, folder: &Path) -> Result<[Nginx; 3], Error> {
     write_files(&folder.join("www"))?;
     let server = |path: usize| testbed.path(path).server();
     Ok([
@@ -148,7 +168,7 @@ fn home_link() -> PathSpec {
     }
 }
 
-fn write_files(www: &std::path::Path) -> Result<(), Error> {
+fn write_files(www: &Path) -> Result<(), Error> {
     write_page(www)?;
     let file = www.join("file");
     std::fs::File::create(&file)
@@ -248,17 +268,15 @@ fn part(
     read?;
     let call = call.end()?;
     let duration_s = duration.as_secs_f64();
-    Ok((
-        start,
-        Part {
-            kind,
-            duration_s,
-            pages,
-            call,
-            shares: Vec::new(),
-            download,
-        },
-    ))
+    let part = Part {
+        kind,
+        duration_s,
+        pages,
+        call,
+        shares: Vec::new(),
+        download,
+    };
+    Ok((start, part))
 }
 
 /// The person reads; the channel ends with the part, however fast its last page.

@@ -11,12 +11,14 @@ use ebb_report::figure::{Colour, Column, Figure, Legend, Mark, Panel, Row, Sampl
 use ebb_report::table::{Align, Table};
 use ebb_report::units;
 
+use super::words::Words;
+
 /// The table of all parts; `notes` come below it.
-pub(super) fn table(outcome: &Outcome, notes: &[String]) -> Table {
-    let title = format!("A person's traffic and a download on a link of {}", link());
+pub(super) fn table(outcome: &Outcome, words: &Words, notes: &[String]) -> Table {
+    let title = format!("{} on a link of {}", words.table, link());
     let mut table = Table::new(title).column("", Align::Left);
     for part in &outcome.parts {
-        table = table.column(name(part.kind), Align::Right);
+        table = table.column(words.part(part.kind), Align::Right);
     }
     let parts: Vec<Numbers> = outcome.parts.iter().map(Numbers::of).collect();
     for (what, cell) in LINES {
@@ -31,7 +33,7 @@ pub(super) fn table(outcome: &Outcome, notes: &[String]) -> Table {
         units::rate(outcome.alone_plain_bits_per_s),
         units::rate(outcome.alone_ebb_bits_per_s),
     ]);
-    table.note(format!("ebb run: by {}", outcome.method));
+    table.note(format!("{}: by {}", words.by, outcome.method));
     for note in notes {
         table.note(note);
     }
@@ -62,27 +64,27 @@ const LINES: [(&str, Cell); 7] = [
 ];
 
 /// The figure: rate, pages and call over time, the parts side by side.
-pub(super) fn figure(outcome: &Outcome) -> Figure {
+pub(super) fn figure(outcome: &Outcome, words: &Words) -> Figure {
     let parts = &outcome.parts;
     let numbers: Vec<Numbers> = parts.iter().map(Numbers::of).collect();
     let columns = parts
         .iter()
         .zip(&numbers)
-        .map(|(part, sum)| column(outcome, part, sum));
+        .map(|(part, sum)| column(outcome, words, part, sum));
     Figure {
-        title: title(&numbers),
+        title: title(words, &numbers),
         subtitle: vec![
             format!(
-                "A person opens a page ({PAGE_OBJECTS} files, {}) every {} s and is on a call, \
-                 alone and beside a large download.",
+                "A person opens a page ({PAGE_OBJECTS} files, {}) every {} s {}",
                 units::bytes(PAGE_BYTES),
-                PAGE_INTERVAL.as_secs()
+                PAGE_INTERVAL.as_secs(),
+                words.doing
             ),
             format!(
                 "nginx, curl and Linux TCP (CUBIC), all real; emulated link: {}.",
                 link()
             ),
-            format!("ebb run: by {}.", outcome.method),
+            format!("{}: by {}.", words.by, outcome.method),
         ],
         columns: columns.collect(),
         rows: vec![
@@ -91,30 +93,34 @@ pub(super) fn figure(outcome: &Outcome) -> Figure {
             call_row(parts, &numbers),
         ],
         x_label: "seconds".into(),
-        legend: legend(),
+        legend: legend(words),
         width_px: 900,
     }
 }
 
-fn legend() -> Vec<Legend> {
+fn legend(words: &Words) -> Vec<Legend> {
     let (grey, plain, ebb) = (colours::GREY, colours::VERMILLION, colours::BLUE);
+    let download = |kind| format!("download, {}", words.part(kind));
     let samples = [
-        (Sample::Patch(grey, PERSON_OPACITY), "pages and call"),
+        (
+            Sample::Patch(grey, PERSON_OPACITY),
+            "pages and call".to_owned(),
+        ),
         (
             Sample::Patch(plain, DOWNLOAD_OPACITY),
-            "download, plain curl",
+            download(PartKind::Plain),
         ),
         (
             Sample::Patch(ebb, DOWNLOAD_OPACITY),
-            "download, ebb run -- curl",
+            download(PartKind::Ebb),
         ),
-        (Sample::Level, "what the person has alone (median, mean)"),
+        (
+            Sample::Level,
+            "what the person has alone (median, mean)".to_owned(),
+        ),
     ];
     samples
-        .map(|(sample, meaning)| Legend {
-            sample,
-            meaning: meaning.into(),
-        })
+        .map(|(sample, meaning)| Legend { sample, meaning })
         .into()
 }
 
@@ -129,14 +135,6 @@ fn link() -> String {
     )
 }
 
-fn name(kind: PartKind) -> &'static str {
-    match kind {
-        PartKind::Quiet => "nobody else",
-        PartKind::Plain => "plain curl",
-        PartKind::Ebb => "ebb run -- curl",
-    }
-}
-
 fn colour(kind: PartKind) -> Colour {
     match kind {
         PartKind::Quiet => colours::GREY,
@@ -146,21 +144,20 @@ fn colour(kind: PartKind) -> Colour {
 }
 
 /// Claims only what this run shows.
-fn title(parts: &[Numbers]) -> String {
+fn title(words: &Words, parts: &[Numbers]) -> String {
     let medians: Vec<f64> = parts.iter().filter_map(|part| part.page_median_s).collect();
     match medians[..] {
-        [alone, plain, ebb] if plain > 1.3 * alone && ebb < 1.15 * alone => {
-            "Plain curl makes everybody wait; ebb run -- curl takes only what is left".into()
-        }
+        [alone, plain, ebb] if plain > 1.3 * alone && ebb < 1.15 * alone => words.claim.into(),
         [alone, plain, ebb] => format!(
-            "A page takes {alone:.2} s alone, {plain:.2} s beside curl, {ebb:.2} s beside \
-             ebb run -- curl"
+            "A page takes {alone:.2} s alone, {plain:.2} s beside {}, {ebb:.2} s beside {}",
+            words.beside(PartKind::Plain),
+            words.beside(PartKind::Ebb),
         ),
-        _ => "A download beside a person's pages and call, plain and under ebb run".into(),
+        _ => words.subject.into(),
     }
 }
 
-fn column(outcome: &Outcome, part: &Part, numbers: &Numbers) -> Column {
+fn column(outcome: &Outcome, words: &Words, part: &Part, numbers: &Numbers) -> Column {
     let alone = match part.kind {
         PartKind::Quiet => None,
         PartKind::Plain => Some(outcome.alone_plain_bits_per_s),
@@ -171,7 +168,7 @@ fn column(outcome: &Outcome, part: &Part, numbers: &Numbers) -> Column {
         _ => "only the person's own traffic".into(),
     };
     Column {
-        title: name(part.kind).into(),
+        title: words.part(part.kind).into(),
         subtitle,
         colour: colour(part.kind),
         x_max: part.duration_s,

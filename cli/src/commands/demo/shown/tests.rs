@@ -4,6 +4,7 @@
 use ebb_lab::demo::{Outcome, Page, Part, PartKind, Received, Share, Spoken};
 use ebb_report::image;
 
+use super::super::words::{GATEWAY, RUN};
 use super::{figure, table};
 
 fn part(kind: PartKind, load_s: f64, delay_ms: f64) -> Part {
@@ -49,7 +50,7 @@ fn outcome(ebb_load_s: f64) -> Outcome {
 
 #[test]
 fn table_has_every_figure_and_fits_the_terminal() {
-    let printed = table(&outcome(0.85), &["A note.".into()]).to_string();
+    let printed = table(&outcome(0.85), &RUN, &["A note.".into()]).to_string();
     let cells = |start: &str| {
         let line = printed
             .lines()
@@ -72,25 +73,38 @@ fn table_has_every_figure_and_fits_the_terminal() {
         cells("download, nobody else"),
         ["-", "9.40 Mbit/s", "9.30 Mbit/s"]
     );
-    assert!(
-        printed.lines().all(|line| line.chars().count() <= 80),
-        "{printed}"
-    );
     assert!(printed.ends_with("A note.\n"));
+    let of_gateway = table(&outcome(0.85), &GATEWAY, &[]).to_string();
+    for printed in [printed, of_gateway] {
+        let fits = printed.lines().all(|line| line.chars().count() <= 80);
+        assert!(fits, "{printed}");
+    }
 }
 
 #[test]
 fn figure_claims_that_ebb_spares_the_person_only_when_it_did() {
-    let claim = "ebb run -- curl takes only what is left";
-    assert!(image::svg(&figure(&outcome(0.85))).unwrap().contains(claim));
-    let svg = image::svg(&figure(&outcome(1.4))).unwrap();
-    assert!(!svg.contains(claim));
-    assert!(svg.contains("0.80 s alone, 1.60 s beside curl, 1.40 s beside ebb run -- curl"));
+    let svg = |load_s, words| image::svg(&figure(&outcome(load_s), words)).unwrap();
+    for (words, claim, otherwise) in [
+        (
+            &RUN,
+            "ebb run -- curl takes only what is left",
+            "0.80 s alone, 1.60 s beside curl, 1.40 s beside ebb run -- curl",
+        ),
+        (
+            &GATEWAY,
+            "behind ebb gateway they give way",
+            "0.80 s alone, 1.60 s beside downloads, 1.40 s beside downloads behind ebb gateway",
+        ),
+    ] {
+        assert!(svg(0.85, words).contains(claim));
+        assert!(!svg(1.4, words).contains(claim));
+        assert!(svg(1.4, words).contains(otherwise));
+    }
 }
 
 #[test]
 fn figure_draws_the_download_above_the_person_in_its_own_colour() {
-    let svg = image::svg(&figure(&outcome(0.85))).unwrap();
+    let svg = image::svg(&figure(&outcome(0.85), &RUN)).unwrap();
     for colour in ["#767676", "#D55E00", "#0072B2"] {
         assert!(
             svg.contains(&format!("fill=\"{colour}\"")),
