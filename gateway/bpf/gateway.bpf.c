@@ -85,6 +85,7 @@ EBB_INLINE struct ebb_half *ebb_begin(struct ebb_scratch *scratch, struct ebb_se
 	/* Of what is sent the law is given another clock than the sender's. */
 	start->tsval = is_upload ? 0 : packet->tsecr;
 	bpf_spin_lock(&half->lock);
+	half->head.is_upload = is_upload != 0;
 	half->head.scale = ebb_scale(seen, !is_upload);
 	ebb_half_begin(half, seen, start, now_ns, packet->window);
 	bpf_spin_unlock(&half->lock);

@@ -10,6 +10,12 @@
 
 /* What is sent again lies behind, by the window of a round trip ago at the most: this at least. */
 #define EBB_LEAST_BEHIND_BYTES (1u << 20)
+/*
+ * [RFC1122 §4.2.3.2] A receiver answers the second full segment at once, and one alone when its
+ * timer ends. A client's receiver does not know that more than one may not come, and its timer would
+ * look like a queue.
+ */
+#define EBB_UPLOAD_LEAST_SEGMENTS 2u
 /* No answer to a grant comes later. */
 #define EBB_LONGEST_TIMED_US 10000000u
 
@@ -69,13 +75,16 @@ EBB_INLINE void ebb_half_tell(struct ebb_half *half, u64 now_us)
  * How much of the receiver's window may pass. The right edge never goes back, as a law may
  * expect of its host; the window is never larger than the receiver's own.
  */
-EBB_INLINE u32 ebb_half_grant(struct ebb_half *half, u32 ack_seq, u32 window, u32 now_us)
+EBB_INLINE u32 ebb_half_grant(struct ebb_half *half, const struct ebb_ack *ack, u32 window)
 {
 	u32 scale = half->head.scale & 15, rest = (1u << scale) - 1;
-	u32 edge_seq = ack_seq + half->law.rwnd_bytes, allowed_bytes, granted;
+	u32 ack_seq = ack->ack_seq, now_us = (u32)ack->now_us;
+	u32 least_bytes = half->head.is_upload ? EBB_UPLOAD_LEAST_SEGMENTS * ack->mss_bytes : 0;
+	u32 wanted_bytes = (u32)ebb_max(half->law.rwnd_bytes, least_bytes);
+	u32 edge_seq = ack_seq + wanted_bytes, allowed_bytes, granted;
 
 	half->head.own_bytes = window << scale;
-	if (half->law.rwnd_bytes >= half->head.own_bytes)
+	if (wanted_bytes >= half->head.own_bytes)
 		edge_seq = ack_seq + half->head.own_bytes;
 	if (ebb_before32(half->head.right_edge_seq, edge_seq))
 		half->head.right_edge_seq = edge_seq;
@@ -112,7 +121,7 @@ EBB_INLINE u32 ebb_half_ask(struct ebb_half *half, struct ebb_ack *ack, u64 now_
 		half->head.right_edge_seq = ack_seq + half->head.own_bytes;
 		return window;
 	}
-	return ebb_half_grant(half, ack_seq, window, (u32)now_us);
+	return ebb_half_grant(half, ack, window);
 }
 
 /* ---- the life of a half ---- */

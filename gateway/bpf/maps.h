@@ -73,7 +73,7 @@ struct ebb_half_head {
 	u8 has_timestamps;
 	u8 uses_ecn;
 	u8 is_ending;
-	u8 reserved;
+	u8 is_upload;
 };
 
 /* One way of a governed connection. Memory is taken as they come. */
