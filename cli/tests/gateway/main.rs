@@ -46,7 +46,10 @@ struct Case {
     others: u16,
 }
 
-/// The background one is alone for 8 s, beside the other one for 14 s, and alone again for 8 s.
+/// The background one is alone for 8 s, beside the other one for 14 s, and alone again for 14 s.
+///
+/// If its one segment was lost in the others' queue, its sender takes six of these to grow again:
+/// what a law allows it does not use.
 fn beside_another(case: &Case) -> Attempt {
     let home = Home::start(2);
     let ebb = Ebb::new();
@@ -54,7 +57,7 @@ fn beside_another(case: &Case) -> Attempt {
     let [ours, theirs] = &home.devices[..] else {
         unreachable!()
     };
-    let ours = ours.transfer(&case.host, case.background, 30);
+    let ours = ours.transfer(&case.host, case.background, 36);
     std::thread::sleep(Duration::from_secs(8));
     let theirs = theirs.transfer(&case.host, case.others, 14).seconds();
     let status = ebb.says(["status", "--flows"]);
@@ -67,7 +70,7 @@ fn beside_another(case: &Case) -> Attempt {
     let figures = [
         ("alone", mean(&ours, 3, 8), 0.93 * LINK_MBIT_PER_S, most),
         ("beside", mean(&ours, 14, 21), 0.0, 0.05 * LINK_MBIT_PER_S),
-        ("again", mean(&ours, 24, 30), 0.93 * LINK_MBIT_PER_S, most),
+        ("again", mean(&ours, 30, 36), 0.93 * LINK_MBIT_PER_S, most),
         (
             "the other",
             mean(&theirs, 6, 14),
@@ -78,6 +81,7 @@ fn beside_another(case: &Case) -> Attempt {
     for (what, mbit, ..) in figures {
         eprintln!("{} {}: {what} {mbit:.2} Mbit/s", case.host, case.background);
     }
+    eprintln!("{} {}: {ours:.1?}", case.host, case.background);
     let wrong = figures
         .iter()
         .filter(|(_, mbit, least, most)| mbit < least || mbit > most)
