@@ -3,10 +3,10 @@
 
 use crate::error::{Error, Result};
 use crate::layout::{Control, RawRule};
+use ebb_host::SharedMemory;
 use ebb_host::clock::monotonic_ns;
-use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::ptr::NonNull;
+use std::mem::offset_of;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -15,37 +15,20 @@ const LEASE: Duration = Duration::from_secs(2);
 
 /// `struct ebb_gateway_control`, shared with the running programs.
 pub(crate) struct ControlMapping {
-    control: NonNull<Control>,
+    memory: SharedMemory<Control>,
 }
-
-// SAFETY: the mapping lives as long as this; whoever writes has it alone or uses atomics.
-unsafe impl Send for ControlMapping {}
 
 impl ControlMapping {
     /// Maps the memory of a control map.
     pub(crate) fn of(map: BorrowedFd<'_>) -> Result<Self> {
-        // SAFETY: a fresh mapping of an array map whose value is at least as long.
-        let address = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size_of::<Control>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                map.as_raw_fd(),
-                0,
-            )
-        };
-        let failed = |source| Error::Program {
+        // SAFETY: an array map, of which the kernel maps no more than there is.
+        let mapped = unsafe { SharedMemory::map(map) };
+        let memory = mapped.map_err(|source| Error::Program {
             what: "the control map".to_owned(),
             action: "map",
             source,
-        };
-        if address == libc::MAP_FAILED {
-            return Err(failed(io::Error::last_os_error()));
-        }
-        let control = NonNull::new(address.cast())
-            .ok_or_else(|| failed(io::Error::from(io::ErrorKind::InvalidData)))?;
-        Ok(Self { control })
+        })?;
+        Ok(Self { memory })
     }
 
     /// Lets the programs act for another while; answers whether the lease was over already.
@@ -70,7 +53,7 @@ impl ControlMapping {
     pub(crate) fn set_params(&mut self, values: &[u32]) {
         let index = self.params_index().load(Ordering::Relaxed) ^ 1;
         // SAFETY: the field lives as long as the mapping; the programs read the other set.
-        let params = unsafe { &mut (*self.control.as_ptr()).params[index as usize & 1] };
+        let params = unsafe { &mut (*self.memory.as_ptr()).params[index as usize & 1] };
         for (place, value) in params.iter_mut().zip(values) {
             *place = *value;
         }
@@ -81,7 +64,7 @@ impl ControlMapping {
     pub(crate) fn set_rules(&mut self, rules: &[RawRule]) {
         self.rule_count().store(0, Ordering::Release);
         // SAFETY: the field lives as long as the mapping; of no rules the programs read none.
-        let places = unsafe { &mut (*self.control.as_ptr()).rules };
+        let places = unsafe { &mut (*self.memory.as_ptr()).rules };
         assert!(rules.len() <= places.len(), "as many as rules may be");
         places[..rules.len()].copy_from_slice(rules);
         self.rule_count()
@@ -93,32 +76,26 @@ impl ControlMapping {
     }
 
     fn lease(&self) -> &AtomicU64 {
-        // SAFETY: the field is aligned and lives as long as the mapping.
-        unsafe { AtomicU64::from_ptr(&raw mut (*self.control.as_ptr()).lease_until_ns) }
+        self.memory.double_word(offset_of!(Control, lease_until_ns))
     }
-}
 
-macro_rules! control_fields {
-    ($($accessor:ident => $field:ident),* $(,)?) => {
-        impl ControlMapping {$(
-            fn $accessor(&self) -> &AtomicU32 {
-                // SAFETY: the field is aligned and lives as long as the mapping.
-                unsafe { AtomicU32::from_ptr(&raw mut (*self.control.as_ptr()).$field) }
-            }
-        )*}
-    };
-}
-control_fields! {
-    released => is_released,
-    observing => is_observing,
-    params_index => params_index,
-    epoch => epoch,
-    rule_count => rule_count,
-}
+    fn released(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, is_released))
+    }
 
-impl Drop for ControlMapping {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `of`, with this size.
-        unsafe { libc::munmap(self.control.as_ptr().cast(), size_of::<Control>()) };
+    fn observing(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, is_observing))
+    }
+
+    fn params_index(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, params_index))
+    }
+
+    fn epoch(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, epoch))
+    }
+
+    fn rule_count(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, rule_count))
     }
 }

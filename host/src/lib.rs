@@ -4,8 +4,9 @@
 //!
 //! Who descends from whom ([`descendants_of`], [`Family`]), whether a process lives and since
 //! when ([`started_ticks`]), its sockets and copies of them ([`copies_of_sockets`]), its network
-//! namespaces ([`network_namespaces_of`]), what TCP knows of a connection ([`TcpInfo`]), and the
-//! clocks that all of them share. Nothing here changes anything, and nothing needs a privilege
+//! namespaces ([`network_namespaces_of`]), what TCP knows of a connection ([`TcpInfo`]), the
+//! clocks that all of them share, and memory that is shared with programs in the kernel
+//! ([`SharedMemory`]). Nothing here changes anything by itself, and nothing needs a privilege
 //! for processes of one's own.
 //!
 //! ```
@@ -33,6 +34,7 @@ mod handle;
 mod mounts;
 mod namespace;
 mod process;
+mod shared;
 mod socket;
 mod sysctl;
 mod tree;
@@ -47,6 +49,7 @@ pub use process::{
     cgroup_of, effective_capabilities, exists, is_first_pid_namespace, is_kernel_thread,
     lives_still, name_of, owner_of, real_user_of, started_ticks,
 };
+pub use shared::SharedMemory;
 pub use socket::{copies_of_sockets, sockets_in, sockets_of_port};
 pub use sysctl::sysctl;
 pub use tcp_info::TcpInfo;

@@ -5,48 +5,28 @@ use crate::error::{Error, Result};
 use crate::layout::{Config, Constant, Control};
 use crate::names::CONTROL_MAP;
 use ebb_algorithms::Policy;
+use ebb_host::SharedMemory;
 use ebb_host::clock::monotonic_ns;
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::ptr::NonNull;
+use std::mem::offset_of;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// `struct ebb_control`, shared with the running programs.
 pub(crate) struct ControlMapping {
-    control: NonNull<Control>,
-    _map: OwnedFd,
+    memory: SharedMemory<Control>,
 }
-
-// SAFETY: the mapping lives as long as this; all access is through atomics.
-unsafe impl Send for ControlMapping {}
-// SAFETY: as above.
-unsafe impl Sync for ControlMapping {}
 
 impl ControlMapping {
     /// Maps the memory of a control map.
-    pub(crate) fn of(map: OwnedFd) -> Result<Self> {
-        let failed = |source| Error::Program {
+    pub(crate) fn of(map: BorrowedFd<'_>) -> Result<Self> {
+        // SAFETY: an array map, of which the kernel maps no more than there is.
+        let mapped = unsafe { SharedMemory::map(map) };
+        let memory = mapped.map_err(|source| Error::Program {
             what: CONTROL_MAP.to_owned(),
             action: "map",
             source,
-        };
-        // SAFETY: a fresh mapping of one page or less of an array map.
-        let address = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size_of::<Control>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                map.as_raw_fd(),
-                0,
-            )
-        };
-        if address == libc::MAP_FAILED {
-            return Err(failed(io::Error::last_os_error()));
-        }
-        let control = NonNull::new(address.cast())
-            .ok_or_else(|| failed(io::Error::from(io::ErrorKind::InvalidData)))?;
-        Ok(Self { control, _map: map })
+        })?;
+        Ok(Self { memory })
     }
 
     /// Fills in everything but the lease; no program runs yet.
@@ -106,43 +86,53 @@ impl ControlMapping {
     }
 
     fn lease(&self) -> &AtomicU64 {
-        // SAFETY: the field is aligned and lives as long as the mapping.
-        unsafe { AtomicU64::from_ptr(&raw mut (*self.control.as_ptr()).lease_until_ns) }
+        self.memory.double_word(offset_of!(Control, lease_until_ns))
     }
 
     fn param(&self, set: usize, place: usize) -> &AtomicU32 {
         assert!(set < 2 && place < ebb_algorithms::MAX_PARAMS);
-        // SAFETY: as in `lease`; both indices are within the field.
-        unsafe { AtomicU32::from_ptr(&raw mut (*self.control.as_ptr()).params[set].values[place]) }
+        let place = set * ebb_algorithms::MAX_PARAMS + place;
+        self.memory
+            .word(offset_of!(Control, params) + place * size_of::<u32>())
     }
-}
 
-macro_rules! control_fields {
-    ($($accessor:ident => $field:ident),* $(,)?) => {
-        impl ControlMapping {$(
-            fn $accessor(&self) -> &AtomicU32 {
-                // SAFETY: the field is aligned and lives as long as the mapping.
-                unsafe { AtomicU32::from_ptr(&raw mut (*self.control.as_ptr()).$field) }
-            }
-        )*}
-    };
-}
-control_fields! {
-    version => version,
-    owner_pid => owner_pid,
-    law_number => law_number,
-    released => is_released,
-    observing => is_observing,
-    generation => generation,
-    params_index => params_index,
-    marked_only => is_marked_only,
-    ruled => is_ruled,
-    rule => rule,
-}
+    fn version(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, version))
+    }
 
-impl Drop for ControlMapping {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `of`, with this size.
-        unsafe { libc::munmap(self.control.as_ptr().cast(), size_of::<Control>()) };
+    fn owner_pid(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, owner_pid))
+    }
+
+    fn law_number(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, law_number))
+    }
+
+    fn released(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, is_released))
+    }
+
+    fn observing(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, is_observing))
+    }
+
+    fn generation(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, generation))
+    }
+
+    fn params_index(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, params_index))
+    }
+
+    fn marked_only(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, is_marked_only))
+    }
+
+    fn ruled(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, is_ruled))
+    }
+
+    fn rule(&self) -> &AtomicU32 {
+        self.memory.word(offset_of!(Control, rule))
     }
 }

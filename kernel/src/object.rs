@@ -109,10 +109,7 @@ macro_rules! programs {
             },
             law_hooks: Vec::new(),
             registration: None,
-            control: Arc::new(ControlMapping::of(held(
-                $skeleton.maps.data_control.as_fd(),
-                names::CONTROL_MAP,
-            )?)?),
+            control: Arc::new(ControlMapping::of($skeleton.maps.data_control.as_fd())?),
         }
     };
 }

@@ -62,7 +62,7 @@ pub fn detach_all(cgroup: &Cgroup) -> Result<usize> {
     let found = find(cgroup);
     let count = found.len();
     for found in found {
-        ControlMapping::of(found.control_map)?.set_released();
+        ControlMapping::of(found.control_map.as_fd())?.set_released();
     }
     let deadline = Instant::now() + OWNER_CLEARS_WITHIN;
     while !find(cgroup).is_empty() && Instant::now() < deadline {
