@@ -315,3 +315,24 @@ fn a_user_s_rule_leaves_alone_what_is_attached_by_hand() {
     service.end(Signal::SIGTERM);
     drop((first, second));
 }
+
+#[test]
+fn a_number_that_a_service_left_is_nobody_s_to_be_signalled() {
+    if !requires_root("a_number_that_a_service_left_is_nobody_s_to_be_signalled") {
+        return;
+    }
+    let (ebb, rules) = (Ebb::new(), tempfile::tempdir().unwrap());
+    let mut other = Command::new("sleep").arg("60").spawn().unwrap();
+    let [(_, records)] = ebb.environment();
+    fs::write(records.join("ebbd.lock"), format!("{}\n", other.id())).unwrap();
+    let folder = rules.path().display().to_string();
+    let reloaded = ebb.output(["rules", "reload", "--rules", &folder]);
+    let said = stderr(&reloaded);
+    std::thread::sleep(Duration::from_millis(100));
+    let ended = other.try_wait().unwrap();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(ended, None, "it was signalled: {said}");
+    assert!(said.contains("ebbd does not run"), "{said}");
+    assert_eq!(reloaded.status.code(), Some(1), "{said}");
+}

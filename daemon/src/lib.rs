@@ -4,7 +4,7 @@
 //!
 //! - [`read`] reads the rules from their folders, [`Book`] has them in their order;
 //! - [`why`] says which of them holds for a process, and why the others do not;
-//! - [`Service`] keeps them.
+//! - [`Service`] keeps them, [`service_of`] says whose runs.
 //!
 //! What a rule names is decided in the kernel, by tables ([`ebb_keeper::kernel::rules`]): a cgroup
 //! is judged by its path while it is being made, and every connection when it is made. So nothing
@@ -18,6 +18,7 @@ mod error;
 mod event;
 mod globs;
 mod groups;
+mod lock;
 mod notify;
 mod read;
 mod rule;
@@ -27,6 +28,7 @@ mod why;
 pub use containers::{Container, find_container};
 pub use error::{Error, Result};
 pub use event::Event;
+pub use lock::service_of;
 pub use read::{FOLDERS, Found, read, read_files};
 pub use rule::{Book, Conditions, ContainerPattern, Rule};
 pub use service::Service;

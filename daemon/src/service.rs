@@ -3,29 +3,27 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ebb_keeper::kernel::rules::Classifier;
 use ebb_keeper::registry::{Attached, Registry};
 use ebb_keeper::{Backend, Cgroup, Change, Held, KernelHeld, Policies, Post, Signals, Wait};
 use ebb_scenario::Problem;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::Flock;
 use nix::sys::signal::Signal;
 
 use crate::bits::{Bits, ruling};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::groups::{Changed, Groups};
+use crate::lock::lock;
 use crate::notify::Notifier;
 use crate::read::read;
 use crate::rule::{Book, Rule};
 
 /// Whether anything has to be looked at is asked so often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// In the directory of the records: who has locked it is the service, its number is in it.
-const LOCK: &str = "ebbd.lock";
 
 /// Keeps what rules say.
 #[derive(Debug)]
@@ -67,7 +65,7 @@ impl Service {
         let signals = Signals::receive()?;
         let registry = Registry::open()?;
         let records = registry.directory().to_path_buf();
-        let lock = lock(&records.join(LOCK))?;
+        let lock = lock(&records)?;
         let found = read(folders)?;
         let classifier = Classifier::load(below)?;
         let bits = Bits::default();
@@ -350,26 +348,5 @@ impl Kept {
 impl std::fmt::Debug for Kept {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.rule.fmt(formatter)
-    }
-}
-
-/// There is one service for each directory of records.
-fn lock(path: &Path) -> Result<Flock<File>> {
-    let failed = |source| Error::file(path, source);
-    let mut options = File::options();
-    let file = options.write(true).create(true).truncate(false).open(path);
-    match Flock::lock(file.map_err(failed)?, FlockArg::LockExclusiveNonblock) {
-        Ok(lock) => {
-            let number = format!("{}\n", std::process::id());
-            let written = lock
-                .set_len(0)
-                .and_then(|()| (&*lock).write_all(number.as_bytes()));
-            written.map_err(failed)?;
-            Ok(lock)
-        }
-        Err((_, nix::errno::Errno::EWOULDBLOCK)) => Err(Error::RunsAlready {
-            path: path.to_path_buf(),
-        }),
-        Err((_, error)) => Err(failed(error.into())),
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use ebb_daemon::{Book, Found, Holds, Rule, Verdict, read, read_files, why};
+use ebb_daemon::{Book, Found, Holds, Rule, Verdict, read, read_files, service_of, why};
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Attached, Record, Registry};
 use ebb_keeper::{Backend, Policies};
@@ -263,11 +263,9 @@ impl Reload {
             complain_of(&found);
             bail!("the rules stay as they are, until these files are right");
         }
-        let path = Registry::open()?.directory().join("ebbd.lock");
         let not_running = "ebbd does not run: start it by 'systemctl enable --now ebbd'";
-        let text = std::fs::read_to_string(&path).context(not_running)?;
-        let pid = text.trim().parse().context(not_running)?;
-        kill(Pid::from_raw(pid), Signal::SIGHUP).context(not_running)?;
+        let pid = service_of(Registry::open()?.directory())?.context(not_running)?;
+        kill(Pid::from_raw(pid.cast_signed()), Signal::SIGHUP).context(not_running)?;
         let plural = output::plural(found.book.rules.len() as u64);
         output::print(&format!(
             "ebbd reads {} rule{plural}\n",
