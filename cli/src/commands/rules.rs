@@ -129,7 +129,7 @@ impl Rules {
 
 fn list(folders: &[PathBuf]) -> Result<()> {
     let found = read(folders)?;
-    let records = held()?;
+    let records = held_if_seen()?;
     found
         .problems
         .iter()
@@ -148,21 +148,27 @@ fn list(folders: &[PathBuf]) -> Result<()> {
         .book
         .rules
         .iter()
-        .map(|rule| line(rule, &records))
+        .map(|rule| line(rule, records.as_deref()))
         .collect();
     output::print(&lines?.concat())?;
-    if records.is_empty() {
-        complain("none of them is in force: ebbd does not run (systemctl enable --now ebbd)");
+    match records {
+        None => complain("which of them are in force root alone can see: sudo ebb rules"),
+        Some(records) if records.is_empty() => {
+            complain("none of them is in force: ebbd does not run (systemctl enable --now ebbd)");
+        }
+        Some(_) => {}
     }
     Ok(())
 }
 
-fn line(rule: &Rule, records: &[(String, Record)]) -> Result<String> {
-    let record = records.iter().find(|(name, _)| *name == rule.name);
+fn line(rule: &Rule, records: Option<&[(String, Record)]>) -> Result<String> {
+    let is_its = |(name, _): &&(String, Record)| *name == rule.name;
+    let record = records.and_then(|records| records.iter().find(is_its));
     let state = match record {
-        Some((_, record)) if record.is_observing => "off",
-        Some(_) => "on",
-        None => "not in force",
+        _ if records.is_none() => "",
+        Some((_, record)) if record.is_observing => " (off)",
+        Some(_) => " (on)",
+        None => " (not in force)",
     };
     let policies = match record {
         Some((_, record)) => output::policies(&record.policy, record.upload_policy.as_ref()),
@@ -172,7 +178,7 @@ fn line(rule: &Rule, records: &[(String, Record)]) -> Result<String> {
         }
     };
     Ok(format!(
-        "{} ({state}): {}\n  by {policies}; {}:{}\n",
+        "{}{state}: {}\n  by {policies}; {}:{}\n",
         rule.name,
         rule.conditions.in_words(),
         rule.file.display(),
@@ -180,7 +186,13 @@ fn line(rule: &Rule, records: &[(String, Record)]) -> Result<String> {
     ))
 }
 
-/// The rules that are in force; root alone can see that.
+/// The rules that are in force; none: root alone can see that.
+fn held_if_seen() -> Result<Option<Vec<(String, Record)>>> {
+    let is_root = nix::unistd::geteuid().is_root();
+    is_root.then(held).transpose()
+}
+
+/// The rules that are in force, as root sees them.
 fn held() -> Result<Vec<(String, Record)>> {
     let records = Registry::open()?.all_records()?;
     let rules = records.into_iter().filter_map(|record| {
