@@ -1,31 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Names with `*` and `?`: as regular expressions over the paths of cgroups, and by themselves.
 
+use wildmatch::WildMatch;
+
 /// Whether a text matches a glob: `*` stands for any letters, `?` for one.
 pub fn matches(glob: &str, text: &str) -> bool {
-    let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
-    let (mut at, mut from) = (0, 0);
-    // Where the last star stands, and how far it has reached.
-    let mut star: Option<(usize, usize)> = None;
-    while from < text.len() {
-        match (glob.get(at), star) {
-            (Some('*'), _) => {
-                star = Some((at, from));
-                at += 1;
-            }
-            (Some(sign), _) if *sign == '?' || *sign == text[from] => {
-                at += 1;
-                from += 1;
-            }
-            (_, Some((place, reached))) => {
-                star = Some((place, reached + 1));
-                at = place + 1;
-                from = reached + 1;
-            }
-            (_, None) => return false,
-        }
-    }
-    glob[at..].iter().all(|sign| *sign == '*')
+    WildMatch::new(glob).matches(text)
 }
 
 /// The paths of all cgroups of this name.

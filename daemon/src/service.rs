@@ -12,6 +12,7 @@ use ebb_keeper::{Backend, Cgroup, Change, Held, KernelHeld, Policies, Post, Sign
 use ebb_scenario::Problem;
 use nix::fcntl::Flock;
 use nix::sys::signal::Signal;
+use sd_notify::NotifyState;
 
 use crate::bits::{Bits, ruling};
 use crate::error::{Error, Result};
@@ -174,8 +175,8 @@ impl Service {
         match found.and_then(|book| self.apply(book)) {
             Ok(()) => self.say_ready(Vec::new()),
             Err(error) => {
-                self.notifier
-                    .say("STATUS=The rules were not read again: there are mistakes in them");
+                let status = "The rules were not read again: there are mistakes in them";
+                self.notifier.say(&[NotifyState::Status(status)]);
                 self.events.push_back(Event::NotReloaded(error));
             }
         }
@@ -280,14 +281,14 @@ impl Service {
             0 => String::new(),
             _ => "; files with mistakes were left out, see 'ebb rules check'".to_owned(),
         };
-        self.notifier.say(&format!(
-            "READY=1\nSTATUS={rules} rule{plural} in force{wrong}"
-        ));
+        let status = format!("{rules} rule{plural} in force{wrong}");
+        self.notifier
+            .say(&[NotifyState::Ready, NotifyState::Status(&status)]);
         self.events.push_back(Event::Ready { rules, problems });
     }
 
     fn end(&mut self) {
-        self.notifier.say("STOPPING=1");
+        self.notifier.say(&[NotifyState::Stopping]);
         for kept in &mut self.kept {
             if let Err(source) = kept.post.release() {
                 self.events.push_back(Event::Failed(kept.failed(source)));
