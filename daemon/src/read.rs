@@ -156,7 +156,7 @@ fn read_rule(section: &Section<'_, '_>, path: &Path) -> Option<Read> {
     let rule = Rule {
         name: name?,
         file: path.to_path_buf(),
-        line: line_of(section),
+        line: section.line(),
         conditions,
         wanted: wanted?,
     };
@@ -205,13 +205,6 @@ fn read_wanted(section: &Section<'_, '_>) -> Option<Wanted> {
         upload,
         keeps_code_point,
     })
-}
-
-/// The line of the rule's name.
-fn line_of(section: &Section<'_, '_>) -> usize {
-    let start = section.value("name").map_or(0, |name| name.span().start);
-    let before = section.source.text.get(..start).unwrap_or("");
-    before.matches('\n').count() + 1
 }
 
 fn explain(key: &str) -> Option<String> {
