@@ -122,8 +122,8 @@ fn who_cannot_see_what_is_in_force_is_not_told_that_nothing_is() {
     if !ebb_kernel::requires_root("who_cannot_see_what_is_in_force_is_not_told_that_nothing_is") {
         return;
     }
-    let folder = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o755));
-    let folder = folder.tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(
         folder.path().join("a.toml"),
         "[[rule]]\nname = \"a\"\nport = 1\n",
