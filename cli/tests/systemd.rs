@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::requires;
 use ebb_kernel::until;
+use support::hosts::Hosts;
 use support::stdout;
 
 const SYSTEMD: &str = "/lib/systemd/systemd";
@@ -202,46 +203,6 @@ fn under_systemd_a_command_runs_in_a_scope_that_goes_with_it() {
     );
 }
 
-/// Two hosts, in the first of which this thread is from now on; gone when dropped.
-struct Hosts(String);
-
-impl Hosts {
-    fn new() -> Self {
-        let hosts = Self(format!("ebbsd{}", std::process::id()));
-        let ip = |words: String| {
-            let status = Command::new("ip").args(words.split(' ')).status();
-            assert!(status.unwrap().success(), "ip {words}");
-        };
-        let [here, there] = ["a", "b"].map(|side| format!("{}{side}", hosts.0));
-        ip(format!("netns add {here}"));
-        ip(format!("netns add {there}"));
-        ip(format!(
-            "-n {here} link add cable type veth peer name cable netns {there}"
-        ));
-        for (side, number) in [(&here, 1), (&there, 2)] {
-            ip(format!("-n {side} addr add 10.79.0.{number}/24 dev cable"));
-            ip(format!("-n {side} link set cable up"));
-        }
-        hosts
-    }
-
-    fn enter(&self, side: &str) {
-        let file = File::open(format!("/run/netns/{}{side}", self.0)).unwrap();
-        let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
-        // SAFETY: the descriptor is open; only this thread moves.
-        assert_eq!(unsafe { libc::setns(fd, libc::CLONE_NEWNET) }, 0);
-    }
-}
-
-impl Drop for Hosts {
-    fn drop(&mut self) {
-        for side in ["a", "b"] {
-            let name = format!("{}{side}", self.0);
-            let _ = Command::new("ip").args(["netns", "del", &name]).status();
-        }
-    }
-}
-
 /// All of them are made with EBB_STARTS=1000.
 const STARTS: usize = 10;
 /// So many connections are open at once.
@@ -296,9 +257,9 @@ fn under_systemd_services_and_scopes_of_a_rule_are_governed_from_their_first_con
     if !ebb_kernel::requires_root(name) || !has_systemd() {
         return;
     }
-    let hosts = Hosts::new();
+    let hosts = Hosts::new("ebbsd", [10, 79, 0]);
     hosts.enter("b");
-    let listener = std::net::TcpListener::bind("10.79.0.2:7000").unwrap();
+    let listener = std::net::TcpListener::bind((hosts.address("b"), 7_000)).unwrap();
     hosts.enter("a");
     let machine = Machine::boot();
     machine.serve("[[rule]]\nname = \"backup\"\nunit = [\"backup-*\", \"backup-*.scope\"]\n");

@@ -4,6 +4,8 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
+pub mod hosts;
+
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
