@@ -122,16 +122,6 @@ mod tests {
     use super::*;
     use crate::rule::{ContainerPattern, Rule};
 
-    fn rule(name: &str, conditions: Conditions) -> Rule {
-        Rule {
-            name: name.to_owned(),
-            file: "/etc/ebb/a.toml".into(),
-            line: 1,
-            conditions,
-            wanted: Default::default(),
-        }
-    }
-
     fn unit(name: &str) -> Conditions {
         Conditions {
             units: vec![name.to_owned()],
@@ -143,9 +133,9 @@ mod tests {
     fn a_rule_keeps_its_bit_whatever_comes_before_it() {
         let mut bits = Bits::default();
         let (a, b, c) = (
-            rule("a", unit("a.service")),
-            rule("b", unit("b.service")),
-            rule("c", unit("c.service")),
+            Rule::named("a", unit("a.service")),
+            Rule::named("b", unit("b.service")),
+            Rule::named("c", unit("c.service")),
         );
         let book = |rules: &[&Rule]| Book {
             rules: rules.iter().map(|rule| (*rule).clone()).collect(),
@@ -172,7 +162,7 @@ mod tests {
                 slices: vec![format!("s{number}.slice")],
                 ..Conditions::default()
             };
-            rule(&format!("r{number}"), conditions)
+            Rule::named(&format!("r{number}"), conditions)
         });
         let book = Book {
             rules: rules.collect(),
@@ -198,7 +188,7 @@ mod tests {
             ..Conditions::default()
         };
         let book = Book {
-            rules: vec![rule("web", containers)],
+            rules: vec![Rule::named("web", containers)],
         };
         bits.assign(&book);
         let ruling = ruling(&book, &bits).unwrap();

@@ -59,6 +59,20 @@ pub struct Book {
     pub rules: Vec<Rule>,
 }
 
+#[cfg(test)]
+impl Rule {
+    /// One for tests.
+    pub(crate) fn named(name: &str, conditions: Conditions) -> Self {
+        Self {
+            name: name.to_owned(),
+            file: "/etc/ebb/a.toml".into(),
+            line: 1,
+            conditions,
+            wanted: Wanted::default(),
+        }
+    }
+}
+
 impl Conditions {
     /// Whether it names any cgroups, by whatever name.
     pub fn has_groups(&self) -> bool {

@@ -157,16 +157,6 @@ mod tests {
     use super::*;
     use crate::rule::Conditions;
 
-    fn rule(name: &str, conditions: Conditions) -> Rule {
-        Rule {
-            name: name.to_owned(),
-            file: "/etc/ebb/a.toml".into(),
-            line: 1,
-            conditions,
-            wanted: Default::default(),
-        }
-    }
-
     #[test]
     fn the_first_rule_that_holds_acts_and_the_others_say_why_they_do_not() {
         let own = std::process::id();
@@ -193,11 +183,11 @@ mod tests {
         };
         let book = Book {
             rules: vec![
-                rule("other", other),
-                rule("unit", unit),
-                rule("rsync", ports),
-                rule("program", program),
-                rule("user", user),
+                Rule::named("other", other),
+                Rule::named("unit", unit),
+                Rule::named("rsync", ports),
+                Rule::named("program", program),
+                Rule::named("user", user),
             ],
         };
         let verdict = why(&book, own).unwrap();
