@@ -27,6 +27,13 @@ pub fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "ebb: {text}");
 }
 
+/// The same for each of several.
+pub fn complain_of(problems: &[impl std::fmt::Display]) {
+    for problem in problems {
+        complain(&problem.to_string());
+    }
+}
+
 /// A line on standard error that takes the place of the one before it, where a terminal shows it.
 #[derive(Debug, Clone, Copy)]
 pub struct StatusLine {

@@ -9,7 +9,7 @@ use ebb_daemon::{Event, FOLDERS, Service};
 use ebb_keeper::Cgroup;
 
 use crate::backend::require_root;
-use crate::output::complain;
+use crate::output::{complain, complain_of};
 
 /// Keep transfers in the background as rules say, for ever: the service ebbd
 #[derive(Debug, Args)]
@@ -63,9 +63,7 @@ impl Daemon {
         loop {
             match service.next_event()? {
                 Event::Ready { rules, problems } => {
-                    problems
-                        .iter()
-                        .for_each(|problem| complain(&problem.to_string()));
+                    complain_of(&problems);
                     let plural = crate::output::plural(rules as u64);
                     let left_out = match problems.is_empty() {
                         true => "",

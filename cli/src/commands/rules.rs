@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use ebb_daemon::{Book, Found, Holds, Rule, Verdict, read, read_files, service_of, why};
+use ebb_daemon::{Book, Holds, Rule, Verdict, read, read_files, service_of, why};
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Attached, Record, Registry};
 use ebb_keeper::{Backend, Policies};
@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 
 use super::daemon::Folders;
 use crate::backend::require_root;
-use crate::output::{self, complain};
+use crate::output::{self, complain, complain_of};
 
 /// List, check and explain the rules by which the service ebbd keeps transfers in the background
 #[derive(Debug, Args)]
@@ -130,10 +130,7 @@ impl Rules {
 fn list(folders: &[PathBuf]) -> Result<()> {
     let found = read(folders)?;
     let records = held_if_seen()?;
-    found
-        .problems
-        .iter()
-        .for_each(|problem| complain(&problem.to_string()));
+    complain_of(&found.problems);
     if found.book.rules.is_empty() {
         let names: Vec<String> = folders
             .iter()
@@ -216,21 +213,15 @@ impl Check {
             output::print(&format!("{count} rule{plural}: right\n"))?;
             return Ok(0);
         }
-        complain_of(&found);
+        complain_of(&found.problems);
         Ok(1)
-    }
-}
-
-fn complain_of(found: &Found) {
-    for problem in &found.problems {
-        complain(&problem.to_string());
     }
 }
 
 impl Why {
     fn execute(self) -> Result<u8> {
         let found = read(&self.folders.all())?;
-        complain_of(&found);
+        complain_of(&found.problems);
         let verdict = why(&found.book, self.pid)?;
         output::print(&explain(&verdict, &found.book))?;
         let holds = |(_, holds): &(&Rule, Holds)| matches!(holds, Holds::Acts | Holds::ForPorts);
@@ -272,7 +263,7 @@ impl Reload {
         require_root("rules reload")?;
         let found = read(&self.folders.all())?;
         if !found.problems.is_empty() {
-            complain_of(&found);
+            complain_of(&found.problems);
             bail!("the rules stay as they are, until these files are right");
         }
         let not_running = "ebbd does not run: start it by 'systemctl enable --now ebbd'";
