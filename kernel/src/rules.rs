@@ -2,9 +2,9 @@
 //! Rules: which policy a connection is under is decided in the kernel, by tables, when it is made.
 //!
 //! A rule is a bit. [`Attachment`](crate::Attachment)s with [`Selection::Rule`] share the tables:
-//! each acts, below the root of the hierarchy or another cgroup, on the connections for which its rule is the first that
-//! holds. Cgroups are judged by their paths while they are being made, before any process can be in
-//! them.
+//! each acts, below the root of the hierarchy or another cgroup, on the connections for which its
+//! rule is the first that holds. Cgroups are judged by their paths while they are being made, before
+//! any process can be in them.
 
 use crate::attachment::Selection;
 use crate::cgroup::Cgroup;
@@ -67,8 +67,9 @@ pub struct Ruling {
     pub ports: BTreeMap<u16, u64>,
     /// By the name of a program's file, of 63 bytes at the most.
     pub executables: BTreeMap<String, u64>,
-    /// By the path of a cgroup; what is below inherits what holds. [`IN_CONTAINER`], [`UNDECIDED`] and [`EXEMPT`] may be among the bits,
-    /// the last of which counts only for what root makes.
+    /// By the path of a cgroup; what is below inherits what holds. [`IN_CONTAINER`],
+    /// [`UNDECIDED`] and [`EXEMPT`] may be among the bits, the last of which counts only for what
+    /// root makes.
     pub paths: PathRules,
 }
 
@@ -335,15 +336,14 @@ fn replace(
     entries: impl Iterator<Item = (Vec<u8>, u64)>,
 ) -> Result<()> {
     let wanted: BTreeMap<Vec<u8>, u64> = entries.collect();
-    let key_bytes = wanted.keys().next().map_or(0, Vec::len);
     let info = sys::map_info(map.as_fd()).map_err(|source| table(name, source))?;
     for key in keys_of(map.as_fd(), info.key_bytes as usize) {
         if !wanted.contains_key(&key) {
             let _ = sys::delete(map.as_fd(), &key);
         }
     }
-    debug_assert!(key_bytes == 0 || key_bytes == info.key_bytes as usize);
     for (key, rules) in &wanted {
+        debug_assert_eq!(key.len(), info.key_bytes as usize);
         sys::update(map.as_fd(), key, &rules.to_ne_bytes())
             .map_err(|source| table(name, source))?;
     }
