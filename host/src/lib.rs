@@ -50,7 +50,7 @@ pub use process::{
     lives_still, name_of, owner_of, real_user_of, started_ticks,
 };
 pub use shared::SharedMemory;
-pub use socket::{copies_of_sockets, sockets_in, sockets_of_port};
+pub use socket::{copies_of_sockets, inode_of, sockets_in, sockets_of_port};
 pub use sysctl::sysctl;
 pub use tcp_info::TcpInfo;
 pub use tree::{all_processes, children_of, descendants_of, threads_of, with_descendants};

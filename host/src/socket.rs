@@ -74,6 +74,24 @@ fn socket_inode(directory: RawFd, name: &CStr) -> Option<u64> {
     std::str::from_utf8(number).ok()?.parse().ok()
 }
 
+/// The inode of a socket of this process, by its descriptor.
+///
+/// *Errors*: it is not open, or no socket.
+pub fn inode_of(descriptor: RawFd) -> io::Result<u64> {
+    // SAFETY: zeroes are a valid `stat`, which the kernel fills in.
+    let status = unsafe {
+        let mut status = std::mem::zeroed::<libc::stat>();
+        if libc::fstat(descriptor, &raw mut status) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        status
+    };
+    match status.st_mode & libc::S_IFMT {
+        libc::S_IFSOCK => Ok(status.st_ino),
+        _ => Err(io::Error::from_raw_os_error(libc::ENOTSOCK)),
+    }
+}
+
 /// Copies of the sockets of a process, each made when it is asked for, so that a process with
 /// more of them than we may have descriptors can be walked over. Those that cannot be copied are
 /// passed over. A connection lives as long as its copy.
@@ -139,6 +157,9 @@ mod tests {
             |found: Vec<(RawFd, u64)>| found.into_iter().find(|it| it.0 == listener.as_raw_fd());
         let found = inode(sockets_by_number(own));
         assert!(found.is_some());
+        assert_eq!(inode_of(listener.as_raw_fd()).ok(), found.map(|it| it.1));
+        let file = std::fs::File::open("/proc/self/stat").unwrap();
+        assert!(inode_of(file.as_raw_fd()).is_err() && inode_of(-1).is_err());
         assert_eq!(found, inode(sockets_in(own).unwrap()));
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct Claim {
     /// None: it cannot be said to others.
     file: Option<Arc<File>>,
     cookie: u64,
+    /// Whose it is: a child of that process has the same open file.
+    owner: u32,
 }
 
 impl Claims {
@@ -50,8 +52,8 @@ impl Claims {
         let file = file.clone();
         match file.as_ref().map(|file| lock(file, cookie, libc::F_WRLCK)) {
             Some(Err(nix::Error::EAGAIN | nix::Error::EACCES)) => None,
-            Some(Err(_)) | None => Some(Claim { file: None, cookie }),
-            Some(Ok(())) => Some(Claim { file, cookie }),
+            Some(Err(_)) | None => Some(Claim::new(None, cookie)),
+            Some(Ok(())) => Some(Claim::new(file, cookie)),
         }
     }
 
@@ -61,9 +63,22 @@ impl Claims {
     }
 }
 
+impl Claim {
+    fn new(file: Option<Arc<File>>, cookie: u64) -> Self {
+        let owner = std::process::id();
+        Self {
+            file,
+            cookie,
+            owner,
+        }
+    }
+}
+
 impl Drop for Claim {
     fn drop(&mut self) {
-        if let Some(file) = &self.file {
+        if let Some(file) = &self.file
+            && self.owner == std::process::id()
+        {
             let _ = lock(file, self.cookie, libc::F_UNLCK);
         }
     }

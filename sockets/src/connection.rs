@@ -41,6 +41,8 @@ pub(crate) struct Met {
     pub(crate) claim: Claim,
     /// What is sent is not marked.
     pub(crate) keeps_code_point: bool,
+    /// While it does not move it is looked at rarely.
+    pub(crate) may_sleep: bool,
 }
 
 /// A connection under laws.
@@ -53,6 +55,7 @@ pub(crate) struct Connection {
     download: Download,
     upload: Option<Upload>,
     keeps_code_point: bool,
+    may_sleep: bool,
     begun: TcpInfo,
     last: TcpInfo,
     idle_looks: u32,
@@ -72,6 +75,7 @@ impl Connection {
             download: Download::new(),
             upload: None,
             keeps_code_point: met.keeps_code_point,
+            may_sleep: met.may_sleep,
             begun: met.info,
             last: met.info,
             idle_looks: 0,
@@ -162,7 +166,7 @@ impl Connection {
             (0, rtt_us) | (rtt_us, 0) => rtt_us,
             (rcv_rtt_us, rtt_us) => rcv_rtt_us.min(rtt_us),
         };
-        until_next_look(rtt_us, moving, self.idle_looks)
+        until_next_look(rtt_us, moving, self.idle_looks, self.may_sleep)
     }
 
     fn govern_upload(

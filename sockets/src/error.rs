@@ -3,6 +3,8 @@
 
 use std::io;
 
+use crate::socket::Kind;
+
 /// Answer of everything here that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -43,6 +45,18 @@ pub enum Error {
         /// What to do.
         remedy: &'static str,
     },
+    /// What was given is no socket.
+    #[error("it is no open socket: {source}; give the descriptor of a TCP socket")]
+    NotASocket {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// What was given is no TCP socket.
+    #[error("{0}: only TCP can be made to yield")]
+    NotTcp(Kind),
+    /// What was given waits for connections.
+    #[error("the socket waits for connections: give those that it accepts")]
+    Listens,
     /// A system call that always works did not.
     #[error("{what}: {source}; 'ebb doctor' shows what this machine offers")]
     System {

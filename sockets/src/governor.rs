@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Follows processes, finds their connections, keeps each under its laws.
 
+mod given;
 mod search;
 
 use std::collections::{HashMap, HashSet};
@@ -21,6 +22,9 @@ use crate::root::{Followed, Root};
 use crate::socket::CopiedSocket;
 use crate::timing::Search;
 use crate::wanted::{Change, Flow, Wanted, Whose};
+use given::Given;
+
+pub use given::{Standing, Terms};
 
 /// A connection that another Ebb governs is asked for again so often.
 const ASK_AGAIN_EVERY: Duration = Duration::from_secs(1);
@@ -48,6 +52,7 @@ pub struct Governor {
     /// Sockets that could not be looked at, for want of descriptors.
     unreached: HashSet<u64>,
     claims: Claims,
+    given: Given,
     has_told_want: bool,
     counters: Counters,
     notices: Vec<String>,
@@ -94,6 +99,7 @@ impl Governor {
             others: HashMap::new(),
             unreached: HashSet::new(),
             claims: Claims::default(),
+            given: Given::default(),
             has_told_want: false,
             counters: Counters::default(),
             notices: Vec::new(),
@@ -108,7 +114,8 @@ impl Governor {
     /// Does what is due; answers when something is due again.
     pub fn tick(&mut self) -> Instant {
         let now = Instant::now();
-        if now.duration_since(self.ticked) > STOPPED_AFTER {
+        // Nobody else lifts what this process has set on its own sockets.
+        if now.duration_since(self.ticked) > STOPPED_AFTER && !self.followed.is_own() {
             let connections = self.connections.values_mut();
             connections.for_each(|it| it.connection.forget_settings(now));
         }
@@ -116,7 +123,7 @@ impl Governor {
         if now >= self.search_due {
             let search = Search::begin();
             self.search();
-            self.search_due = search.due_again();
+            self.search_due = self.after_rest(search.due_again());
         }
         if now >= self.check_due {
             self.leave_to_the_kernel_backend();
@@ -232,7 +239,8 @@ impl Governor {
             }
             // Out of our reach by now: the guardian tries once more when we have gone.
             Err(error) if !is_gone(&error) => {}
-            // One that is closed by now needs nothing lifted.
+            // One that is closed by now needs nothing lifted, unless descendants have it.
+            Err(_) if self.followed.is_own() => self.given.lost.push(hold_of(&governed)),
             _ => self.tell(Note::Free(governed.connection.cookie)),
         }
     }

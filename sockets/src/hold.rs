@@ -84,7 +84,7 @@ impl Holds {
 }
 
 impl Hold {
-    fn lift(&self) -> io::Result<()> {
+    pub(crate) fn lift(&self) -> io::Result<()> {
         let socket = self.socket()?;
         // One that is closed meanwhile needs nothing more.
         socket.set_window_clamp(NO_CLAMP_BYTES)?;

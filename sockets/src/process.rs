@@ -21,6 +21,8 @@ pub(crate) struct Process {
     pub(crate) pid: u32,
     /// None: descriptors are dear, so that one is taken for each copy.
     handle: Option<ProcessHandle>,
+    /// This process: its descriptors are ours.
+    is_own: bool,
     /// None: it is known by its handle.
     started_ticks: Option<u64>,
     /// Its sockets as of the last look: descriptor and inode.
@@ -34,6 +36,9 @@ impl Process {
     ///
     /// *Errors:* it has ended; there is no descriptor left to look at it.
     pub(crate) fn open(pid: u32, keeps_handle: bool) -> io::Result<Self> {
+        if pid == std::process::id() {
+            return Ok(Self::own(pid));
+        }
         let handle = match keeps_handle.then(|| ProcessHandle::open(pid)) {
             Some(Err(error)) if !is_for_want(&error) => return Err(error),
             opened => opened.and_then(Result::ok),
@@ -50,10 +55,22 @@ impl Process {
         Ok(Self {
             pid,
             handle,
+            is_own: false,
             started_ticks,
             sockets: Vec::new(),
             refusals: 0,
         })
+    }
+
+    fn own(pid: u32) -> Self {
+        Self {
+            pid,
+            handle: None,
+            is_own: true,
+            started_ticks: None,
+            sockets: Vec::new(),
+            refusals: 0,
+        }
     }
 
     /// A copy of one of its sockets. Without a handle it may be another process's, if the number
@@ -62,6 +79,8 @@ impl Process {
     /// *Errors:* process or descriptor are gone, or not ours to look into; no descriptor is left.
     pub(crate) fn socket(&self, descriptor: RawFd) -> io::Result<CopiedSocket> {
         match &self.handle {
+            // Needs no pidfd_getfd, which filters of system calls refuse.
+            None if self.is_own => CopiedSocket::from_own(descriptor),
             Some(handle) => CopiedSocket::from_process(handle.as_fd(), descriptor),
             None => {
                 let handle = ProcessHandle::open(self.pid)?;
@@ -87,7 +106,7 @@ impl Process {
         match (&self.handle, self.started_ticks) {
             (Some(handle), _) => handle.has_ended(),
             (None, Some(started_ticks)) => !lives_still(self.pid, started_ticks),
-            (None, None) => true,
+            (None, None) => !self.is_own,
         }
     }
 }

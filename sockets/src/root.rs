@@ -21,6 +21,12 @@ pub enum Root {
     /// Who has sockets of a TCP port in this network namespace, at either end; only the
     /// connections of that port.
     Port(u16),
+    /// This process: those of its sockets that are given one by one ([`Governor::give`]), or all of
+    /// them ([`Governor::give_all`]). Nothing else's is asked for, and no privilege is needed.
+    ///
+    /// [`Governor::give`]: crate::Governor::give
+    /// [`Governor::give_all`]: crate::Governor::give_all
+    Own,
 }
 
 /// A root as it is followed.
@@ -29,6 +35,7 @@ pub(crate) enum Followed {
     Family(Family),
     Cgroup(PathBuf),
     Port(PortUsers),
+    Own,
 }
 
 impl Followed {
@@ -45,6 +52,7 @@ impl Followed {
                 Self::Cgroup(directory.clone())
             }
             Root::Port(port) => Self::Port(PortUsers::new(*port)),
+            Root::Own => Self::Own,
         })
     }
 
@@ -61,7 +69,13 @@ impl Followed {
                 pids
             }
             Self::Port(users) => users.pids(),
+            Self::Own => vec![std::process::id()],
         }
+    }
+
+    /// This process is governed by itself.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self, Self::Own)
     }
 
     /// Whether anybody may still come.
@@ -69,7 +83,7 @@ impl Followed {
         match self {
             Self::Family(family) => family.is_alive(),
             Self::Cgroup(directory) => directory.is_dir(),
-            Self::Port(_) => true,
+            Self::Port(_) | Self::Own => true,
         }
     }
 }

@@ -32,6 +32,17 @@ pub enum Kind {
     Other,
 }
 
+impl std::fmt::Display for Kind {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Tcp => "it is a TCP socket",
+            Self::Multipath => "it is a socket of Multipath TCP",
+            Self::Udp => "it is a UDP socket",
+            Self::Other => "it is no socket over IP",
+        })
+    }
+}
+
 /// A copy of a socket; the connection lives as long as any copy does, so hold it briefly.
 #[derive(Debug)]
 pub struct CopiedSocket(OwnedFd);
@@ -42,6 +53,20 @@ impl CopiedSocket {
     /// *Errors:* the process or the descriptor has gone, or it is not to be had.
     pub fn from_process(process: BorrowedFd<'_>, descriptor: RawFd) -> io::Result<Self> {
         copy_descriptor(process, descriptor).map(Self)
+    }
+
+    /// Copies a descriptor of this process.
+    ///
+    /// *Errors:* it is not open, or no descriptor is left.
+    pub fn from_own(descriptor: RawFd) -> io::Result<Self> {
+        // SAFETY: takes plain numbers; the descriptor that it answers is ours alone.
+        unsafe {
+            let copy = libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0);
+            if copy < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(Self(OwnedFd::from_raw_fd(copy)))
+        }
     }
 
     /// What kind it is.

@@ -63,6 +63,7 @@ impl Governor {
             }
         }
         self.forget_all_but(&seen.present);
+        self.lift_lost();
         for (inode, place) in seen.new {
             self.meet(inode, place);
         }
@@ -73,7 +74,11 @@ impl Governor {
         let mut out_of_reach = Vec::new();
         let mut is_in_want = false;
         for process in self.processes.values_mut() {
-            match process.look_for_sockets() {
+            let looked = match self.followed.is_own() {
+                true => self.given.sockets().map(|found| process.sockets = found),
+                false => process.look_for_sockets(),
+            };
+            match looked {
                 Ok(()) => process.refusals = 0,
                 Err(error) if is_refusal(&error) && !process.has_ended() => process.refusals += 1,
                 Err(error) if is_for_want(&error) => is_in_want = true,
@@ -171,7 +176,7 @@ impl Governor {
         let Ok(socket) = socket else {
             return;
         };
-        match self.judge(&socket, place.0) {
+        match self.judge(&socket, inode, place.0) {
             Ok(Found::Governed(connection)) => {
                 self.counters.connections += 1;
                 let connection = *connection;
@@ -202,7 +207,7 @@ impl Governor {
         }
     }
 
-    fn judge(&mut self, socket: &CopiedSocket, pid: u32) -> io::Result<Found> {
+    fn judge(&mut self, socket: &CopiedSocket, inode: u64, pid: u32) -> io::Result<Found> {
         match socket.kind() {
             Kind::Tcp => {}
             Kind::Multipath => {
@@ -227,11 +232,23 @@ impl Governor {
             self.counters.loopback += 1;
             return Ok(Found::Settled);
         }
-        self.take_over(socket, info, pid)
+        self.take_over(socket, info, (inode, pid))
     }
 
     /// Puts a connection under its laws, unless another Ebb has it.
-    fn take_over(&mut self, socket: &CopiedSocket, info: TcpInfo, pid: u32) -> io::Result<Found> {
+    fn take_over(
+        &mut self,
+        socket: &CopiedSocket,
+        info: TcpInfo,
+        (inode, pid): (u64, u32),
+    ) -> io::Result<Found> {
+        let terms = self.given.terms(inode);
+        let keeps_code_point =
+            terms.map_or(self.options.keeps_code_point, |it| it.keeps_code_point);
+        let wanted = match terms {
+            Some(terms) => terms.wanted(),
+            None => self.wanted_of.get(&pid).unwrap_or(&self.wanted).clone(),
+        };
         let cookie = socket.cookie()?;
         let claim = match is_of_kernel_backend(socket) {
             true => None,
@@ -246,7 +263,8 @@ impl Governor {
             own: Own::of(socket)?,
             ends,
             claim,
-            keeps_code_point: self.options.keeps_code_point,
+            keeps_code_point,
+            may_sleep: self.followed.is_own(),
         };
         if self.counters.peers.len() < MAX_PEERS {
             self.counters.peers.insert(met.ends.1.0);
@@ -255,8 +273,7 @@ impl Governor {
         let now = (now, self.now_us(now));
         self.counters.received_bytes += info.bytes_received;
         self.counters.sent_bytes += info.bytes_acked;
-        let wanted = self.wanted_of.get(&pid).unwrap_or(&self.wanted);
-        let connection = Connection::new(met, wanted, now);
+        let connection = Connection::new(met, &wanted, now);
         Ok(Found::Governed(Box::new(connection)))
     }
 

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A governor of this process's own sockets, over the loopback device: what was given yields and
+//! nothing else, whatever becomes of descriptors.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use ebb_algorithms::Policy;
+use ebb_sockets::{CopiedSocket, Direction, Error, Governor, Kind, Options, Root, Standing, Terms};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
+
+const NO_CLAMP_BYTES: u32 = 1 << 30;
+const PATIENCE: Duration = Duration::from_secs(15);
+
+fn governor() -> Governor {
+    let options = Options {
+        includes_loopback: true,
+        ..Options::default()
+    };
+    Governor::new(Root::Own, options).unwrap()
+}
+
+fn terms() -> Terms {
+    Terms {
+        download: Some(Policy::receiver("sampled").unwrap()),
+        upload: Some(Policy::sender("paced").unwrap()),
+        keeps_code_point: false,
+    }
+}
+
+/// A connection: our end, and the other one; each has sent something, which shows what segments are
+/// like.
+fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut other, _) = listener.accept().unwrap();
+    other.write_all(&[1; 1_000]).unwrap();
+    own.write_all(&[1; 1_000]).unwrap();
+    (own, other)
+}
+
+fn until(governor: &mut Governor, what: &str, mut is_so: impl FnMut(&Governor) -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        governor.tick();
+        if is_so(governor) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Lets a governor do whatever it would.
+fn work(governor: &mut Governor) {
+    let until = Instant::now() + Duration::from_millis(300);
+    while Instant::now() < until {
+        governor.tick();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn is_limited(descriptor: RawFd) -> bool {
+    let copy = CopiedSocket::from_own(descriptor).unwrap();
+    let field = copy.traffic_class().unwrap();
+    let is_marked = field != 0;
+    let is_clamped = copy.window_clamp().unwrap() < 1 << 15;
+    assert_eq!(is_marked, is_clamped, "both or neither");
+    is_clamped
+}
+
+#[test]
+fn what_is_given_yields_and_nothing_else() {
+    let ((own, _other), (own_too, _other_too)) = (pair(), pair());
+    let mut governor = governor();
+    assert!(!governor.has_given());
+    governor.give(own.as_fd(), terms()).unwrap();
+    assert!(matches!(
+        governor.standing(own.as_fd()),
+        Ok(Standing::NotConnected)
+    ));
+    until(&mut governor, "limited", |_| is_limited(own.as_raw_fd()));
+    work(&mut governor);
+    assert!(!is_limited(own_too.as_raw_fd()));
+    assert_eq!(governor.counters().connections, 1);
+    let standing = governor.standing(own.as_fd()).unwrap();
+    let Standing::Governed(flows) = standing else {
+        panic!("{standing:?}");
+    };
+    let directions: Vec<Direction> = flows.iter().map(|flow| flow.direction).collect();
+    assert_eq!(directions, [Direction::Down, Direction::Up]);
+    assert!(matches!(
+        governor.standing(own_too.as_fd()),
+        Ok(Standing::NotGiven)
+    ));
+
+    assert!(!governor.take_back(own_too.as_fd()).unwrap());
+    assert!(governor.take_back(own.as_fd()).unwrap());
+    // At once, without another look.
+    assert!(!is_limited(own.as_raw_fd()));
+    work(&mut governor);
+    assert!(!is_limited(own.as_raw_fd()) && !governor.has_given());
+}
+
+#[test]
+fn one_direction_yields_alone_and_another_follows_when_it_is_given_once_more() {
+    let (own, _other) = pair();
+    let mut governor = governor();
+    let upload = None;
+    governor
+        .give(own.as_fd(), Terms { upload, ..terms() })
+        .unwrap();
+    let directions = |governor: &Governor| match governor.standing(own.as_fd()) {
+        Ok(Standing::Governed(flows)) => flows.iter().map(|flow| flow.direction).collect(),
+        _ => Vec::new(),
+    };
+    until(&mut governor, "down", |it| {
+        directions(it) == [Direction::Down]
+    });
+    let download = None;
+    governor
+        .give(
+            own.as_fd(),
+            Terms {
+                download,
+                ..terms()
+            },
+        )
+        .unwrap();
+    until(&mut governor, "up", |it| directions(it) == [Direction::Up]);
+    let copy = CopiedSocket::from_own(own.as_raw_fd()).unwrap();
+    assert_eq!(copy.window_clamp().unwrap(), NO_CLAMP_BYTES);
+}
+
+#[test]
+fn a_number_that_is_used_again_is_another_socket() {
+    let (own, _other) = pair();
+    let number = own.as_raw_fd();
+    let mut governor = governor();
+    governor.give(own.as_fd(), terms()).unwrap();
+    until(&mut governor, "limited", |_| is_limited(number));
+    let (next, _next_other) = pair();
+    // The number is a new socket's, at once.
+    // SAFETY: the number stays open, and is closed once, by its old owner.
+    assert_eq!(unsafe { libc::dup2(next.as_raw_fd(), number) }, number);
+    work(&mut governor);
+    assert!(!is_limited(number) && !is_limited(next.as_raw_fd()));
+    assert!(!governor.has_given() && governor.connections() == 0);
+}
+
+#[test]
+fn a_socket_lives_on_by_another_number_and_yields_by_that() {
+    let (own, mut other) = pair();
+    let mut governor = governor();
+    governor.give(own.as_fd(), terms()).unwrap();
+    until(&mut governor, "limited", |_| is_limited(own.as_raw_fd()));
+    let mut second = own.try_clone().unwrap();
+    drop(own);
+    work(&mut governor);
+    assert!(is_limited(second.as_raw_fd()) && governor.connections() == 1);
+    second.read_exact(&mut [0; 1_000]).unwrap();
+    assert!(governor.take_back(second.as_fd()).unwrap());
+    assert!(!is_limited(second.as_raw_fd()));
+    // Nothing keeps the connection open.
+    governor.give(second.as_fd(), terms()).unwrap();
+    until(&mut governor, "limited", |_| is_limited(second.as_raw_fd()));
+    drop(second);
+    other.read_exact(&mut [0; 1_000]).unwrap();
+    assert_eq!(other.read(&mut [0; 10]).unwrap(), 0);
+    until(&mut governor, "forgotten", |it| !it.has_given());
+}
+
+#[test]
+fn what_a_child_still_has_when_it_was_closed_here_is_let_go_there() {
+    let (own, _other) = pair();
+    let mut governor = governor();
+    governor.give(own.as_fd(), terms()).unwrap();
+    until(&mut governor, "limited", |_| is_limited(own.as_raw_fd()));
+    // SAFETY: the child makes system calls on what it has, and ends without clearing up.
+    let child = match unsafe { fork() }.unwrap() {
+        ForkResult::Parent { child } => child,
+        ForkResult::Child => {
+            let is_right = is_let_go_later(own.as_raw_fd());
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(i32::from(!is_right)) }
+        }
+    };
+    drop(own);
+    let until = Instant::now() + Duration::from_secs(2);
+    while Instant::now() < until {
+        governor.tick();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(waitpid(child, None).unwrap(), WaitStatus::Exited(child, 0));
+}
+
+/// It is limited at first, and not after a second.
+fn is_let_go_later(descriptor: RawFd) -> bool {
+    let clamp = || {
+        let copy = CopiedSocket::from_own(descriptor);
+        copy.and_then(|it| it.window_clamp()).unwrap_or(0)
+    };
+    let first = clamp();
+    std::thread::sleep(Duration::from_secs(1));
+    first < 1 << 15 && clamp() == NO_CLAMP_BYTES
+}
+
+#[test]
+fn a_childs_copy_of_the_governor_lifts_nothing_and_gives_no_claim_up() {
+    let (own, _other) = pair();
+    let mut governor = governor();
+    governor.give(own.as_fd(), terms()).unwrap();
+    until(&mut governor, "limited", |_| is_limited(own.as_raw_fd()));
+    // SAFETY: the child drops what is its own, and ends without clearing up.
+    match unsafe { fork() }.unwrap() {
+        ForkResult::Parent { child } => {
+            waitpid(child, None).unwrap();
+        }
+        ForkResult::Child => {
+            governor.abandon();
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(0) }
+        }
+    }
+    assert!(is_limited(own.as_raw_fd()));
+    let mut second = Governor::new(
+        Root::Own,
+        Options {
+            includes_loopback: true,
+            ..Options::default()
+        },
+    )
+    .unwrap();
+    second.give(own.as_fd(), terms()).unwrap();
+    work(&mut second);
+    assert!(matches!(
+        second.standing(own.as_fd()),
+        Ok(Standing::OfAnother)
+    ));
+}
+
+#[test]
+fn all_sockets_are_given_but_for_those_that_are_taken_back() {
+    // In a process of its own: other tests' sockets are left alone.
+    // SAFETY: the child is this test alone, and ends without clearing up.
+    match unsafe { fork() }.unwrap() {
+        ForkResult::Parent { child } => {
+            assert_eq!(waitpid(child, None).unwrap(), WaitStatus::Exited(child, 0));
+        }
+        ForkResult::Child => {
+            let outcome = std::panic::catch_unwind(give_all_and_take_one_back);
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(i32::from(outcome.is_err())) }
+        }
+    }
+}
+
+fn give_all_and_take_one_back() {
+    // What other tests had open when this was forked.
+    // SAFETY: nothing of the others' is used in this process.
+    assert_eq!(unsafe { libc::close_range(3, u32::MAX, 0) }, 0);
+    let (own, other) = pair();
+    let mut governor = governor();
+    governor.give_all(Some(terms()));
+    until(&mut governor, "both", |_| {
+        is_limited(own.as_raw_fd()) && is_limited(other.as_raw_fd())
+    });
+    let (late, _late_other) = pair();
+    until(&mut governor, "late", |_| is_limited(late.as_raw_fd()));
+    assert!(governor.take_back(own.as_fd()).unwrap());
+    work(&mut governor);
+    assert!(!is_limited(own.as_raw_fd()) && is_limited(other.as_raw_fd()));
+    governor.give(own.as_fd(), terms()).unwrap();
+    governor.give_all(None);
+    until(&mut governor, "one", |_| !is_limited(other.as_raw_fd()));
+    until(&mut governor, "given", |_| is_limited(own.as_raw_fd()));
+    governor.take_all_back();
+    assert!(!is_limited(own.as_raw_fd()) && !governor.has_given());
+}
+
+#[test]
+fn what_cannot_yield_is_refused_by_name() {
+    let mut governor = governor();
+    let mut give = |socket: &dyn AsFd| governor.give(socket.as_fd(), terms()).unwrap_err();
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    assert!(matches!(give(&udp), Error::NotTcp(Kind::Udp)));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    assert!(matches!(give(&listener), Error::Listens));
+    let file = std::fs::File::open("/proc/self/stat").unwrap();
+    assert!(matches!(give(&file), Error::NotASocket { .. }));
+    let (one, _two) = std::os::unix::net::UnixStream::pair().unwrap();
+    assert!(matches!(give(&one), Error::NotTcp(Kind::Other)));
+    assert!(!governor.has_given());
+}
+
+#[test]
+fn a_socket_is_given_before_it_connects() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    // SAFETY: makes a descriptor, which is ours alone.
+    let socket = unsafe {
+        let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+        OwnedFd::from_raw_fd(libc::socket(libc::AF_INET, kind, 0))
+    };
+    let mut governor = governor();
+    governor.give(socket.as_fd(), terms()).unwrap();
+    work(&mut governor);
+    assert!(matches!(
+        governor.standing(socket.as_fd()),
+        Ok(Standing::NotConnected)
+    ));
+    connect(&socket, listener.local_addr().unwrap().port());
+    let (mut other, _) = listener.accept().unwrap();
+    other.write_all(&[1; 1_000]).unwrap();
+    until(&mut governor, "limited", |_| is_limited(socket.as_raw_fd()));
+}
+
+fn connect(socket: &OwnedFd, port: u16) {
+    let address = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: port.to_be(),
+        sin_addr: libc::in_addr {
+            s_addr: u32::from(Ipv4Addr::LOCALHOST).to_be(),
+        },
+        sin_zero: [0; 8],
+    };
+    let length = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the address is as long as is said.
+    let connected =
+        unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), length) };
+    assert_eq!(connected, 0);
+}
