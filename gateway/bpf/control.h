@@ -49,8 +49,7 @@ struct ebb_gateway_counters {
 struct ebb_connection {
 	u32 client[EBB_ADDRESS_WORDS];
 	u32 remote[EBB_ADDRESS_WORDS];
-	u16 client_port; /* host order */
-	u16 remote_port;
+	u32 ports; /* of the client in the upper half, of the other end in the lower; host order */
 	u32 interface; /* the client's, with EBB_UPLOAD in the key of what it sends */
 };
 

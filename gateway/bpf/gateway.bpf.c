@@ -173,6 +173,9 @@ EBB_INLINE void ebb_govern(struct __sk_buff *skb, struct ebb_scratch *scratch,
 
 	if (!ebb_is_leased(now_ns))
 		return;
+	packet->tsval = 0;
+	packet->tsecr = 0;
+	packet->has_timestamps = 0;
 	ebb_read_timestamps(skb, packet);
 	ebb_end_step();
 	if (is_from_client) {

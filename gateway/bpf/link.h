@@ -136,24 +136,23 @@ EBB_INLINE int ebb_read_frame(struct __sk_buff *skb, u32 is_from_client,
 {
 	struct ebb_packet *packet = &scratch->packet;
 	struct ebb_tcp *tcp;
-	u32 offset = ebb_network_offset(skb);
+	u32 offset = ebb_network_offset(skb), client_port;
 
 	if (offset == 0xffff)
 		return 0;
 	if (!ebb_read_addresses(skb, offset, is_from_client, &scratch->key))
 		return 0;
-	__builtin_memset(packet, 0, sizeof(*packet));
 	if (!ebb_read_headers(skb, offset, packet))
 		return 0;
-	scratch->network_offset = offset;
 	offset = packet->tcp_offset;
 	if (offset > EBB_HEADERS_BYTES)
 		return 0;
 	tcp = (void *)(long)skb->data + offset;
 	if ((void *)(tcp + 1) > (void *)(long)skb->data_end)
 		return 0;
-	scratch->key.client_port = bpf_ntohs(is_from_client ? tcp->source : tcp->destination);
-	scratch->key.remote_port = bpf_ntohs(is_from_client ? tcp->destination : tcp->source);
+	client_port = bpf_ntohs(is_from_client ? tcp->source : tcp->destination);
+	scratch->key.ports =
+		client_port << 16 | bpf_ntohs(is_from_client ? tcp->destination : tcp->source);
 	scratch->key.interface = skb->ifindex;
 	return 1;
 }

@@ -116,8 +116,6 @@ struct {
  */
 struct ebb_scratch {
 	struct ebb_connection key;
-	u32 network_offset;
-	u32 is_upload;
 	struct ebb_packet packet;
 	struct ebb_subject subject;
 	struct ebb_verdict verdict;

@@ -161,7 +161,7 @@ EBB_INLINE void ebb_ask_rules(struct __sk_buff *skb, struct ebb_scratch *scratch
 	subject->moved_bytes = seen->moved_bytes;
 	subject->mark = seen->mark;
 	subject->interface = scratch->key.interface;
-	subject->remote_port = scratch->key.remote_port;
+	subject->remote_port = (u16)scratch->key.ports;
 	for (u32 i = 0; i < EBB_MAC_BYTES; i++)
 		subject->mac[i] = seen->mac[i];
 	verdict->again_at_bytes = EBB_NEVER_BYTES;

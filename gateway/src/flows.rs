@@ -55,8 +55,8 @@ fn ends(key: &Connection) -> (SocketAddr, SocketAddr, Way) {
         _ => Way::Upload,
     };
     (
-        SocketAddr::new(address(key.client), key.client_port),
-        SocketAddr::new(address(key.remote), key.remote_port),
+        SocketAddr::new(address(key.client), (key.ports >> 16) as u16),
+        SocketAddr::new(address(key.remote), key.ports as u16),
         way,
     )
 }

@@ -244,6 +244,7 @@ EBB_INLINE int ebb_read_headers(struct __sk_buff *skb, u32 offset, struct ebb_pa
 		if ((void *)(ipv6 + 1) > end)
 			return 0;
 		packet->tos = (u8)(bpf_ntohl(ipv6->version_class_label) >> 20);
+		packet->addresses_sum = 0;
 		for (u32 i = 0; i < 4; i++)
 			packet->addresses_sum += (u64)ipv6->source[i] + ipv6->destination[i];
 		told_bytes = bpf_ntohs(ipv6->payload_length);
