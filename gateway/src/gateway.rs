@@ -228,6 +228,18 @@ impl Gateway {
         )
     }
 
+    /// The kernel's numbers for the programs, as bpftool shows them: for packets from clients, and
+    /// for those to them.
+    ///
+    /// *Errors:* those of the kernel.
+    pub fn program_numbers(&self) -> io::Result<[u32; 2]> {
+        let [from_lan, to_lan] = &self.programs;
+        Ok([
+            trial::number(from_lan.as_fd())?,
+            trial::number(to_lan.as_fd())?,
+        ])
+    }
+
     /// Lets everything go and takes the programs off.
     pub fn release(&mut self) {
         self.is_released = true;

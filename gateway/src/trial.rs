@@ -3,7 +3,7 @@
 
 use libbpf_rs::libbpf_sys as raw;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 /// What came of a packet.
@@ -41,4 +41,53 @@ pub(crate) fn run(program: BorrowedFd<'_>, packet: &[u8], times: u32) -> io::Res
         answer: options.retval as i32,
         took: Duration::from_nanos(options.duration.into()),
     })
+}
+
+/// Runs a program that does nothing so often: what the kernel itself takes for it.
+///
+/// *Errors:* those of the kernel.
+pub fn try_nothing(packet: &[u8], times: u32) -> io::Result<Tried> {
+    // r0 = -1; exit
+    let program = [
+        raw::bpf_insn {
+            code: 0xb7,
+            imm: -1,
+            ..Default::default()
+        },
+        raw::bpf_insn {
+            code: 0x95,
+            ..Default::default()
+        },
+    ];
+    // SAFETY: both strings end with a zero, and as many instructions are there as are told.
+    let loaded = unsafe {
+        raw::bpf_prog_load(
+            raw::BPF_PROG_TYPE_SCHED_CLS,
+            c"ebb_nothing".as_ptr(),
+            c"GPL".as_ptr(),
+            program.as_ptr(),
+            program.len() as _,
+            std::ptr::null_mut(),
+        )
+    };
+    if loaded < 0 {
+        return Err(io::Error::from_raw_os_error(-loaded));
+    }
+    // SAFETY: just made, and nobody else's.
+    let loaded = unsafe { OwnedFd::from_raw_fd(loaded) };
+    run(loaded.as_fd(), packet, times)
+}
+
+/// The kernel's number for a program.
+pub(crate) fn number(program: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut info = raw::bpf_prog_info::default();
+    let mut length = size_of::<raw::bpf_prog_info>() as u32;
+    // SAFETY: the descriptor is open; `info` is `length` bytes, and lives through the call.
+    let asked = unsafe {
+        raw::bpf_prog_get_info_by_fd(program.as_raw_fd(), &raw mut info, &raw mut length)
+    };
+    match asked {
+        0 => Ok(info.id),
+        error => Err(io::Error::from_raw_os_error(-error)),
+    }
 }

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The programs, packet by packet: windows never grow, right edges go back by less than a unit of
+//! the window's scale, checksums are right, and what is not background leaves as it came.
+
+mod support;
+
+use ebb_gateway::{Gateway, Rule};
+use ebb_host::testing::requires_root;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::cell::Cell;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use support::{SCALE, Segment, everything, gateway, shake_hands, window};
+
+/// The client acknowledges data that has passed.
+fn receive(gateway: &Gateway, segment: &mut Segment, bytes: usize) -> u16 {
+    let data = Segment {
+        is_from_client: false,
+        seq: segment.ack,
+        ack: segment.seq,
+        payload: bytes,
+        ..segment.clone()
+    };
+    assert_eq!(data.pass(gateway), data.frame(), "data leaves as it came");
+    segment.ack = segment.ack.wrapping_add(bytes as u32);
+    window(&segment.pass(gateway))
+}
+
+#[test]
+fn windows_never_grow_and_no_edge_is_taken_back_over_ipv4_ipv6_and_tags() {
+    if !requires_root("windows_never_grow_and_no_edge_is_taken_back_over_ipv4_ipv6_and_tags") {
+        return;
+    }
+    let gateway = gateway(&[everything()], 65_536);
+    let v6 = |last| IpAddr::V6(Ipv6Addr::new(0xfd07, 0, 0, 0, 0, 0, 0, last));
+    let port = Cell::new(1024);
+    let steps = prop::collection::vec((1usize..1448, 100u16..4000), 30..60);
+    let case = (
+        steps,
+        any::<u32>(),
+        any::<bool>(),
+        prop::option::of(1u16..4000),
+    );
+    let mut runner = TestRunner::new(Config {
+        failure_persistence: None,
+        ..Config::with_cases(60)
+    });
+    let smaller = Cell::new(0);
+    let checked = runner.run(&case, |(steps, first, is_ipv6, tag)| {
+        gateway.renew();
+        port.set(port.get() + 1);
+        let mut segment = Segment {
+            ack: first,
+            tag,
+            ..Segment::of(port.get())
+        };
+        if is_ipv6 {
+            (segment.client, segment.remote) = (v6(1), v6(2));
+        }
+        shake_hands(&gateway, &segment);
+        let mut edge = None;
+        for (bytes, own) in steps {
+            segment.window = own;
+            let granted = receive(&gateway, &mut segment, bytes);
+            prop_assert!(granted <= own, "{granted} of {own}");
+            smaller.set(smaller.get() + u32::from(granted < own));
+            let reached = segment.ack.wrapping_add(u32::from(granted) << SCALE);
+            // Only the receiver itself may take back, but for what a window is rounded by.
+            if let Some(edge) = edge
+                && granted < own
+            {
+                let forth = reached.wrapping_sub(edge).cast_signed();
+                prop_assert!(forth > -(1 << SCALE), "back by {forth}");
+            }
+            edge = Some(reached);
+        }
+        Ok(())
+    });
+    checked.unwrap();
+    let smaller = smaller.get();
+    assert!(smaller > 1000, "{smaller} windows were made smaller");
+    assert!(gateway.counters().rewritten >= u64::from(smaller));
+}
+
+#[test]
+fn what_is_not_background_leaves_as_it_came() {
+    if !requires_root("what_is_not_background_leaves_as_it_came") {
+        return;
+    }
+    let mut gateway = gateway(
+        &[Rule {
+            client: Some("192.168.7.99".parse().unwrap()),
+            ..everything()
+        }],
+        65_536,
+    );
+    let mut segment = Segment::of(2000);
+    shake_hands(&gateway, &segment);
+    for _ in 0..50 {
+        assert_eq!(receive(&gateway, &mut segment, 1448), segment.window);
+    }
+    gateway.set_rules(&[everything()]).unwrap();
+    // The same connection, from now on.
+    let held = (0..50).any(|_| receive(&gateway, &mut segment, 1448) < segment.window);
+    assert!(held, "rules are asked again when they change");
+    gateway.release();
+    for _ in 0..50 {
+        assert_eq!(receive(&gateway, &mut segment, 1448), segment.window);
+    }
+}
+
+#[test]
+fn without_its_handshake_a_connection_is_left_alone_and_counted() {
+    if !requires_root("without_its_handshake_a_connection_is_left_alone_and_counted") {
+        return;
+    }
+    let gateway = gateway(&[everything()], 65_536);
+    let mut segment = Segment::of(3000);
+    for _ in 0..50 {
+        assert_eq!(receive(&gateway, &mut segment, 1448), segment.window);
+    }
+    assert_eq!(gateway.counters().without_scale, 1);
+}
+
+#[test]
+fn a_flood_of_handshakes_changes_no_packet_and_leaves_room() {
+    if !requires_root("a_flood_of_handshakes_changes_no_packet_and_leaves_room") {
+        return;
+    }
+    let gateway = gateway(&[everything()], 4_096);
+    for number in 0..100_000u32 {
+        let syn = Segment {
+            is_syn: true,
+            is_ack: false,
+            client: IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + number)),
+            ..Segment::of(4000)
+        };
+        assert_eq!(syn.pass(&gateway), syn.frame());
+        if number % 1_000 == 0 {
+            gateway.renew();
+        }
+    }
+    assert!(gateway.flows().is_empty(), "no law for a handshake alone");
+    let mut segment = Segment::of(5000);
+    shake_hands(&gateway, &segment);
+    let held = (0..50).any(|_| receive(&gateway, &mut segment, 1448) < segment.window);
+    assert!(held, "who comes after it is governed");
+}

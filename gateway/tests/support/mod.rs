@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A gateway on a cable of its own, and packets of connections that pass it.
+
+// Each test program uses its own part of this.
+#![allow(dead_code)]
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::process::Command;
+
+use ebb_algorithms::Policy;
+use ebb_gateway::{Gateway, Interface, Options, Rule};
+use etherparse::{
+    Ethernet2HeaderSlice, IpHeaders, PacketBuilder, PacketHeaders, TcpOptionElement,
+    TransportHeader,
+};
+
+/// The client's scale, and the other end's.
+pub const SCALE: u8 = 7;
+const MSS: u16 = 1460;
+pub const PORT: u16 = 443;
+
+/// A gateway on an interface of a network namespace that only this thread is in.
+pub fn gateway(rules: &[Rule], connections: u32) -> Gateway {
+    gateway_by("ebb".parse().unwrap(), rules, connections)
+}
+
+/// The same by another law.
+pub fn gateway_by(policy: Policy, rules: &[Rule], connections: u32) -> Gateway {
+    // SAFETY: changes nothing but the namespace of this thread.
+    assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0);
+    let made = Command::new("ip")
+        .args([
+            "link", "add", "lan0", "type", "veth", "peer", "name", "far0",
+        ])
+        .status();
+    assert!(made.unwrap().success());
+    let options = Options {
+        interfaces: vec![Interface::of("lan0").unwrap()],
+        policy,
+        is_observing: false,
+        hook: None,
+        connections,
+    };
+    Gateway::start(&options, rules).unwrap()
+}
+
+/// What is for everything.
+pub fn everything() -> Rule {
+    Rule {
+        is_background: true,
+        ..Rule::default()
+    }
+}
+
+/// A segment between a client and another end.
+#[derive(Debug, Clone)]
+pub struct Segment {
+    pub is_from_client: bool,
+    pub client: IpAddr,
+    pub remote: IpAddr,
+    pub client_port: u16,
+    pub seq: u32,
+    pub ack: u32,
+    pub window: u16,
+    pub is_syn: bool,
+    pub is_ack: bool,
+    pub payload: usize,
+    pub tag: Option<u16>,
+}
+
+impl Segment {
+    pub fn of(client_port: u16) -> Self {
+        Self {
+            is_from_client: true,
+            client: Ipv4Addr::new(192, 168, 7, 10).into(),
+            remote: Ipv4Addr::new(198, 51, 100, 7).into(),
+            client_port,
+            seq: 1000,
+            ack: 5000,
+            window: 502,
+            is_syn: false,
+            is_ack: true,
+            payload: 0,
+            tag: None,
+        }
+    }
+
+    /// The frame, with right checksums.
+    pub fn frame(&self) -> Vec<u8> {
+        let (source, destination) = match self.is_from_client {
+            true => (self.client, self.remote),
+            false => (self.remote, self.client),
+        };
+        let ports = match self.is_from_client {
+            true => (self.client_port, PORT),
+            false => (PORT, self.client_port),
+        };
+        let ethernet = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
+        let address = match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => IpHeaders::Ipv4(
+                etherparse::Ipv4Header::new(
+                    0,
+                    64,
+                    etherparse::IpNumber::TCP,
+                    source.octets(),
+                    destination.octets(),
+                )
+                .unwrap(),
+                Default::default(),
+            ),
+            (IpAddr::V6(source), IpAddr::V6(destination)) => IpHeaders::Ipv6(
+                etherparse::Ipv6Header {
+                    next_header: etherparse::IpNumber::TCP,
+                    hop_limit: 64,
+                    source: source.octets(),
+                    destination: destination.octets(),
+                    ..Default::default()
+                },
+                Default::default(),
+            ),
+            _ => unreachable!("both ends are of one kind"),
+        };
+        let builder = match self.tag {
+            Some(tag) => ethernet
+                .single_vlan(etherparse::VlanId::try_new(tag).unwrap())
+                .ip(address),
+            None => ethernet.ip(address),
+        };
+        let mut builder = builder.tcp(ports.0, ports.1, self.seq, self.window);
+        if self.is_syn {
+            builder = builder.syn();
+        }
+        if self.is_ack {
+            builder = builder.ack(self.ack);
+        }
+        let mut options = vec![TcpOptionElement::Timestamp(77, 99)];
+        if self.is_syn {
+            options.push(TcpOptionElement::MaximumSegmentSize(MSS));
+            options.push(TcpOptionElement::WindowScale(SCALE));
+        }
+        let builder = builder.options(&options).unwrap();
+        let mut frame = Vec::new();
+        builder.write(&mut frame, &vec![7; self.payload]).unwrap();
+        frame
+    }
+
+    /// Passes the gateway; answers what is left of it.
+    pub fn pass(&self, gateway: &Gateway) -> Vec<u8> {
+        let tried = gateway.try_packet(self.is_from_client, &self.frame(), 1);
+        let tried = tried.unwrap();
+        assert_eq!(tried.answer, -1, "it leaves packets to others");
+        tried.packet
+    }
+}
+
+/// Has a connection begin.
+pub fn shake_hands(gateway: &Gateway, segment: &Segment) {
+    let syn = Segment {
+        is_syn: true,
+        is_ack: false,
+        seq: segment.seq.wrapping_sub(1),
+        ..segment.clone()
+    };
+    assert_eq!(syn.pass(gateway), syn.frame());
+    let answer = Segment {
+        is_from_client: false,
+        is_syn: true,
+        seq: segment.ack.wrapping_sub(1),
+        ack: segment.seq,
+        ..segment.clone()
+    };
+    assert_eq!(answer.pass(gateway), answer.frame());
+}
+
+/// The window of a frame, whose checksum must be right.
+pub fn window(frame: &[u8]) -> u16 {
+    let headers = PacketHeaders::from_ethernet_slice(frame).unwrap();
+    let Some(TransportHeader::Tcp(tcp)) = &headers.transport else {
+        panic!("{headers:?}");
+    };
+    let payload = headers.payload.slice();
+    let sum = match headers.net.as_ref().unwrap() {
+        etherparse::NetHeaders::Ipv4(ip, _) => tcp.calc_checksum_ipv4(ip, payload),
+        etherparse::NetHeaders::Ipv6(ip, _) => tcp.calc_checksum_ipv6(ip, payload),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(tcp.checksum, sum.unwrap());
+    let _ = Ethernet2HeaderSlice::from_slice(frame).unwrap();
+    tcp.window_size
+}
