@@ -171,7 +171,12 @@ impl Home {
 
     /// `ebb gateway` on the bridge, once it acts.
     pub fn gateway(&self, ebb: &Ebb, arguments: &[&str], rules: &str) -> Child {
-        let mut command = ebb.command(["gateway", "--lan", home::LAN]);
+        self.gateway_on(home::LAN, ebb, arguments, rules)
+    }
+
+    /// `ebb gateway` on another interface of the router.
+    pub fn gateway_on(&self, lan: &str, ebb: &Ebb, arguments: &[&str], rules: &str) -> Child {
+        let mut command = ebb.command(["gateway", "--lan", lan]);
         self.path().client().move_child(&mut command);
         let mut gateway = command
             .args(arguments)
@@ -197,6 +202,10 @@ impl Drop for Home {
 }
 
 impl Device {
+    pub fn namespace(&self) -> &NamespaceHandle {
+        &self.namespace
+    }
+
     /// Fetches one after the other; answers how many were wrong.
     pub fn fetches(&self, host: &str, port: u16, bytes: u32, count: u32) -> u32 {
         let mut command = self.namespace.command("python3");

@@ -4,18 +4,22 @@
 //! the clients.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ebb_lab::emulator::{SERVER_IPV4, SERVER_IPV6};
 use ebb_lab::judging::{self, Attempt};
-use ebb_link::{Class, LinkSpec, Nanos, Probability, QueueLimit, Rate};
+use ebb_link::{LinkSpec, Nanos, Probability, QueueLimit, Rate};
+use held::{EMPTY_MS, FULL_MS, Look, START};
 use home::Home;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use support::{Ebb, stderr};
 use transfers::attempt;
 
+mod held;
 mod home;
+mod others;
+mod programs;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../transfers/mod.rs"]
@@ -132,19 +136,7 @@ fn what_is_background_yields_to_the_next_room_and_has_the_link_alone() {
     judging::judge(name, || at_once(&cases, beside_another));
 }
 
-/// Long enough for CUBIC to fill the queue, and for a lease to be over.
-const START: Duration = Duration::from_secs(6);
 const WITHIN: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_secs(2);
-/// A full queue is 103 ms, an idle one 0; Ebb aims at 5 ms.
-const FULL_MS: f64 = 40.0;
-const EMPTY_MS: f64 = 15.0;
-
-fn look() -> [Instant; 2] {
-    let from = Instant::now();
-    std::thread::sleep(LOOK);
-    [from, Instant::now()]
-}
 
 /// Kills the gateway in the middle of a download, which is held by these programs.
 fn killed(by: &&str) -> Attempt {
@@ -154,23 +146,18 @@ fn killed(by: &&str) -> Attempt {
     let mut gateway = home.gateway(&ebb, &["--attach-by", by], rules);
     let download = home.devices[0].transfer(&SERVER_IPV4.to_string(), BACKGROUND, 20);
     std::thread::sleep(START);
-    let held = look();
+    let held = Look::begin();
     gateway.kill().unwrap();
     gateway.wait().unwrap();
     std::thread::sleep(WITHIN);
-    let free = look();
+    let free = Look::begin();
     download.seconds();
     let epoch = home.testbed().epoch_instant();
     let report = home.stop();
-    let waiting_ms = |[from, until]: [Instant; 2]| {
-        let at = |instant: Instant| {
-            Nanos(report.epoch.0 + u64::try_from((instant - epoch).as_nanos()).unwrap())
-        };
-        let series = &report.paths[0].forward.series;
-        let bin = series.between(Class::BestEffort, at(from), at(until));
-        bin.waiting.mean_ns().unwrap_or(0.0) / 1e6
-    };
-    let (held_ms, free_ms) = (waiting_ms(held), waiting_ms(free));
+    let (held_ms, free_ms) = (
+        held.waiting_ms(epoch, &report),
+        free.waiting_ms(epoch, &report),
+    );
     eprintln!("{by}: queue {held_ms:.1} ms while held, {free_ms:.1} ms after the kill");
     let mut wrong = Vec::new();
     if held_ms > EMPTY_MS {
