@@ -20,6 +20,7 @@ mod held;
 mod home;
 mod others;
 mod programs;
+mod queues;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../transfers/mod.rs"]

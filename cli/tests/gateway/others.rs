@@ -81,7 +81,7 @@ impl Others {
                     Point::In => TC_INGRESS,
                     Point::Out => TC_EGRESS,
                 });
-                // That the queueing discipline is there already is no error, but libbpf would print it.
+                // That clsact is there already is no error, but libbpf would print it.
                 let usual = libbpf_rs::set_print(None);
                 let put = hook.create().and_then(|mut hook| hook.attach());
                 libbpf_rs::set_print(usual);
