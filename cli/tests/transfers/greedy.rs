@@ -58,6 +58,11 @@ impl Others {
         let up = || transfer(path.client(), (SERVER_IPV4, port));
         Self(vec![down(), down(), down(), up(), up(), up()])
     }
+
+    /// Begins a single download.
+    pub fn begin_download(path: &Path, port: u16) -> Self {
+        Self(vec![transfer(path.server(), (CLIENT_IPV4, port))])
+    }
 }
 
 impl Drop for Others {

@@ -252,7 +252,7 @@ impl Governor {
         let cookie = socket.cookie()?;
         let claim = match is_of_kernel_backend(socket) {
             true => None,
-            false => self.claims.claim(cookie, owner_of(pid)?),
+            false => self.claims.claim(cookie, self.owner_of(pid)?),
         };
         let (Some(claim), Some(ends)) = (claim, socket.ends()) else {
             return Ok(Found::Others);
@@ -275,6 +275,14 @@ impl Governor {
         self.counters.sent_bytes += info.bytes_acked;
         let connection = Connection::new(met, &wanted, now);
         Ok(Found::Governed(Box::new(connection)))
+    }
+
+    /// Whose a process is; our own is known without /proc, which not every sandbox has.
+    fn owner_of(&self, pid: u32) -> io::Result<u32> {
+        match self.followed.is_own() {
+            true => Ok(nix::unistd::geteuid().as_raw()),
+            false => owner_of(pid),
+        }
     }
 
     /// Takes note of a UDP socket once it is used.

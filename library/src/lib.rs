@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One socket in the background: it gets the bandwidth that nobody else wants, both ways, and all
+//! of it when nobody does.
+//!
+//! [`background`] puts a TCP socket there, [`foreground`] takes it back, at once; [`state`] tells
+//! what is seen of it. [`background_all`] is for all sockets that the process has and will have.
+//! All may be called from any thread, and none needs a privilege. A thread of the library's own
+//! looks at the sockets and sleeps while nothing moves.
+//!
+//! A socket is known by its cookie, which no other has: one that was closed is forgotten, whoever
+//! gets its number. A forked child governs nothing until it asks for it. `docs/library.md` has the
+//! whole.
+//!
+//! ```
+//! use std::net::{TcpListener, TcpStream};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let listener = TcpListener::bind("127.0.0.1:0")?;
+//! # let address = listener.local_addr()?;
+//! let download = TcpStream::connect(address)?;
+//! ebb::background(&download)?;
+//! // … and as soon as somebody waits for it:
+//! ebb::foreground(&download)?;
+//!
+//! // Only what is sent, by a law with a parameter of its own:
+//! let options = ebb::Options::new().download("none")?.upload("paced:target_us=12000")?;
+//! ebb::background_with(&download, &options)?;
+//! println!("{:?}", ebb::state(&download)?.standing);
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod options;
+mod state;
+mod worker;
+
+use std::os::fd::AsFd;
+
+pub use error::{Error, Result};
+pub use options::Options;
+pub use state::{Flow, HeldBack, Standing, State};
+
+/// Puts a TCP socket into the background, both ways; it may be connected later. Whatever number
+/// it gets by `dup`, it stays there until it is closed or taken to the [`foreground`].
+///
+/// *Errors:* it is no TCP socket, or waits for connections; there is no thread to be had.
+pub fn background(socket: &impl AsFd) -> Result<()> {
+    background_with(socket, &Options::new())
+}
+
+/// As [`background`], by other laws or one way; for one that is there already, from now on.
+///
+/// *Errors:* those of [`background`]; the options let nothing yield.
+pub fn background_with(socket: &impl AsFd, options: &Options) -> Result<()> {
+    let terms = options.terms()?;
+    worker::change(|governor| Ok(governor.give(socket.as_fd(), terms)?))?
+}
+
+/// Takes a socket to the foreground. When this returns its limits are lifted, and what the program
+/// itself had set is back. One that is there already stays there.
+///
+/// *Errors:* it is no socket.
+pub fn foreground(socket: &impl AsFd) -> Result<()> {
+    let answer = worker::ask(|governor| governor.take_back(socket.as_fd()));
+    answer.unwrap_or(Ok(false)).map(drop).map_err(Error::from)
+}
+
+/// Puts all TCP sockets that this process has and will have into the background, but for those
+/// that are taken to the [`foreground`] later. Those that were put there one by one keep their
+/// options.
+///
+/// *Errors:* the options let nothing yield; there is no thread to be had.
+pub fn background_all(options: &Options) -> Result<()> {
+    let terms = options.terms()?;
+    worker::change(|governor| governor.give_all(Some(terms)))
+}
+
+/// Takes all sockets to the foreground, also those that were put into the background one by one.
+pub fn foreground_all() {
+    worker::ask(|governor| governor.take_all_back());
+}
+
+/// What is seen of a socket, as of the last look at it.
+///
+/// *Errors:* it is no socket.
+pub fn state(socket: &impl AsFd) -> Result<State> {
+    let standing = worker::ask(|governor| governor.standing(socket.as_fd()));
+    let standing = standing.unwrap_or(Ok(ebb_sockets::Standing::NotGiven));
+    Ok(State::from(standing?))
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A link for each program, a server that has more than anybody wants, and somebody else.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use ebb_lab::emulator::{EmulatorReport, Path, PathReport, PathSpec, SERVER_IPV4, Testbed};
+use ebb_lab::judging::Attempt;
+use ebb_link::{Class, LinkSpec, Nanos, QueueLimit, Rate};
+
+use crate::greedy::{Others, send, serve};
+
+/// Less than best effort: the program.
+const OURS: u16 = 8_081;
+/// Best effort: one greedy download.
+const OTHERS: u16 = 8_080;
+
+/// As in the case "greedy, BE second" of ebb/user others come to who was alone. They go when it is
+/// taken to the foreground.
+const OTHERS_BEGIN: Duration = Duration::from_secs(7);
+const OTHERS_END: Duration = Duration::from_secs(21);
+const ALONE: [Duration; 2] = [Duration::from_secs(5), OTHERS_BEGIN];
+const BESIDE: [Duration; 2] = [OTHERS_BEGIN, OTHERS_END];
+/// Once others have found their rate.
+const SETTLED: [Duration; 2] = [Duration::from_secs(12), OTHERS_END];
+/// Five round trips later: the first is behind the queue that others have left, 200 ms, the next
+/// are of 100 ms.
+const FOREGROUND: [Duration; 2] = [Duration::from_millis(21_600), Duration::from_millis(23_100)];
+/// The report's last bins may be short.
+const END: Duration = Duration::from_millis(23_300);
+
+/// The user backend's bound, of 60 s (docs/user-backend.md): what others have of the payload. Here
+/// it holds once they are settled, and what is taken from them until then is no more than in 60 s.
+const OTHERS_SHARE: f64 = 0.97;
+const OTHERS_SHARE_OVER_S: f64 = 60.0;
+/// Of the link, alone in the background.
+const ALONE_SHARE: f64 = 0.95;
+/// Of the link, in the foreground: a sender whose packets were lost beside others begins by a slow
+/// start of its own, from two segments mostly, which takes a round trip more.
+const FOREGROUND_SHARE: f64 = 0.9;
+const LINK_MBIT_PER_S: f64 = 10.0;
+
+/// A program that fetches from HOST:PORT, which is its last argument: it says `ready`, and goes to
+/// the foreground at a line on its standard input.
+pub struct Program {
+    name: String,
+    words: Vec<String>,
+}
+
+impl Program {
+    /// An example of this crate, as `cargo test` builds it.
+    pub fn example(name: &str) -> Self {
+        let test = std::env::current_exe().unwrap();
+        let built = test.parent().unwrap().parent().unwrap();
+        let example: PathBuf = built.join("examples").join(name);
+        assert!(
+            example.exists(),
+            "{}: 'cargo test --test' does not build it: cargo build -p ebb-library --examples",
+            example.display()
+        );
+        Self::new(name, &[example.to_str().unwrap()])
+    }
+
+    /// Any program.
+    pub fn new(name: &str, words: &[&str]) -> Self {
+        let words = words.iter().map(|&word| word.to_owned()).collect();
+        let name = name.to_owned();
+        Self { name, words }
+    }
+}
+
+/// Runs all side by side, and tells what is wrong.
+pub fn measure(programs: &[Program]) -> Attempt {
+    let testbed = Testbed::start(vec![path(); programs.len()]).unwrap();
+    let started = testbed.paths().iter().zip(programs);
+    let mut fetching: Vec<Fetching> = started
+        .map(|(path, program)| Fetching::start(path, program))
+        .collect();
+    fetching.iter_mut().for_each(|it| it.expect("ready\n"));
+    let began = Instant::now();
+    wait_until(began + OTHERS_BEGIN);
+    let paths = testbed.paths().iter();
+    let others: Vec<Others> = paths.map(|it| Others::begin_download(it, OTHERS)).collect();
+    wait_until(began + OTHERS_END);
+    drop(others);
+    fetching.iter_mut().for_each(Fetching::take_to_foreground);
+    fetching.iter_mut().for_each(|it| it.expect("foreground\n"));
+    wait_until(began + END);
+    let began = began - testbed.epoch_instant();
+    let report = testbed.stop().unwrap();
+    drop(fetching);
+    eprintln!("{}", report.summary());
+    let paths = report.paths.iter().zip(programs);
+    let wrong = paths.flat_map(|(path, it)| what_is_wrong(&it.name, path, began));
+    attempt(wrong.collect(), &report)
+}
+
+fn what_is_wrong(name: &str, path: &PathReport, began: Duration) -> Vec<String> {
+    let rate = |class, span: [Duration; 2]| mbit_per_s(path, class, span.map(|at| began + at));
+    let ours = |span| rate(Class::LessThanBestEffort, span) / LINK_MBIT_PER_S;
+    let (alone, foreground) = (ours(ALONE), ours(FOREGROUND));
+    let theirs = rate(Class::BestEffort, SETTLED) / LINK_MBIT_PER_S;
+    let share = theirs / (theirs + ours(SETTLED));
+    let taken_s = ours(BESIDE) * (BESIDE[1] - BESIDE[0]).as_secs_f64();
+    let told = format!(
+        "{name}: {alone:.3} of the link alone, {foreground:.3} in the foreground; others had \
+         {share:.3}, {taken_s:.2} s were taken from them"
+    );
+    eprintln!("{told}");
+    let yields = share >= OTHERS_SHARE && taken_s <= (1.0 - OTHERS_SHARE) * OTHERS_SHARE_OVER_S;
+    let is_right = yields && alone >= ALONE_SHARE && foreground >= FOREGROUND_SHARE;
+    (!is_right).then_some(told).into_iter().collect()
+}
+
+fn mbit_per_s(path: &PathReport, class: Class, [from, until]: [Duration; 2]) -> f64 {
+    let series = &path.forward.series;
+    let at = |time: Duration| series.epoch + Nanos(time.as_nanos() as u64);
+    let bytes = series.between(class, at(from), at(until)).sent_bytes;
+    bytes as f64 * 8e-6 / (until - from).as_secs_f64()
+}
+
+fn attempt(wrong: Vec<String>, report: &EmulatorReport) -> Attempt {
+    Attempt {
+        wrong,
+        disturbed: report.is_disturbed().then(|| report.summary()),
+    }
+}
+
+/// The link of the figures: 10 Mbit/s with a queue of 86 packets and RTT 100 ms.
+fn path() -> PathSpec {
+    let (rate, delay) = (Rate::from_mbit_per_s(10), Nanos::from_millis(50));
+    let link = || LinkSpec::drop_tail(rate, delay, QueueLimit::Packets(86));
+    PathSpec {
+        congestion_control: Some("cubic".into()),
+        ..PathSpec::new(link(), link())
+    }
+}
+
+/// Answers any request with more than anybody wants.
+fn answer(mut stream: &TcpStream) {
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        if !matches!(stream.read(&mut byte), Ok(1)) {
+            return;
+        }
+        request.push(byte[0]);
+    }
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n\
+                Connection: close\r\n\r\n";
+    if stream.write_all(head.as_bytes()).is_ok() {
+        send(stream);
+    }
+}
+
+struct Fetching {
+    name: String,
+    child: Child,
+}
+
+impl Fetching {
+    fn start(path: &Path, program: &Program) -> Self {
+        path.set_class(OURS, Class::LessThanBestEffort);
+        serve(path.server(), (SERVER_IPV4, OURS), answer);
+        Others::expect(path, OTHERS);
+        let mut command = path.client().command(&program.words[0]);
+        let command = command.args(&program.words[1..]);
+        let command = command.arg(format!("{SERVER_IPV4}:{OURS}"));
+        let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        Self {
+            name: program.name.clone(),
+            child: streams.spawn().unwrap(),
+        }
+    }
+
+    fn take_to_foreground(&mut self) {
+        let input = self.child.stdin.as_mut().unwrap();
+        input.write_all(b"\n").unwrap();
+    }
+
+    fn expect(&mut self, said: &str) {
+        let mut line = vec![0; said.len()];
+        let output = self.child.stdout.as_mut().unwrap();
+        let read = output.read_exact(&mut line);
+        read.unwrap_or_else(|error| panic!("{}: {error}", self.name));
+        assert_eq!(line, said.as_bytes(), "{}", self.name);
+    }
+}
+
+impl Drop for Fetching {
+    fn drop(&mut self) {
+        // They end with their input; the one that does not is ended.
+        drop(self.child.stdin.take());
+        std::thread::sleep(Duration::from_millis(100));
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn wait_until(time: Instant) {
+    std::thread::sleep(time.saturating_duration_since(Instant::now()));
+}
