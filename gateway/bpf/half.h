@@ -59,7 +59,7 @@ EBB_INLINE void ebb_half_tell(struct ebb_half *half, u64 now_us)
 	segment->local_ts = (u32)now_us;
 	segment->local_tick_us = 1;
 	segment->rcv_nxt = half->head.next_seq;
-	segment->right_edge_seq = half->head.right_edge_seq;
+	segment->right_edge_seq = half->head.told_edge_seq;
 	segment->mss_bytes = ebb_known_mss(half->head.segments, half->head.guessed_mss_bytes,
 					   half->head.seen_mss_bytes);
 	segment->kernel_rtt_us = half->head.rtt_us;
@@ -73,7 +73,9 @@ EBB_INLINE void ebb_half_tell(struct ebb_half *half, u64 now_us)
 
 /*
  * How much of the receiver's window may pass. The right edge never goes back, as a law may
- * expect of its host; the window is never larger than the receiver's own.
+ * expect of its host; the window is never larger than the receiver's own. The header has it in units
+ * of the scale: what the sender is told is up to one unit more, and that is where the law counts
+ * round trips from. It is not where the next window begins, or the edge would creep by it.
  */
 EBB_INLINE u32 ebb_half_grant(struct ebb_half *half, const struct ebb_ack *ack, u32 window)
 {
@@ -93,8 +95,10 @@ EBB_INLINE u32 ebb_half_grant(struct ebb_half *half, const struct ebb_ack *ack, 
 	half->head.window_bytes = granted << scale;
 	half->head.windows++;
 	half->head.rewritten += granted != window;
+	if (ebb_before32(half->head.told_edge_seq, ack_seq + half->head.window_bytes))
+		half->head.told_edge_seq = ack_seq + half->head.window_bytes;
 	if (!half->head.timed_at_us) {
-		half->head.timed_edge_seq = half->head.right_edge_seq;
+		half->head.timed_edge_seq = half->head.told_edge_seq;
 		half->head.timed_at_us = now_us ? now_us : 1;
 	}
 	return granted;
@@ -108,7 +112,7 @@ EBB_INLINE u32 ebb_half_ask(struct ebb_half *half, struct ebb_ack *ack, u64 now_
 	ack->ack_seq = ack_seq;
 	ack->local_ts = (u32)now_us;
 	ack->local_tick_us = 1;
-	ack->right_edge_seq = half->head.right_edge_seq;
+	ack->right_edge_seq = half->head.told_edge_seq;
 	ack->mss_bytes = ebb_known_mss(half->head.segments, half->head.guessed_mss_bytes,
 				       half->head.seen_mss_bytes);
 	ack->has_timestamps = half->head.has_timestamps;
@@ -119,6 +123,7 @@ EBB_INLINE u32 ebb_half_ask(struct ebb_half *half, struct ebb_ack *ack, u64 now_
 	if (control.is_observing) {
 		half->head.own_bytes = window << (half->head.scale & 15);
 		half->head.right_edge_seq = ack_seq + half->head.own_bytes;
+		half->head.told_edge_seq = half->head.right_edge_seq;
 		return window;
 	}
 	return ebb_half_grant(half, ack, window);
@@ -140,6 +145,7 @@ EBB_INLINE void ebb_half_begin(struct ebb_half *half, const struct ebb_seen *see
 	half->sent_seq = start->rcv_nxt;
 	half->head.own_bytes = window << (half->head.scale & 15);
 	half->head.right_edge_seq = start->rcv_nxt + half->head.own_bytes;
+	half->head.told_edge_seq = half->head.right_edge_seq;
 	half->head.guessed_mss_bytes = start->mss_bytes;
 	half->head.has_timestamps = start->has_timestamps != 0;
 	half->head.uses_ecn = (seen->flags & EBB_USES_ECN) != 0;

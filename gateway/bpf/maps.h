@@ -65,6 +65,7 @@ struct ebb_half_head {
 	u32 scale;
 	u32 next_seq;       /* next byte that the receiver expects */
 	u32 right_edge_seq; /* first byte beyond what was granted */
+	u32 told_edge_seq;  /* first byte beyond what the sender was told */
 	u32 window_bytes;   /* granted last */
 	u32 own_bytes;      /* the receiver's own window */
 	u32 rtt_us;
@@ -74,6 +75,7 @@ struct ebb_half_head {
 	u8 uses_ecn;
 	u8 is_ending;
 	u8 is_upload;
+	u32 reserved;
 };
 
 /* One way of a governed connection. Memory is taken as they come. */
