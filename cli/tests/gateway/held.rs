@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether a download that has the link for itself is held: one that is leaves the queue empty.
+//! Whether a transfer that has the link for itself is held: one that is leaves the queue empty.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use ebb_link::{Class, Nanos};
 
 use crate::home::Home;
 use crate::transfers::attempt;
-use crate::{BACKGROUND, LINK_MBIT_PER_S, mean};
+use crate::{BACKGROUND, LINK_MBIT_PER_S, TAKES, mean};
 
 /// Long enough for CUBIC to fill the queue, and for a lease to be over.
 pub const START: Duration = Duration::from_secs(6);
@@ -36,35 +36,52 @@ impl Look {
         Self { from, until }
     }
 
-    /// How long packets waited then on their way to the home, whose testbed began at `epoch`.
-    pub fn waiting_ms(&self, epoch: Instant, report: &EmulatorReport) -> f64 {
+    /// How long packets waited then on one way, of a report whose testbed began at `epoch`.
+    pub fn waiting_ms(&self, epoch: Instant, report: &EmulatorReport, way: Way) -> f64 {
         let at = |instant: Instant| {
             Nanos(report.epoch.0 + u64::try_from((instant - epoch).as_nanos()).unwrap())
         };
-        let series = &report.paths[0].forward.series;
-        let bin = series.between(Class::BestEffort, at(self.from), at(self.until));
+        let path = &report.paths[0];
+        let direction = match way {
+            Way::Download => &path.forward,
+            Way::Upload => &path.reverse,
+        };
+        let bin = direction
+            .series
+            .between(Class::BestEffort, at(self.from), at(self.until));
         bin.waiting.mean_ns().unwrap_or(0.0) / 1e6
     }
 }
 
-/// What a download came to that had the link for itself.
+/// To the home or from it.
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    Download,
+    Upload,
+}
+
+/// What a transfer came to that had the link for itself.
 pub struct Alone {
     pub waiting_ms: f64,
     pub mbit_per_s: f64,
     pub report: EmulatorReport,
 }
 
-/// Downloads over IPv4; not a byte may be wrong. `meanwhile` is done once it is under way.
-pub fn download(home: Home, meanwhile: impl FnOnce(&Home)) -> Alone {
-    let download = home.devices[0].transfer(&SERVER_IPV4.to_string(), BACKGROUND, SECONDS);
+/// Transfers over IPv4; not a byte may be wrong. `meanwhile` is done once it is under way.
+pub fn alone(home: Home, way: Way, meanwhile: impl FnOnce(&Home)) -> Alone {
+    let port = match way {
+        Way::Download => BACKGROUND,
+        Way::Upload => TAKES,
+    };
+    let transfer = home.devices[0].transfer(&SERVER_IPV4.to_string(), port, SECONDS);
     std::thread::sleep(START);
     let look = Look::begin();
     meanwhile(&home);
-    let seconds = download.seconds();
+    let seconds = transfer.seconds();
     let epoch = home.testbed().epoch_instant();
     let report = home.stop();
     Alone {
-        waiting_ms: look.waiting_ms(epoch, &report),
+        waiting_ms: look.waiting_ms(epoch, &report, way),
         mbit_per_s: mean(&seconds, 5, 9),
         report,
     }
@@ -73,6 +90,11 @@ pub fn download(home: Home, meanwhile: impl FnOnce(&Home)) -> Alone {
 impl Alone {
     /// It has to be held and have all of the link, or to be left alone and fill the queue.
     pub fn judge(&self, what: &str, is_held: bool) -> Attempt {
+        self.judge_by(what, is_held, 0.93 * LINK_MBIT_PER_S)
+    }
+
+    /// As [`Self::judge`], where it can have no more of the link than this.
+    pub fn judge_by(&self, what: &str, is_held: bool, least_mbit_per_s: f64) -> Attempt {
         let (waiting_ms, mbit_per_s) = (self.waiting_ms, self.mbit_per_s);
         eprintln!("{what}: queue {waiting_ms:.1} ms, {mbit_per_s:.2} Mbit/s");
         let is_right = match is_held {
@@ -86,7 +108,7 @@ impl Alone {
                 "{what}: queue {waiting_ms:.1} ms, should be {should}"
             ));
         }
-        if mbit_per_s < 0.93 * LINK_MBIT_PER_S {
+        if mbit_per_s < least_mbit_per_s {
             wrong.push(format!("{what}: {mbit_per_s:.2} Mbit/s"));
         }
         attempt(wrong, &self.report)

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ebb_lab::emulator::{SERVER_IPV4, SERVER_IPV6};
 use ebb_lab::judging::{self, Attempt};
 use ebb_link::{LinkSpec, Nanos, Probability, QueueLimit, Rate};
-use held::{EMPTY_MS, FULL_MS, Look, START};
+use held::{EMPTY_MS, FULL_MS, Look, START, Way};
 use home::Home;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -19,6 +19,7 @@ use transfers::attempt;
 mod held;
 mod home;
 mod others;
+mod paths;
 mod programs;
 mod queues;
 #[path = "../support/mod.rs"]
@@ -156,8 +157,8 @@ fn killed(by: &&str) -> Attempt {
     let epoch = home.testbed().epoch_instant();
     let report = home.stop();
     let (held_ms, free_ms) = (
-        held.waiting_ms(epoch, &report),
-        free.waiting_ms(epoch, &report),
+        held.waiting_ms(epoch, &report, Way::Download),
+        free.waiting_ms(epoch, &report, Way::Download),
     );
     eprintln!("{by}: queue {held_ms:.1} ms while held, {free_ms:.1} ms after the kill");
     let mut wrong = Vec::new();
@@ -210,6 +211,11 @@ fn no_byte_is_wrong_with_losses_reordering_and_gateways_that_are_killed() {
     (link.loss, link.reorder) = (share(0.005), share(0.02));
     link.reorder_delay = Nanos::from_millis(8);
     let home = Home::start_on(link, 3);
+    // One device with all options of TCP, and two without one of them.
+    for (device, option) in [(1, "net.ipv4.tcp_sack"), (2, "net.ipv4.tcp_timestamps")] {
+        let device = home.devices[device].namespace();
+        device.set_sysctls(&[(option, "0")]).unwrap();
+    }
     let transfers = std::env::var("EBB_GATEWAY_TRANSFERS").ok();
     let transfers = transfers.map_or(TRANSFERS, |text| text.parse().unwrap());
     let each = transfers.div_ceil(6);

@@ -6,7 +6,7 @@ use std::process::Child;
 use ebb_lab::home::LAN;
 use ebb_lab::judging::{self, Attempt};
 
-use crate::held::download;
+use crate::held::{Way, alone};
 use crate::home::Home;
 use crate::others::{Others, Place, Point, Program};
 use crate::support::Ebb;
@@ -134,7 +134,7 @@ fn among_programs(case: &Case) -> Attempt {
     let all = [case.before, case.after].concat();
     let seen = || all.iter().map(|(program, ..)| others.seen(*program));
     let mut before: Vec<u64> = Vec::new();
-    let alone = download(home, |_| {
+    let alone = alone(home, Way::Download, |_| {
         end(gateway);
         before.extend(seen());
     });

@@ -8,7 +8,7 @@ use ebb_lab::home::LAN;
 use ebb_lab::judging::{self, Attempt};
 use ebb_lab::namespace::NamespaceHandle;
 
-use crate::held::{Alone, EMPTY_MS, download};
+use crate::held::{Alone, EMPTY_MS, Way, alone};
 use crate::home::Home;
 use crate::support::Ebb;
 use crate::transfers::{attempt, run};
@@ -92,7 +92,7 @@ fn among_queues(case: &Case) -> Attempt {
     let ebb = Ebb::new();
     let mut gateway = home.gateway(&ebb, &[], "[[rule]]\neverything = true\n");
     let mut backlog_bytes = 0.0;
-    let alone = download(home, |_| {
+    let alone = alone(home, Way::Download, |_| {
         if let Some((interface, _)) = case.shaper {
             backlog_bytes = mean_backlog_bytes(&router, interface);
         }
