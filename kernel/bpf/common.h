@@ -9,6 +9,9 @@
 
 #include "control.h"
 
+/* Of a set of rules. */
+#define EBB_BITS 64
+
 /* Sockets that a marked-only attachment acts on; accepted sockets inherit it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -48,6 +51,7 @@ struct {
 	__type(value, u32);
 } ebb_wishes SEC(".maps");
 
+/* By the number of the rule; programs without rules have one entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -64,13 +68,21 @@ struct {
 struct ebb_control control SEC(".data.control") = {};
 const volatile struct ebb_config config SEC(".rodata.config") = {};
 
-#define EBB_COUNT(field, amount)                                                               \
-	do {                                                                                   \
-		u32 zero_key = 0;                                                              \
-		struct ebb_counters *counters = bpf_map_lookup_elem(&ebb_counters, &zero_key); \
-		if (counters)                                                                  \
-			counters->field += (amount);                                           \
+/* The counts of a rule; without rules its number is 0. */
+EBB_INLINE struct ebb_counters *ebb_counters_of(u32 rule)
+{
+	return bpf_map_lookup_elem(&ebb_counters, &rule);
+}
+
+#define EBB_COUNT_OF(rule, field, amount)                              \
+	do {                                                           \
+		struct ebb_counters *counters = ebb_counters_of(rule); \
+		if (counters)                                          \
+			counters->field += (amount);                   \
 	} while (0)
+
+/* Where there are no rules. */
+#define EBB_COUNT(field, amount) EBB_COUNT_OF(0, field, amount)
 
 /* Room for a record in the trace, zeroed; none if nobody traces, or the buffer is full. */
 EBB_INLINE void *ebb_trace_reserve(const u64 record_bytes)
@@ -99,10 +111,31 @@ EBB_INLINE int ebb_is_leased(u64 now_ns)
 	return !control.is_released && now_ns < control.lease_until_ns;
 }
 
-/* Whether a connection that was switched to this is to have no limits. */
-EBB_INLINE int ebb_is_free(u32 wish)
+EBB_INLINE int ebb_has_rule(u64 rules, u32 rule)
 {
-	return wish == EBB_AS_ALL ? control.is_observing != 0 : wish == EBB_FREE;
+	return rules >> (rule & (EBB_BITS - 1)) & 1;
+}
+
+/* The owner is alive and holds the rule of a connection, if it is under one. */
+EBB_INLINE int ebb_is_held(u32 rule, u64 now_ns)
+{
+	return ebb_is_leased(now_ns) && (!config.is_ruled || ebb_has_rule(control.rules, rule));
+}
+
+/* Whether a walk is not meant for a connection of this rule. */
+EBB_INLINE int ebb_is_passed(u32 rule)
+{
+	return config.is_ruled && ebb_has_rule(control.passed_rules, rule);
+}
+
+/* Whether a connection that was switched to this is to have no limits. */
+EBB_INLINE int ebb_is_free(u32 rule, u32 wish)
+{
+	if (wish != EBB_AS_ALL)
+		return wish == EBB_FREE;
+	if (config.is_ruled)
+		return ebb_has_rule(control.observing_rules, rule);
+	return control.is_observing != 0;
 }
 
 /* What a connection was switched to; `socket` is what the caller's helpers take for it. */

@@ -65,10 +65,10 @@ EBB_INLINE int ebb_is_called_for(struct tcp_sock *tp, u8 callbacks)
 			       sizeof(flags));
 }
 
-/* Whether a connection is under our rule; without one, all are ours. */
-EBB_INLINE int ebb_is_of_rule(struct tcp_sock *tp, void *storage_of)
+/* Which of our rules a connection is under, or EBB_NO_RULE; without rules 0. */
+EBB_INLINE u32 ebb_rule_of(struct tcp_sock *tp, void *storage_of)
 {
-	return !config.is_ruled || ebb_is_under_rule(config.rule, tp, storage_of);
+	return config.is_ruled ? ebb_rule_among(control.rules, tp, storage_of) : 0;
 }
 
 #define EBB_MAX_CGROUP_DEPTH 32
@@ -94,24 +94,26 @@ EBB_INLINE int ebb_is_in_cgroup(struct tcp_sock *tp)
 	return 0;
 }
 
-/* Whether an iterator found one of those that we act on. */
-EBB_INLINE int ebb_is_chosen(struct sock_common *common, struct tcp_sock *tp)
+/* Whether an iterator found one of those that we act on: its rule, or EBB_NO_RULE. */
+EBB_INLINE u32 ebb_chosen_rule(struct sock_common *common, struct tcp_sock *tp)
 {
-	if (config.is_ruled ? !ebb_is_of_rule(tp, tp) : !ebb_is_in_cgroup(tp))
-		return 0;
+	u32 rule = ebb_rule_of(tp, tp);
+
+	if (config.is_ruled ? rule >= EBB_MAX_RULES : !ebb_is_in_cgroup(tp))
+		return EBB_NO_RULE;
 	if (config.is_marked_only && !bpf_sk_storage_get(&ebb_marks, tp, 0, 0)) {
-		EBB_COUNT(skipped_unmarked, 1);
-		return 0;
+		EBB_COUNT_OF(rule, skipped_unmarked, 1);
+		return EBB_NO_RULE;
 	}
 	if (ebb_speaks_to_itself(common)) {
-		EBB_COUNT(skipped_loopback, 1);
-		return 0;
+		EBB_COUNT_OF(rule, skipped_loopback, 1);
+		return EBB_NO_RULE;
 	}
 	if (ebb_is_mptcp(tp)) {
-		EBB_COUNT(skipped_mptcp, 1);
-		return 0;
+		EBB_COUNT_OF(rule, skipped_mptcp, 1);
+		return EBB_NO_RULE;
 	}
-	return 1;
+	return rule;
 }
 
 /*

@@ -11,7 +11,7 @@
 
 enum ebb_constant {
 	/* Changes whenever a struct of this file or the flow's storage changes. */
-	EBB_CONTROL_VERSION = 10,
+	EBB_CONTROL_VERSION = 11,
 	EBB_MAX_PEERS = 1024,
 	EBB_MAX_CHOICES = 1024,
 	/* The key that stands for every connection: no socket has it as its cookie. */
@@ -52,7 +52,10 @@ struct ebb_control {
 	u32 params_index;   /* which set of parameters is valid: 0 or 1 */
 	u32 is_marked_only; /* for other owners; the programs act on ebb_config's */
 	u32 is_ruled;       /* the same */
-	u32 rule;           /* the same */
+	u32 reserved;
+	u64 rules;           /* bits: the rules that are held, where connections are under one */
+	u64 observing_rules; /* of those: as is_observing, which counts without rules */
+	u64 passed_rules;    /* of those: ebb_switch and ebb_release pass their connections over */
 	struct ebb_param_set params[2];
 };
 
@@ -66,8 +69,8 @@ struct ebb_config {
 	char congestion_name[16]; /* of a sender law as TCP_CONGESTION has it */
 	u32 keeps_code_point;     /* connections under a sender law are not marked as LE */
 	u32 sets_pace;            /* the kernel lets a congestion control do so */
-	u32 is_ruled;             /* act on the connections of a rule only, wherever they are */
-	u32 rule;                 /* which, from 0 */
+	u32 is_ruled;             /* act on the connections of rules only, wherever they are */
+	u32 reserved;
 };
 
 /*
@@ -103,7 +106,7 @@ struct ebb_new_group {
 	char path[EBB_MAX_PATH]; /* ends with a zero */
 };
 
-/* Per-CPU counts since the programs were loaded. */
+/* Per-CPU counts, of each rule, since the programs were loaded or its owner took it over. */
 struct ebb_counters {
 	u64 aggregates; /* data packets seen, as GRO made them */
 	u64 segments;   /* wire segments in them */
@@ -138,6 +141,7 @@ enum ebb_wish {
 
 /* Whom governed connections were with. */
 struct ebb_peer {
+	u32 rule; /* from 0; 0 without rules */
 	u32 family;
 	u8 address[16]; /* network order; IPv4 in the first four */
 };
@@ -205,6 +209,8 @@ struct ebb_flow_record {
 	u32 law_number;
 	u32 state_bytes; /* what follows */
 	u32 is_clamped;
+	u32 rule; /* from 0; 0 without rules */
+	u32 reserved;
 	u8 local[16]; /* network order; IPv4 in the first four */
 	u8 peer[16];
 };

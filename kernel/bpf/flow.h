@@ -41,12 +41,13 @@ EBB_INLINE void ebb_trace_call(const struct ebb_flow *flow, u32 kind, u32 order,
 	bpf_ringbuf_submit(record, 0);
 }
 
-EBB_INLINE void ebb_note_peer(struct tcp_sock *tp)
+EBB_INLINE void ebb_note_peer(struct tcp_sock *tp, u32 rule)
 {
 	struct sock_common *common = &((struct sock *)tp)->__sk_common;
 	struct ebb_peer peer = {};
 	u32 known = 1;
 
+	peer.rule = rule;
 	peer.family = common->skc_family;
 	if (peer.family == EBB_AF_INET)
 		*(u32 *)peer.address = common->skc_daddr;
@@ -73,7 +74,7 @@ EBB_INLINE void ebb_flow_begin(struct ebb_flow *flow, struct tcp_sock *tp, u64 c
 	flow->adopted_ns = now_ns;
 	flow->guessed_mss_bytes = mss_bytes;
 	flow->told_acked_bytes = tp->bytes_acked;
-	ebb_note_peer(tp);
+	ebb_note_peer(tp, flow->rule);
 
 	bpf_spin_lock(&flow->lock);
 	ebb_law_init(config.law_number, &flow->law, &start, ebb_params());
@@ -151,7 +152,7 @@ EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
 
 	ebb_describe_segment(&segment, tp, packet, now_ns);
 	segment.segments = segments;
-	segment.is_observing = ebb_is_free(flow->wish);
+	segment.is_observing = ebb_is_free(flow->rule, flow->wish);
 
 	bpf_spin_lock(&flow->lock);
 	if (!flow->is_ready) {
@@ -201,7 +202,7 @@ EBB_INLINE u32 ebb_flow_on_outgoing(struct ebb_flow *flow, struct tcp_sock *tp, 
 	ack.local_tick_us = tick_us;
 	ack.right_edge_seq = tp->rcv_wup + tp->rcv_wnd;
 	ack.has_timestamps = ebb_has_timestamps(tp);
-	ack.is_observing = ebb_is_free(flow->wish);
+	ack.is_observing = ebb_is_free(flow->rule, flow->wish);
 
 	bpf_spin_lock(&flow->lock);
 	flow->acks++;

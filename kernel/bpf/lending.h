@@ -17,6 +17,8 @@ struct ebb_origin {
 	char congestion_name[16];
 	u32 is_marked; /* as Lower Effort, by us */
 	u32 is_lent;   /* under the law, not free */
+	u32 rule;      /* that it is under, from 0; 0 without rules */
+	u32 reserved;
 };
 
 /* sockops is called once a round trip, and before each segment. */
@@ -86,14 +88,17 @@ EBB_INLINE void ebb_set_free(void *caller, struct tcp_sock *tp)
 /* Lets a connection go that has been set free. */
 EBB_INLINE void ebb_forget(struct tcp_sock *tp)
 {
+	struct ebb_origin *origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
+	u32 rule = origin ? origin->rule : 0;
+
 	if (!bpf_sk_storage_delete(&ebb_origins, tp))
-		EBB_COUNT(released, 1);
+		EBB_COUNT_OF(rule, released, 1);
 }
 
 /* The owner is alive, and not to watch only: a sender law cannot watch without acting. */
-EBB_INLINE int ebb_may_lend(u64 now_ns, u32 wish)
+EBB_INLINE int ebb_may_lend(u64 now_ns, u32 rule, u32 wish)
 {
-	return ebb_is_leased(now_ns) && !ebb_is_free(wish);
+	return ebb_is_held(rule, now_ns) && !ebb_is_free(rule, wish);
 }
 
 /* Whether a name is one of those that Ebb registers for itself: "ebb", a letter, "_". */
@@ -104,16 +109,18 @@ EBB_INLINE int ebb_is_ours(const char *name)
 }
 
 /* Makes a connection ours; `caller` is what the caller's helpers take for it. */
-EBB_INLINE struct ebb_origin *ebb_take(void *caller, void *storage_of, const struct tcp_sock *tp)
+EBB_INLINE struct ebb_origin *ebb_take(void *caller, void *storage_of, const struct tcp_sock *tp,
+				       u32 rule)
 {
 	struct ebb_origin *origin;
 
 	origin = bpf_sk_storage_get(&ebb_origins, storage_of, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!origin) {
-		EBB_COUNT(skipped_no_memory, 1);
+		EBB_COUNT_OF(rule, skipped_no_memory, 1);
 		return 0;
 	}
 	if (!origin->cookie) {
+		origin->rule = rule;
 		origin->cookie = bpf_get_socket_cookie(caller);
 		origin->adopted_ns = bpf_ktime_get_ns();
 		origin->acked_bytes = tp->bytes_acked;
@@ -149,10 +156,10 @@ EBB_INLINE int ebb_lend(void *caller, void *storage_of, struct ebb_origin *origi
 /* ---- connections as they begin ---- */
 
 /* Why a connection is left alone is counted once, when it is established. */
-#define EBB_COUNT_IF(is_counted, field)      \
-	do {                                 \
-		if (is_counted)              \
-			EBB_COUNT(field, 1); \
+#define EBB_COUNT_IF(is_counted, rule, field)         \
+	do {                                          \
+		if (is_counted)                       \
+			EBB_COUNT_OF(rule, field, 1); \
 	} while (0)
 
 /* What an established connection sends is marked, once. */
@@ -170,38 +177,46 @@ EBB_INLINE int ebb_select(struct bpf_sock_ops *ops, int is_established)
 	struct bpf_sock *sk = ops->sk;
 	struct ebb_origin *origin;
 	struct tcp_sock *tp;
+	u32 rule;
 
 	if (!sk || !ebb_is_leased(bpf_ktime_get_ns()))
 		return 0;
 	tp = bpf_skc_to_tcp_sock(sk);
-	if (!tp || !ebb_is_of_rule(tp, sk))
+	if (!tp)
+		return 0;
+	rule = ebb_rule_of(tp, sk);
+	if (rule >= EBB_MAX_RULES)
 		return 0;
 	if (ebb_is_loopback(ops)) {
-		EBB_COUNT_IF(is_established, skipped_loopback);
+		EBB_COUNT_IF(is_established, rule, skipped_loopback);
 		return 0;
 	}
 	if (ebb_is_mptcp(tp)) {
-		EBB_COUNT_IF(is_established, skipped_mptcp);
+		EBB_COUNT_IF(is_established, rule, skipped_mptcp);
 		return 0;
 	}
 	if (config.is_marked_only && !bpf_sk_storage_get(&ebb_marks, sk, 0, 0)) {
-		EBB_COUNT_IF(is_established, skipped_unmarked);
+		EBB_COUNT_IF(is_established, rule, skipped_unmarked);
 		return 0;
 	}
-	origin = ebb_take(ops, sk, tp);
-	if (!origin || ebb_is_free(ebb_wish_of(sk)))
+	origin = ebb_take(ops, sk, tp, rule);
+	if (!origin || ebb_is_free(rule, ebb_wish_of(sk)))
 		return origin != 0;
 	return ebb_lend(ops, sk, origin);
 }
 
 EBB_INLINE void ebb_begin(struct bpf_sock_ops *ops)
 {
-	if (!ebb_select(ops, 1))
+	struct bpf_sock *sk = ops->sk;
+	struct ebb_origin *origin;
+
+	if (!sk || !ebb_select(ops, 1))
 		return;
-	if (ops->sk)
-		ebb_mark(ops, ops->sk, ops->family);
+	ebb_mark(ops, sk, ops->family);
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | EBB_CALLBACKS);
-	EBB_COUNT(adopted_new, 1);
+	origin = bpf_sk_storage_get(&ebb_origins, sk, 0, 0);
+	if (origin)
+		EBB_COUNT_OF(origin->rule, adopted_new, 1);
 }
 
 /*
@@ -224,13 +239,16 @@ EBB_INLINE void ebb_before_syn(struct bpf_sock_ops *ops)
 EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 {
 	struct bpf_sock *sk = ops->sk;
+	struct ebb_origin *origin;
 	struct tcp_sock *tp;
 
-	if (!sk || ops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS ||
-	    ebb_is_leased(bpf_ktime_get_ns()))
+	if (!sk || ops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS)
 		return;
 	tp = bpf_skc_to_tcp_sock(sk);
-	if (!tp || !bpf_sk_storage_get(&ebb_origins, tp, 0, 0))
+	if (!tp)
+		return;
+	origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
+	if (!origin || ebb_is_held(origin->rule, bpf_ktime_get_ns()))
 		return;
 	ebb_set_free(ops, tp);
 	ebb_forget(tp);
@@ -247,7 +265,7 @@ EBB_INLINE void ebb_select_again(struct bpf_sock_ops *ops)
 	origin = bpf_sk_storage_get(&ebb_origins, sk, 0, 0);
 	if (!origin || bpf_sk_storage_get(&ebb_uploads, sk, 0, 0))
 		return;
-	if (ebb_may_lend(bpf_ktime_get_ns(), ebb_wish_of(sk)))
+	if (ebb_may_lend(bpf_ktime_get_ns(), origin->rule, ebb_wish_of(sk)))
 		ebb_lend(ops, sk, origin);
 }
 

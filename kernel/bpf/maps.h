@@ -20,8 +20,10 @@ struct ebb_flow {
 	u32 guessed_mss_bytes; /* from the handshake, until packets tell */
 	u8 is_ready;           /* the law is initialised */
 	u8 is_clamped;
-	u8 is_loopback;       /* packets came through lo: left alone */
-	u8 wish;              /* what it was switched to by itself: EBB_AS_ALL, … */
+	u8 is_loopback; /* packets came through lo: left alone */
+	u8 wish;        /* what it was switched to by itself: EBB_AS_ALL, … */
+	u8 rule;        /* that it is under, from 0; 0 without rules */
+	u8 reserved[3];
 	u64 told_acked_bytes; /* tp->bytes_acked when it was counted last */
 
 	/* Arriving packets. */

@@ -39,7 +39,6 @@ int ebb_ingress(struct __sk_buff *skb)
 	u64 now_ns = bpf_ktime_get_ns();
 	struct tcp_sock *tp;
 	struct ebb_flow *flow;
-	u32 zero = 0;
 
 	if (!sk || !ebb_is_leased(now_ns))
 		return 1;
@@ -49,7 +48,7 @@ int ebb_ingress(struct __sk_buff *skb)
 		return 1;
 	}
 	tp = bpf_skc_to_tcp_sock(sk);
-	counters = bpf_map_lookup_elem(&ebb_counters, &zero);
+	counters = ebb_counters_of(flow->rule);
 	if (!tp || !counters)
 		return 1;
 	if (skb->ifindex == EBB_LOOPBACK_IFINDEX) {
@@ -91,27 +90,29 @@ EBB_INLINE int ebb_is_same_window(const struct tcp_sock *tp, u32 a_bytes, u32 b_
 EBB_INLINE struct ebb_flow *ebb_take(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 				     struct tcp_sock *tp, u64 now_ns)
 {
+	u32 rule = ebb_rule_of(tp, sk);
 	struct ebb_flow *flow;
 
-	if (!ebb_is_of_rule(tp, sk))
+	if (rule >= EBB_MAX_RULES)
 		return 0;
 	if (ebb_is_loopback(ops)) {
-		EBB_COUNT(skipped_loopback, 1);
+		EBB_COUNT_OF(rule, skipped_loopback, 1);
 		return 0;
 	}
 	if (ebb_is_mptcp(tp)) {
-		EBB_COUNT(skipped_mptcp, 1);
+		EBB_COUNT_OF(rule, skipped_mptcp, 1);
 		return 0;
 	}
 	if (config.is_marked_only && !bpf_sk_storage_get(&ebb_marks, sk, 0, 0)) {
-		EBB_COUNT(skipped_unmarked, 1);
+		EBB_COUNT_OF(rule, skipped_unmarked, 1);
 		return 0;
 	}
 	flow = bpf_sk_storage_get(&ebb_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!flow) {
-		EBB_COUNT(skipped_no_memory, 1);
+		EBB_COUNT_OF(rule, skipped_no_memory, 1);
 		return 0;
 	}
+	flow->rule = rule;
 	flow->wish = ebb_wish_of(sk);
 	ebb_flow_begin(flow, tp, bpf_get_socket_cookie(ops), now_ns);
 	return flow;
@@ -133,8 +134,8 @@ EBB_INLINE void ebb_begin(struct bpf_sock_ops *ops)
 	if (!flow)
 		return;
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | EBB_CALLBACKS);
-	EBB_COUNT(adopted_new, 1);
-	if (!ebb_is_free(flow->wish)) {
+	EBB_COUNT_OF(flow->rule, adopted_new, 1);
+	if (!ebb_is_free(flow->rule, flow->wish)) {
 		flow->is_clamped = 1;
 		ebb_set_clamp(ops, flow->law.rwnd_bytes);
 	}
@@ -146,10 +147,12 @@ EBB_INLINE void ebb_begin(struct bpf_sock_ops *ops)
  */
 EBB_INLINE void ebb_let_go(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct ebb_flow *flow)
 {
+	u32 rule = flow->rule;
+
 	if (flow->is_clamped)
 		ebb_set_clamp(ops, EBB_LARGEST_WINDOW_BYTES);
 	bpf_sk_storage_delete(&ebb_flows, sk);
-	EBB_COUNT(released, 1);
+	EBB_COUNT_OF(rule, released, 1);
 }
 
 /*
@@ -167,7 +170,7 @@ EBB_INLINE void ebb_leave_alone(struct bpf_sock_ops *ops, struct ebb_flow *flow)
 EBB_INLINE u32 ebb_apply(struct bpf_sock_ops *ops, struct ebb_flow *flow, struct tcp_sock *tp,
 			 u32 rwnd_bytes)
 {
-	int is_free = ebb_is_free(flow->wish);
+	int is_free = ebb_is_free(flow->rule, flow->wish);
 
 	if (is_free) {
 		if (!flow->is_clamped)
@@ -191,9 +194,9 @@ EBB_INLINE int ebb_is_settled(const struct ebb_flow *flow, const struct tcp_sock
 EBB_INLINE void ebb_ask(struct bpf_sock_ops *ops, struct ebb_flow *flow, struct tcp_sock *tp,
 			u64 now_ns)
 {
-	u32 zero = 0, rwnd_bytes = ebb_flow_on_outgoing(flow, tp, now_ns);
+	u32 rwnd_bytes = ebb_flow_on_outgoing(flow, tp, now_ns);
 	u32 is_set = ebb_apply(ops, flow, tp, rwnd_bytes);
-	struct ebb_counters *counters = bpf_map_lookup_elem(&ebb_counters, &zero);
+	struct ebb_counters *counters = ebb_counters_of(flow->rule);
 
 	flow->asked_ns = now_ns;
 	flow->clamp_bytes = tp->window_clamp;
@@ -218,17 +221,18 @@ EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 	if (!tp)
 		return;
 	flow = bpf_sk_storage_get(&ebb_flows, sk, 0, 0);
-	if (!ebb_is_leased(now_ns)) {
-		if (flow)
-			ebb_let_go(ops, sk, flow);
+	if (flow && !ebb_is_held(flow->rule, now_ns)) {
+		ebb_let_go(ops, sk, flow);
 		return;
 	}
+	if (!ebb_is_leased(now_ns))
+		return;
 	if (!flow) {
 		/* The predecessor's connection, after a change of the law. */
 		flow = ebb_take(ops, sk, tp, now_ns);
 		if (!flow)
 			return;
-		EBB_COUNT(adopted_established, 1);
+		EBB_COUNT_OF(flow->rule, adopted_established, 1);
 	}
 	if (flow->is_loopback) {
 		ebb_leave_alone(ops, flow);
@@ -252,7 +256,7 @@ EBB_INLINE void ebb_on_state(struct bpf_sock_ops *ops)
 		return;
 	flow = bpf_sk_storage_get(&ebb_flows, sk, 0, 0);
 	if (flow)
-		EBB_COUNT(sent_bytes, ebb_flow_newly_acked(flow, tp));
+		EBB_COUNT_OF(flow->rule, sent_bytes, ebb_flow_newly_acked(flow, tp));
 }
 
 SEC("sockops")

@@ -21,11 +21,12 @@ EBB_INLINE void ebb_socket_clamp(struct tcp_sock *tp, u32 window_bytes)
 	bpf_setsockopt(tp, EBB_SOL_TCP, EBB_TCP_WINDOW_CLAMP, &window_bytes, sizeof(window_bytes));
 }
 
-/* Whether the connection is one that we act on and do not hold yet. */
-EBB_INLINE int ebb_is_wanted(struct sock_common *common, struct tcp_sock *tp)
+/* The rule of a connection that we act on and do not hold yet, or EBB_NO_RULE. */
+EBB_INLINE u32 ebb_wanted_rule(struct sock_common *common, struct tcp_sock *tp)
 {
-	return ebb_may_receive(common) && ebb_is_chosen(common, tp) &&
-	       !bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
+	u32 rule = ebb_may_receive(common) ? ebb_chosen_rule(common, tp) : EBB_NO_RULE;
+
+	return bpf_sk_storage_get(&ebb_flows, tp, 0, 0) ? EBB_NO_RULE : rule;
 }
 
 SEC("iter/tcp")
@@ -35,23 +36,28 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 	struct tcp_sock *tp = ebb_visited(common);
 	u64 now_ns = bpf_ktime_get_ns();
 	struct ebb_flow *flow;
+	u32 rule;
 
-	if (!tp || !ebb_is_leased(now_ns) || !ebb_is_wanted(common, tp))
+	if (!tp || !ebb_is_leased(now_ns))
+		return 0;
+	rule = ebb_wanted_rule(common, tp);
+	if (rule >= EBB_MAX_RULES)
 		return 0;
 	/* Its window would be set now and never again. */
 	if (!ebb_is_called_for(tp, EBB_CALLBACKS)) {
-		EBB_COUNT(skipped_established, 1);
+		EBB_COUNT_OF(rule, skipped_established, 1);
 		return 0;
 	}
 	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!flow) {
-		EBB_COUNT(skipped_no_memory, 1);
+		EBB_COUNT_OF(rule, skipped_no_memory, 1);
 		return 0;
 	}
+	flow->rule = rule;
 	flow->wish = ebb_wish_of(tp);
 	ebb_flow_begin(flow, tp, bpf_get_socket_cookie(tp), now_ns);
-	EBB_COUNT(adopted_established, 1);
-	if (!ebb_is_free(flow->wish)) {
+	EBB_COUNT_OF(rule, adopted_established, 1);
+	if (!ebb_is_free(rule, flow->wish)) {
 		flow->is_clamped = 1;
 		ebb_socket_clamp(tp, flow->law.rwnd_bytes);
 	}
@@ -61,7 +67,7 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 /* Its clamp as it is to be now, whenever its next segment goes out. */
 EBB_INLINE void ebb_flow_switch(struct ebb_flow *flow, struct tcp_sock *tp, u32 wish)
 {
-	int is_free = ebb_is_free(wish);
+	int is_free = ebb_is_free(flow->rule, wish);
 
 	flow->wish = wish;
 	if (is_free != flow->is_clamped)
@@ -82,6 +88,8 @@ int ebb_switch(struct bpf_iter__tcp *context)
 	if (!tp || !ebb_is_leased(bpf_ktime_get_ns()))
 		return 0;
 	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
+	if (flow && ebb_is_passed(flow->rule))
+		return 0;
 	wish = ebb_choose(tp, flow != 0);
 	if (!wish || !flow || flow->is_loopback)
 		return 0;
@@ -94,31 +102,42 @@ EBB_INLINE void ebb_socket_let_go(struct tcp_sock *tp)
 {
 	struct ebb_flow *flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
 
+	u32 rule;
+
 	if (!flow)
 		return;
+	rule = flow->rule;
 	if (flow->is_clamped)
 		ebb_socket_clamp(tp, EBB_LARGEST_WINDOW_BYTES);
 	bpf_sk_storage_delete(&ebb_flows, tp);
-	EBB_COUNT(released, 1);
+	EBB_COUNT_OF(rule, released, 1);
 }
 
 SEC("iter/tcp")
 int ebb_release(struct bpf_iter__tcp *context)
 {
 	struct tcp_sock *tp = ebb_visited(context->sk_common);
+	struct ebb_flow *flow;
 
-	if (tp)
+	if (!tp)
+		return 0;
+	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
+	if (flow && !ebb_is_passed(flow->rule))
 		ebb_socket_let_go(tp);
 	return 0;
 }
 
-/* Lets go what is under our rule no more. */
+/* Lets go what is under another rule now, or under none of ours. */
 SEC("iter/tcp")
 int ebb_leave(struct bpf_iter__tcp *context)
 {
 	struct tcp_sock *tp = ebb_visited(context->sk_common);
+	struct ebb_flow *flow;
 
-	if (tp && bpf_sk_storage_get(&ebb_flows, tp, 0, 0) && !ebb_is_of_rule(tp, tp))
+	if (!tp)
+		return 0;
+	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
+	if (flow && ebb_rule_of(tp, tp) != flow->rule)
 		ebb_socket_let_go(tp);
 	return 0;
 }
@@ -131,7 +150,8 @@ int ebb_left(struct bpf_iter__bpf_sk_storage_map *context)
 	struct sock *sk = context->sk;
 	u8 one = 1;
 
-	if (sk && flow && flow->is_clamped && ebb_may_receive(&sk->__sk_common))
+	if (sk && flow && flow->is_clamped && !ebb_is_passed(flow->rule) &&
+	    ebb_may_receive(&sk->__sk_common))
 		bpf_seq_write(context->meta->seq, &one, sizeof(one));
 	return 0;
 }
@@ -151,6 +171,7 @@ EBB_INLINE void ebb_describe(struct ebb_flow_record *record, const struct ebb_fl
 	record->law_number = config.law_number;
 	record->state_bytes = sizeof(flow->law);
 	record->is_clamped = flow->is_clamped;
+	record->rule = flow->rule;
 	ebb_describe_ends(record, common);
 }
 

@@ -16,6 +16,8 @@
 #include "kernel_types.h"
 
 #define EBB_RULE_BITS ((1ull << EBB_MAX_RULES) - 1)
+/* The number of none. */
+#define EBB_NO_RULE EBB_MAX_RULES
 
 /* Cgroups that concern a rule, by their numbers; programs without rules have one entry. */
 struct {
@@ -92,24 +94,45 @@ EBB_INLINE u64 ebb_rules_of_ports(struct sock *sk, const struct ebb_ruling *ruli
 	return ruling->any_port | (of_local ? *of_local : 0) | (of_peer ? *of_peer : 0);
 }
 
-/* Whether a connection is under a rule: the first of those that hold. */
-EBB_INLINE int ebb_is_under_rule(u32 rule, struct tcp_sock *tp, void *storage_of)
+/*
+ * The first of some rules. A function of its own: what follows is verified once, and not for each
+ * rule that it may be.
+ */
+__attribute__((noinline)) int ebb_first_rule(u64 rules)
+{
+	struct ebb_ruling *ruling;
+	u32 zero = 0;
+
+	ruling = bpf_map_lookup_elem(&ebb_ruling, &zero);
+	if (!ruling)
+		return EBB_NO_RULE;
+	for (u32 rule = 0; rule < EBB_MAX_RULES; rule++)
+		if ((rules >> rule & 1) && !(rules & ruling->before[rule]))
+			return rule;
+	return EBB_NO_RULE;
+}
+
+/* The rule that a connection is under, if it is one of `ours`: the first of those that hold. */
+EBB_INLINE u32 ebb_rule_among(u64 ours, struct tcp_sock *tp, void *storage_of)
 {
 	struct sock *sk = (struct sock *)tp;
 	struct ebb_ruling *ruling;
 	u64 rules, *of_maker;
-	u32 zero = 0;
+	u32 zero = 0, rule;
 
 	ruling = bpf_map_lookup_elem(&ebb_ruling, &zero);
-	if (!ruling || rule >= EBB_MAX_RULES)
-		return 0;
+	if (!ruling)
+		return EBB_NO_RULE;
 	rules = ebb_rules_of_group(sk, ruling);
-	if (!(rules >> rule & 1))
-		return 0;
+	if (!(rules & ours))
+		return EBB_NO_RULE;
 	rules &= ebb_rules_of_user(sk, ruling) & ebb_rules_of_ports(sk, ruling);
 	of_maker = bpf_sk_storage_get(&ebb_makers, storage_of, 0, 0);
 	rules &= ruling->any_executable | (of_maker ? *of_maker : 0);
-	return (rules >> rule & 1) && !(rules & ruling->before[rule]);
+	if (!(rules & ours))
+		return EBB_NO_RULE;
+	rule = ebb_first_rule(rules);
+	return rule < EBB_MAX_RULES && (ours >> rule & 1) ? rule : EBB_NO_RULE;
 }
 
 #endif /* EBB_RULES_H */

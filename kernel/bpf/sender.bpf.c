@@ -37,17 +37,20 @@ SEC("struct_ops")
 void BPF_PROG(ebb_init, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct ebb_origin *origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
 	struct ebb_upload *upload;
+	u32 rule = origin ? origin->rule : 0;
 	char name[16];
 
 	upload = bpf_sk_storage_get(&ebb_uploads, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!upload) {
-		EBB_COUNT(skipped_no_memory, 1);
+		EBB_COUNT_OF(rule, skipped_no_memory, 1);
 		ebb_name_reno(name);
 		EBB_SET_CONGESTION(tp, name);
 		return;
 	}
-	upload->is_lent = bpf_sk_storage_get(&ebb_origins, tp, 0, 0) != 0;
+	upload->is_lent = origin != 0;
+	upload->rule = rule;
 	upload->wish = ebb_wish_of(tp);
 	ebb_upload_of(tp);
 }
@@ -82,10 +85,13 @@ void BPF_PROG(ebb_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 
 EBB_INLINE void ebb_after_ack(struct tcp_sock *tp, struct ebb_upload *upload)
 {
-	if (!upload->is_lent || ebb_may_lend(tp->tcp_mstamp * 1000, upload->wish))
+	u64 now_ns = tp->tcp_mstamp * 1000;
+	u32 rule = upload->rule;
+
+	if (!upload->is_lent || ebb_may_lend(now_ns, rule, upload->wish))
 		return;
 	ebb_set_free(tp, tp);
-	if (!ebb_is_leased(tp->tcp_mstamp * 1000))
+	if (!ebb_is_held(rule, now_ns))
 		ebb_forget(tp);
 }
 

@@ -20,18 +20,20 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 	struct tcp_sock *tp = ebb_visited(common);
 	struct ebb_origin *origin;
 	int is_free;
+	u32 rule;
 
-	if (!tp || !ebb_is_leased(bpf_ktime_get_ns()))
+	if (!tp || !ebb_is_leased(bpf_ktime_get_ns()) || !ebb_may_send(common))
 		return 0;
-	if (!ebb_may_send(common) || !ebb_is_chosen(common, tp))
+	rule = ebb_chosen_rule(common, tp);
+	if (rule >= EBB_MAX_RULES)
 		return 0;
-	is_free = ebb_is_free(ebb_wish_of(tp));
+	is_free = ebb_is_free(rule, ebb_wish_of(tp));
 	if (bpf_sk_storage_get(&ebb_uploads, tp, 0, 0))
 		return 0;
 	/* Ours already. */
 	if (is_free && bpf_sk_storage_get(&ebb_origins, tp, 0, 0))
 		return 0;
-	origin = ebb_take(tp, tp, tp);
+	origin = ebb_take(tp, tp, tp, rule);
 	if (!origin || (!is_free && !ebb_lend(tp, tp, origin)))
 		return 0;
 	ebb_mark(tp, tp, common->skc_family);
@@ -40,7 +42,7 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 	 * only the law's own hook gives the connection back.
 	 */
 	ebb_is_called_for(tp, EBB_CALLBACKS);
-	EBB_COUNT(adopted_established, 1);
+	EBB_COUNT_OF(rule, adopted_established, 1);
 	return 0;
 }
 
@@ -51,7 +53,7 @@ EBB_INLINE void ebb_upload_switch(struct tcp_sock *tp, struct ebb_origin *origin
 
 	if (upload)
 		upload->wish = wish;
-	if (ebb_is_free(wish)) {
+	if (ebb_is_free(origin->rule, wish)) {
 		ebb_set_free(tp, tp);
 		return;
 	}
@@ -71,6 +73,8 @@ int ebb_switch(struct bpf_iter__tcp *context)
 	if (!tp || !ebb_is_leased(bpf_ktime_get_ns()))
 		return 0;
 	origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
+	if (origin && ebb_is_passed(origin->rule))
+		return 0;
 	wish = ebb_choose(tp, origin != 0);
 	if (!wish || !origin)
 		return 0;
@@ -83,21 +87,29 @@ SEC("iter/tcp")
 int ebb_release(struct bpf_iter__tcp *context)
 {
 	struct tcp_sock *tp = ebb_visited(context->sk_common);
+	struct ebb_origin *origin;
 
 	if (!tp)
+		return 0;
+	origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
+	if (!origin || ebb_is_passed(origin->rule))
 		return 0;
 	ebb_set_free(tp, tp);
 	ebb_forget(tp);
 	return 0;
 }
 
-/* Gives back what is under our rule no more. */
+/* Gives back what is under another rule now, or under none of ours. */
 SEC("iter/tcp")
 int ebb_leave(struct bpf_iter__tcp *context)
 {
 	struct tcp_sock *tp = ebb_visited(context->sk_common);
+	struct ebb_origin *origin;
 
-	if (!tp || !bpf_sk_storage_get(&ebb_origins, tp, 0, 0) || ebb_is_of_rule(tp, tp))
+	if (!tp)
+		return 0;
+	origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
+	if (!origin || ebb_rule_of(tp, tp) == origin->rule)
 		return 0;
 	ebb_set_free(tp, tp);
 	ebb_forget(tp);
@@ -116,6 +128,7 @@ EBB_INLINE void ebb_describe(struct ebb_flow_record *record, const struct ebb_or
 	record->rtt_us = tp->srtt_us >> 3;
 	record->law_number = config.law_number;
 	record->is_clamped = origin->is_lent;
+	record->rule = origin->rule;
 }
 
 SEC("iter/tcp")

@@ -33,7 +33,8 @@ struct ebb_upload {
 	u8 has_event;             /* `event` was told as a loss, and may have been a time-out */
 	u8 has_paced;             /* the socket was not paced before */
 	u8 wish; /* what the connection was switched to by itself: EBB_AS_ALL, … */
-	u8 reserved[6];
+	u8 rule; /* that it is under, from 0; 0 without rules */
+	u8 reserved[5];
 	struct ebb_sender_ack ack;
 	struct ebb_sender_event event;
 	union ebb_sender_state law;
@@ -229,8 +230,8 @@ EBB_INLINE void ebb_upload_hear(struct tcp_sock *tp, struct ebb_upload *upload, 
 {
 	struct ebb_sender_ack *ack = &upload->ack;
 	u32 delivered_pkts = tp->delivered - (u32)upload->delivered_pkts;
-	u32 zero = 0, acked_bytes = tp->snd_una - upload->una;
-	struct ebb_counters *counters = bpf_map_lookup_elem(&ebb_counters, &zero);
+	u32 acked_bytes = tp->snd_una - upload->una;
+	struct ebb_counters *counters = ebb_counters_of(upload->rule);
 
 	if (!delivered_pkts && !acked_bytes)
 		return;

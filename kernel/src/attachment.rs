@@ -10,8 +10,9 @@ use crate::layout::{Config, Wish};
 use crate::lease::{self, Lease};
 use crate::programs::{EVERY_COOKIE, LoadOptions, Programs, Purpose};
 use crate::recorder::Recorder;
-use crate::rules::RuleSelection;
 use crate::run_times::RunTime;
+use crate::selection::Selection;
+use crate::sets::Joining;
 use crate::shared::{Shared, State};
 use crate::sweep;
 use ebb_algorithms::Policy;
@@ -23,29 +24,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// Whose connections the policy acts on.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Selection {
-    /// Every connection of the cgroup and those below it.
-    #[default]
-    WholeCgroup,
-    /// Only connections of these processes and their descendants, now and later.
-    ///
-    /// The cgroup must be theirs: connections made in another one are not seen.
-    Processes(Vec<u32>),
-    /// The connections of a rule in the cgroup and those below it.
-    Rule(RuleSelection),
-}
-
-impl Selection {
-    fn rule(&self) -> Option<RuleSelection> {
-        match self {
-            Self::Rule(rule) => Some(rule.clone()),
-            _ => None,
-        }
-    }
-}
 
 /// How to attach.
 #[derive(Debug, Clone, Default)]
@@ -109,17 +87,9 @@ impl Attachment {
         refuse_impossible(policy, is_marked_only)?;
         sweep::sweep(cgroup)?;
         conflict::refuse(cgroup, policy.law().side(), &options.selection)?;
-        let rule = options.selection.rule();
         let config = config_of(cgroup, &options);
-        let programs = Programs::load(&LoadOptions {
-            config: Config {
-                is_tracing: options.trace.is_some().into(),
-                ..config
-            },
-            purpose: Purpose::Law(policy.law()),
-            predecessor: None,
-            rules: rule.as_ref().map(|rule| &*rule.maps),
-        })?;
+        let lease = Lease::new();
+        let programs = programs_for(cgroup, policy, &options, config, &lease)?;
         let recorder = options
             .trace
             .map(|path| Recorder::start(path, policy, programs.trace_map()))
@@ -127,19 +97,23 @@ impl Attachment {
         let shared = Arc::new(Shared {
             cgroup: cgroup.clone(),
             config,
-            rule,
-            lease: Lease::new(),
+            rule: options.selection.rule(),
+            lease,
             state: Mutex::new(State::new(programs, policy, options.observing)),
             ended: Condvar::new(),
         });
         let mut state = shared.lock();
         // First, since to take many connections over may take longer than a lease.
-        let heartbeat = lease::start(Arc::clone(&shared))?;
-        let begun = shared.begin(&mut state, &options.selection);
+        let heartbeat = lease::start(Arc::clone(&shared));
+        let begun = match &heartbeat {
+            Ok(_) => shared.begin(&mut state, &options.selection),
+            // Programs of rules act already.
+            Err(_) => shared.end(&mut state, Ending::Detached),
+        };
         drop(state);
         let attachment = Self {
             shared,
-            heartbeat: Some(heartbeat),
+            heartbeat: Some(heartbeat?),
             recorder,
         };
         begun.map(|()| attachment)
@@ -158,7 +132,11 @@ impl Attachment {
                 side,
             });
         }
-        if policy.law().number == state.policy.law().number {
+        if *policy == state.policy {
+            return Ok(());
+        }
+        // The parameters of rules are those of all that have the policy.
+        if policy.law().number == state.policy.law().number && self.shared.rule.is_none() {
             state.programs.control.set_params(policy.values());
             state.policy = policy.clone();
             return Ok(());
@@ -166,7 +144,7 @@ impl Attachment {
         if self.recorder.is_some() {
             return Err(Error::TraceHoldsOneLaw);
         }
-        self.shared.change_law(&mut state, policy)
+        self.shared.change_programs(&mut state, policy)
     }
 
     /// The policy in force.
@@ -184,7 +162,11 @@ impl Attachment {
     pub fn set_observing(&mut self, is_observing: bool) -> Result<()> {
         let mut state = self.living()?;
         state.is_observing = is_observing;
-        state.programs.control.set_observing(is_observing);
+        let control = &state.programs.control;
+        match &self.shared.rule {
+            Some(rule) => control.set_rule_observing(rule.rule, is_observing),
+            None => control.set_observing(is_observing),
+        }
         self.shared
             .switch(&mut state, &[EVERY_COOKIE], Wish::EBB_AS_ALL)
             .map(drop)
@@ -236,15 +218,18 @@ impl Attachment {
 
     /// What the programs counted since the attachment was made.
     pub fn counters(&self) -> Result<Counters> {
-        self.shared.lock().programs.counters()
+        let rule = self.shared.rule_number();
+        self.shared.lock().programs.counters(rule)
     }
 
     /// Whom the governed connections were with, sorted; at most 1,024. Only at the receiving
     /// end: a policy for what is sent tells nobody.
     pub fn peers(&self) -> Vec<IpAddr> {
+        let rule = self.shared.rule_number();
         let peers = self.shared.lock().programs.peers();
         let peers = peers
             .iter()
+            .filter(|peer| peer.rule == rule)
             .map(|peer| ip_address(peer.family, &peer.address));
         peers.collect::<BTreeSet<_>>().into_iter().collect()
     }
@@ -254,7 +239,11 @@ impl Attachment {
         let mut state = self.shared.lock();
         self.shared.note_namespaces(&mut state);
         let bytes = state.programs.show(&state.namespaces)?;
-        Ok(parse_flows(&bytes, &state.policy))
+        Ok(parse_flows(
+            &bytes,
+            &state.policy,
+            self.shared.rule_number(),
+        ))
     }
 
     /// The time that each program takes, counted while somebody has the kernel keep run
@@ -314,15 +303,41 @@ impl Attachment {
     }
 }
 
+/// Programs of its own, or for a rule those of its policy.
+fn programs_for(
+    cgroup: &Cgroup,
+    policy: &Policy,
+    options: &AttachOptions,
+    config: Config,
+    lease: &Lease,
+) -> Result<Arc<Programs>> {
+    if let Selection::Rule(rule) = &options.selection {
+        let joining = Joining {
+            cgroup,
+            config,
+            lease,
+        };
+        return rule.join(&joining, policy, options.observing);
+    }
+    let programs = Programs::load(&LoadOptions {
+        config: Config {
+            is_tracing: options.trace.is_some().into(),
+            ..config
+        },
+        purpose: Purpose::Law(policy.law()),
+        predecessor: None,
+        rules: None,
+    })?;
+    Ok(Arc::new(programs))
+}
+
 /// What every law's programs have in common.
 fn config_of(cgroup: &Cgroup, options: &AttachOptions) -> Config {
-    let rule = options.selection.rule();
     Config {
         cgroup_id: cgroup.id(),
         is_marked_only: matches!(options.selection, Selection::Processes(_)).into(),
         keeps_code_point: options.keeps_code_point.into(),
-        is_ruled: rule.is_some().into(),
-        rule: rule.map_or(0, |rule| rule.rule),
+        is_ruled: options.selection.rule().is_some().into(),
         ..Config::default()
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Two policies on one connection would undo each other's windows: the second is refused.
 
-use crate::attachment::Selection;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
 use crate::layout::{Constant, Control};
 use crate::rules::EXEMPT;
+use crate::selection::Selection;
 use crate::sweep::{Found, find};
 use crate::sys;
 use ebb_algorithms::{LawInfo, Side};
@@ -86,7 +86,7 @@ fn overlaps(
     selection: &Selection,
 ) -> bool {
     if control.is_ruled != 0 {
-        return rules_of(ours, found) >> control.rule & 1 != 0;
+        return rules_of(ours, found) & control.rules != 0;
     }
     if control.is_marked_only == 0 {
         return true;

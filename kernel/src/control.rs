@@ -40,7 +40,6 @@ impl ControlMapping {
         self.marked_only()
             .store(config.is_marked_only, Ordering::Relaxed);
         self.ruled().store(config.is_ruled, Ordering::Relaxed);
-        self.rule().store(config.rule, Ordering::Relaxed);
         self.observing()
             .store(is_observing.into(), Ordering::Relaxed);
         self.set_params(policy.values());
@@ -83,6 +82,44 @@ impl ControlMapping {
     pub(crate) fn set_observing(&self, is_observing: bool) {
         self.observing()
             .store(is_observing.into(), Ordering::Relaxed);
+    }
+
+    /// Has the programs act for a rule, too.
+    pub(crate) fn hold_rule(&self, rule: u32, is_observing: bool) {
+        self.set_rule_observing(rule, is_observing);
+        self.rules().fetch_or(1 << rule, Ordering::Release);
+    }
+
+    /// Has them act for it no more.
+    pub(crate) fn drop_rule(&self, rule: u32) {
+        self.rules().fetch_and(!(1 << rule), Ordering::Release);
+    }
+
+    /// Has them act for none.
+    pub(crate) fn drop_all_rules(&self) {
+        self.rules().store(0, Ordering::Release);
+    }
+
+    /// Whether they act for any.
+    pub(crate) fn holds_any_rule(&self) -> bool {
+        self.rules().load(Ordering::Acquire) != 0
+    }
+
+    pub(crate) fn set_rule_observing(&self, rule: u32, is_observing: bool) {
+        match is_observing {
+            true => self
+                .observing_rules()
+                .fetch_or(1 << rule, Ordering::Relaxed),
+            false => self
+                .observing_rules()
+                .fetch_and(!(1 << rule), Ordering::Relaxed),
+        };
+    }
+
+    /// Has walks switch and release the connections of this rule alone, or of all.
+    pub(crate) fn walk_only(&self, rule: Option<u32>) {
+        let passed = rule.map_or(0, |rule| !(1 << rule));
+        self.passed_rules().store(passed, Ordering::Release);
     }
 
     fn lease(&self) -> &AtomicU64 {
@@ -132,7 +169,16 @@ impl ControlMapping {
         self.memory.word(offset_of!(Control, is_ruled))
     }
 
-    fn rule(&self) -> &AtomicU32 {
-        self.memory.word(offset_of!(Control, rule))
+    fn rules(&self) -> &AtomicU64 {
+        self.memory.double_word(offset_of!(Control, rules))
+    }
+
+    fn observing_rules(&self) -> &AtomicU64 {
+        self.memory
+            .double_word(offset_of!(Control, observing_rules))
+    }
+
+    fn passed_rules(&self) -> &AtomicU64 {
+        self.memory.double_word(offset_of!(Control, passed_rules))
     }
 }

@@ -2,6 +2,9 @@
 //! What the programs count.
 
 use crate::layout::ebb_counters;
+use crate::sys;
+use std::io;
+use std::os::fd::BorrowedFd;
 
 /// [`Counters`], from what each of them means.
 macro_rules! counters {
@@ -72,4 +75,29 @@ counters! {
     /// Packets that TCP does not take for the connection's: outside of its window, with a timestamp
     /// of the past, or damaged.
     skipped_unacceptable,
+}
+
+impl Counters {
+    /// The sum of what was counted under a key, on all processors.
+    pub(crate) fn read(map: BorrowedFd<'_>, key: u32) -> io::Result<Self> {
+        let mut values = of_all_processors()?;
+        sys::lookup(map, &key.to_ne_bytes(), &mut values)?;
+        let mut sum = Self::default();
+        for value in values.chunks_exact(size_of::<ebb_counters>()) {
+            // SAFETY: the chunk has the struct's size; any bytes are valid integers.
+            sum.add(&unsafe { value.as_ptr().cast::<ebb_counters>().read_unaligned() });
+        }
+        Ok(sum)
+    }
+
+    /// Begins anew.
+    pub(crate) fn clear(map: BorrowedFd<'_>, key: u32) -> io::Result<()> {
+        sys::update(map, &key.to_ne_bytes(), &of_all_processors()?)
+    }
+}
+
+/// Room for the counts of every processor, which are 0.
+fn of_all_processors() -> io::Result<Vec<u8>> {
+    let count = libbpf_rs::num_possible_cpus().map_err(io::Error::other)?;
+    Ok(vec![0u8; size_of::<ebb_counters>() * count])
 }

@@ -58,8 +58,9 @@ impl fmt::Debug for Flow {
     }
 }
 
-/// Reads what the iterator wrote: records, each followed by the law's state.
-pub(crate) fn parse_flows(mut bytes: &[u8], policy: &Policy) -> Vec<Flow> {
+/// Reads what the iterator wrote: records, each followed by the law's state. Those of a rule
+/// count, without rules of number 0.
+pub(crate) fn parse_flows(mut bytes: &[u8], policy: &Policy, rule: u32) -> Vec<Flow> {
     let mut flows = Vec::new();
     while bytes.len() >= size_of::<FlowRecord>() {
         // SAFETY: the length was checked; any bytes are valid integers.
@@ -69,7 +70,9 @@ pub(crate) fn parse_flows(mut bytes: &[u8], policy: &Policy) -> Vec<Flow> {
             break;
         };
         let state = &state[..policy.law().state_bytes.min(state.len())];
-        flows.push(flow(&record, state, policy));
+        if record.rule == rule {
+            flows.push(flow(&record, state, policy));
+        }
         bytes = rest;
     }
     flows

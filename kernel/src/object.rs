@@ -9,6 +9,7 @@ use crate::layout::Config;
 use crate::lease;
 use crate::names;
 use crate::programs::{Hooks, LoadOptions, Maps, Programs, Purpose, Walks};
+use crate::rules::MAX_RULES;
 use crate::skeleton::receiver::ReceiverSkelBuilder;
 use crate::skeleton::sender::SenderSkelBuilder;
 use ebb_algorithms::{LawInfo, Policy, Side};
@@ -17,7 +18,7 @@ use libbpf_rs::{OpenMapMut, OpenProgramMut};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 const TRACE_BUFFER_BYTES: u32 = 16 << 20;
 
@@ -110,6 +111,7 @@ macro_rules! programs {
             law_hooks: Vec::new(),
             registration: None,
             control: Arc::new(ControlMapping::of($skeleton.maps.data_control.as_fd())?),
+            walking: Mutex::new(()),
         }
     };
 }
@@ -196,6 +198,7 @@ fn prepare(
     }
     match options.rules {
         Some(rules) => {
+            open.counters.set_max_entries(MAX_RULES as u32)?;
             reuse(open.groups, Some(&rules.groups))?;
             reuse(open.users, Some(&rules.users))?;
             reuse(open.ports, Some(&rules.ports))?;

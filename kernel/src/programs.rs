@@ -5,7 +5,7 @@ use crate::congestion::{self, Registration};
 use crate::control::ControlMapping;
 use crate::counters::Counters;
 use crate::error::{Error, Result};
-use crate::layout::{Config, Constant, Peer, Wish, ebb_counters};
+use crate::layout::{Config, Constant, Peer, Wish};
 use crate::namespaces::Namespaces;
 use crate::object::{Registered, load_receiver, load_sender};
 use crate::rules::RuleMaps;
@@ -17,7 +17,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 const MAX_PEERS: usize = Constant::EBB_MAX_PEERS.0 as usize;
 const MAX_CHOICES: usize = Constant::EBB_MAX_CHOICES.0 as usize;
@@ -64,6 +64,8 @@ pub(crate) struct Programs {
     /// Keeps a sender law selectable.
     pub(crate) registration: Option<Registration>,
     pub(crate) control: Arc<ControlMapping>,
+    /// Held while a walk goes over the connections that were said before.
+    pub(crate) walking: Mutex<()>,
 }
 
 /// What is attached to a cgroup: a program for each place that it needs.
@@ -205,9 +207,15 @@ impl Programs {
         leave.map_or(Ok(()), |leave| walk(leave.as_fd(), namespaces).map(drop))
     }
 
-    /// Lets every connection in the namespaces go; answers how many are limited still, since
-    /// they are in none of these.
-    pub(crate) fn release_existing(&self, namespaces: &Namespaces) -> Result<usize> {
+    /// Lets every connection in the namespaces go, or those of a rule; answers how many are
+    /// limited still, since they are in none of these.
+    pub(crate) fn release_existing(
+        &self,
+        namespaces: &Namespaces,
+        rule: Option<u32>,
+    ) -> Result<usize> {
+        let _alone = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
+        self.control.walk_only(rule);
         walk(self.walks.release.as_fd(), namespaces)?;
         let Some(left) = &self.walks.left else {
             return Ok(0);
@@ -215,13 +223,17 @@ impl Programs {
         walk_storage(left.as_fd(), self.maps.flows.as_fd()).map(|left| left.len())
     }
 
-    /// Switches connections in the namespaces, by their cookies; answers how many there are.
+    /// Switches connections in the namespaces, those of a rule where there are rules, by their
+    /// cookies; answers how many there are.
     pub(crate) fn switch(
         &self,
         cookies: &[u64],
         wish: Wish,
         namespaces: &Namespaces,
+        rule: Option<u32>,
     ) -> Result<usize> {
+        let _alone = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
+        self.control.walk_only(rule);
         let mut switched = 0;
         for some in cookies.chunks(MAX_CHOICES) {
             let walked = self
@@ -291,27 +303,19 @@ impl Programs {
         Ok(())
     }
 
-    /// The sum of the counts of all CPUs.
-    pub(crate) fn counters(&self) -> Result<Counters> {
-        let failed = |source| Error::Program {
-            what: "ebb_counters".to_owned(),
-            action: "read",
-            source,
-        };
-        let cpus =
-            libbpf_rs::num_possible_cpus().map_err(|error| failed(io::Error::other(error)))?;
-        let mut values = vec![0u8; size_of::<ebb_counters>() * cpus];
-        sys::lookup(self.maps.counters.as_fd(), &0u32.to_ne_bytes(), &mut values)
-            .map_err(failed)?;
-        let mut sum = Counters::default();
-        for value in values.chunks_exact(size_of::<ebb_counters>()) {
-            // SAFETY: the chunk has the struct's size; any bytes are valid integers.
-            sum.add(&unsafe { value.as_ptr().cast::<ebb_counters>().read_unaligned() });
-        }
-        Ok(sum)
+    /// The sum of the counts of all CPUs, of a rule; without rules that is 0.
+    pub(crate) fn counters(&self, rule: u32) -> Result<Counters> {
+        let counted = Counters::read(self.maps.counters.as_fd(), rule);
+        counted.map_err(|source| counts_error("read", source))
     }
 
-    /// Whom connections were with; at most 1,024.
+    /// Begins to count for a rule.
+    pub(crate) fn clear_counters(&self, rule: u32) -> Result<()> {
+        let cleared = Counters::clear(self.maps.counters.as_fd(), rule);
+        cleared.map_err(|source| counts_error("clear", source))
+    }
+
+    /// Whom connections were with; at most 1,024, those of all rules together.
     pub(crate) fn peers(&self) -> Vec<Peer> {
         let mut peers = Vec::new();
         let Some(map) = &self.maps.peers else {
@@ -370,6 +374,14 @@ impl Hooks {
             Hook::SockOps => Some(self.sockops.as_fd()),
             Hook::SockCreate => self.sock_create.as_ref().map(AsFd::as_fd),
         }
+    }
+}
+
+fn counts_error(action: &'static str, source: io::Error) -> Error {
+    Error::Program {
+        what: "ebb_counters".to_owned(),
+        action,
+        source,
     }
 }
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Rules: which policy a connection is under is decided in the kernel, by tables, when it is made.
 //!
-//! A rule is a bit. [`Attachment`](crate::Attachment)s with [`Selection::Rule`] share the tables:
-//! each acts, below the root of the hierarchy or another cgroup, on the connections for which its
+//! A rule is a bit. [`Attachment`](crate::Attachment)s with [`Selection::Rule`] share the tables,
+//! and those of one policy the programs: each acts, below the root of the hierarchy or another cgroup, on the connections for which its
 //! rule is the first that holds. Cgroups are judged by their paths while they are being made, before
 //! any process can be in them.
 
-use crate::attachment::Selection;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
 use crate::layout::{Constant, NewGroup as Told, Ruling as KernelRuling};
 use crate::object::{held, load_error};
 use crate::paths::PathRules;
-use crate::skeleton::rules::RulesSkelBuilder;
+use crate::selection::Selection;
+use crate::sets::Sets;
+use crate::skeleton::rules::{RulesMaps, RulesSkelBuilder};
 use crate::sys;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
@@ -44,6 +45,21 @@ pub struct RuleMaps {
     pub(crate) ports: OwnedFd,
     pub(crate) makers: OwnedFd,
     pub(crate) ruling: OwnedFd,
+    /// The programs that act for rules, one for each policy.
+    pub(crate) sets: Sets,
+}
+
+impl RuleMaps {
+    fn of(maps: &RulesMaps<'_>) -> Result<Self> {
+        Ok(Self {
+            groups: held(maps.ebb_groups.as_fd(), "ebb_groups")?,
+            users: held(maps.ebb_users.as_fd(), "ebb_users")?,
+            ports: held(maps.ebb_ports.as_fd(), "ebb_ports")?,
+            makers: held(maps.ebb_makers.as_fd(), "ebb_makers")?,
+            ruling: held(maps.ebb_ruling.as_fd(), "ebb_ruling")?,
+            sets: Sets::default(),
+        })
+    }
 }
 
 /// How rules are judged. Of those without a condition of one kind the bit is in `any_…`.
@@ -127,13 +143,7 @@ impl Classifier {
             trace(loaded.progs.ebb_rmdir.as_fd(), "ebb_rmdir")?,
         ];
         Ok(Self {
-            maps: Arc::new(RuleMaps {
-                groups: held(maps.ebb_groups.as_fd(), "ebb_groups")?,
-                users: held(maps.ebb_users.as_fd(), "ebb_users")?,
-                ports: held(maps.ebb_ports.as_fd(), "ebb_ports")?,
-                makers: held(maps.ebb_makers.as_fd(), "ebb_makers")?,
-                ruling: held(maps.ebb_ruling.as_fd(), "ebb_ruling")?,
-            }),
+            maps: Arc::new(RuleMaps::of(maps)?),
             paths: held(maps.ebb_paths.as_fd(), "ebb_paths")?,
             executables: held(maps.ebb_executables.as_fd(), "ebb_executables")?,
             untold: held(maps.ebb_untold.as_fd(), "ebb_untold")?,
@@ -153,6 +163,15 @@ impl Classifier {
             maps: Arc::clone(&self.maps),
             rule,
         })
+    }
+
+    /// Lets everything go that is under a rule, at once: who holds the rules one by one has nothing
+    /// left to let go.
+    ///
+    /// *Errors*: [`Error::Program`] if the connections could not be walked over (they go at their
+    /// next segment all the same).
+    pub fn release_all(&self) -> Result<()> {
+        self.maps.sets.end_all()
     }
 
     /// Judges so what is made from now on. What exists is for the caller to judge: cgroups

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What an attachment and its heartbeat share, and what is done to it under its lock.
 
-use crate::attachment::{Ending, Selection};
+use crate::attachment::Ending;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
 use crate::features;
@@ -10,11 +10,13 @@ use crate::lease::Lease;
 use crate::namespaces::Namespaces;
 use crate::programs::{LoadOptions, Programs, Purpose};
 use crate::rules::RuleSelection;
+use crate::selection::Selection;
+use crate::sets::Joining;
 use ebb_algorithms::Policy;
 use ebb_host::{Family, copies_of_sockets, with_descendants};
 use std::fmt;
 use std::os::fd::AsFd;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What the owner and its heartbeat share.
 pub(crate) struct Shared {
@@ -29,7 +31,7 @@ pub(crate) struct Shared {
 
 /// What changes while the attachment lives.
 pub(crate) struct State {
-    pub(crate) programs: Programs,
+    pub(crate) programs: Arc<Programs>,
     pub(crate) policy: Policy,
     pub(crate) is_observing: bool,
     /// Where connections of ours may be, though no process of ours is there any more.
@@ -38,7 +40,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(programs: Programs, policy: &Policy, is_observing: bool) -> Self {
+    pub(crate) fn new(programs: Arc<Programs>, policy: &Policy, is_observing: bool) -> Self {
         Self {
             programs,
             policy: policy.clone(),
@@ -63,20 +65,27 @@ impl Shared {
     /// Switches connections by themselves; answers how many there are.
     pub(crate) fn switch(&self, state: &mut State, cookies: &[u64], wish: Wish) -> Result<usize> {
         self.note_namespaces(state);
-        state.programs.switch(cookies, wish, &state.namespaces)
+        let rule = self.rule.as_ref().map(|rule| rule.rule);
+        state
+            .programs
+            .switch(cookies, wish, &state.namespaces, rule)
+    }
+
+    /// The number of our rule; without rules 0.
+    pub(crate) fn rule_number(&self) -> u32 {
+        self.rule.as_ref().map_or(0, |rule| rule.rule)
     }
 
     /// Lets everything go, first by word, then by hand, and takes the programs off. Where not
     /// every connection was reached, the programs stay: they let it go at its next segment, and
     /// the next Ebb on the cgroup takes them off.
     pub(crate) fn end(&self, state: &mut State, ending: Ending) -> Result<()> {
-        state.programs.control.set_released();
-        state.namespaces.add_all();
-        let left = state.programs.release_existing(&state.namespaces);
-        match left {
-            Ok(0) => state.programs.detach(self.cgroup.as_fd()),
-            Ok(left) => tracing::info!("{left} connections go at their next segment"),
-            Err(_) => {}
+        if self.rule.is_none() {
+            state.programs.control.set_released();
+        }
+        let left = self.let_go(state);
+        if let Ok(1..) = left {
+            tracing::info!("some connections go at their next segment");
         }
         state.ending = Some(ending);
         self.lease.end();
@@ -84,7 +93,20 @@ impl Shared {
         left.map(drop)
     }
 
-    /// Puts the programs on the cgroup, and its connections under them.
+    fn let_go(&self, state: &mut State) -> Result<usize> {
+        if let Some(rule) = &self.rule {
+            return rule.leave(&self.cgroup, &state.programs, &mut state.namespaces);
+        }
+        state.namespaces.add_all();
+        let (programs, namespaces) = (&state.programs, &state.namespaces);
+        let left = programs.release_existing(namespaces, None);
+        if matches!(left, Ok(0)) {
+            programs.detach(self.cgroup.as_fd());
+        }
+        left
+    }
+
+    /// Puts the programs on the cgroup, and its connections under them; those of a rule are there.
     pub(crate) fn begin(&self, state: &mut State, selection: &Selection) -> Result<()> {
         let begun = self.try_to_begin(state, selection);
         if begun.is_err() {
@@ -94,6 +116,14 @@ impl Shared {
     }
 
     fn try_to_begin(&self, state: &mut State, selection: &Selection) -> Result<()> {
+        if self.rule.is_none() {
+            self.attach(state, selection)?;
+        }
+        self.adopt(state)?;
+        refuse_what_is_left(state, self.rule_number())
+    }
+
+    fn attach(&self, state: &mut State, selection: &Selection) -> Result<()> {
         let control = &state.programs.control;
         control.initialise(&state.policy, state.is_observing, &self.config);
         self.lease.begin(control);
@@ -102,18 +132,37 @@ impl Shared {
         }
         state.programs.try_storage()?;
         state.programs.attach(self.cgroup.as_fd(), None)?;
-        mark_sockets(state, selection)?;
-        self.adopt(state)?;
-        refuse_what_is_left(state)
+        mark_sockets(state, selection)
     }
 
-    pub(crate) fn change_law(&self, state: &mut State, policy: &Policy) -> Result<()> {
+    /// Goes over from the programs of one policy to those of another, which other rules may have.
+    pub(crate) fn change_programs(&self, state: &mut State, policy: &Policy) -> Result<()> {
+        let Some(rule) = &self.rule else {
+            return self.change_law(state, policy);
+        };
+        features::require(policy.law())?;
+        let joining = Joining {
+            cgroup: &self.cgroup,
+            config: self.config,
+            lease: &self.lease,
+        };
+        // What comes from now on is under the new ones, what exists follows.
+        let successor = rule.join(&joining, policy, state.is_observing)?;
+        self.lease.keep_only(&successor.control);
+        let left = rule.leave(&self.cgroup, &state.programs, &mut state.namespaces);
+        state.programs = successor;
+        state.policy = policy.clone();
+        self.adopt(state)?;
+        left.map(drop)
+    }
+
+    fn change_law(&self, state: &mut State, policy: &Policy) -> Result<()> {
         features::require(policy.law())?;
         let successor = Programs::load(&LoadOptions {
             config: self.config,
             purpose: Purpose::Law(policy.law()),
             predecessor: Some(&state.programs),
-            rules: self.rule.as_ref().map(|rule| &*rule.maps),
+            rules: None,
         })?;
         let control = &successor.control;
         control.initialise(policy, state.is_observing, &self.config);
@@ -125,7 +174,7 @@ impl Shared {
             return Err(error);
         }
         self.lease.keep_only(control);
-        state.programs = successor;
+        state.programs = Arc::new(successor);
         state.policy = policy.clone();
         self.adopt(state)
     }
@@ -152,8 +201,8 @@ impl fmt::Debug for Shared {
 }
 
 /// What runs already is to be governed, all of it, or somebody is to hear that it is not.
-fn refuse_what_is_left(state: &State) -> Result<()> {
-    let counters = state.programs.counters()?;
+fn refuse_what_is_left(state: &State, rule: u32) -> Result<()> {
+    let counters = state.programs.counters(rule)?;
     match (counters.skipped_established, counters.skipped_no_memory) {
         (0, 0) => Ok(()),
         (0, count) => Err(Error::NoMemory { count }),

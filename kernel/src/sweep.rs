@@ -189,7 +189,7 @@ fn release_left(cgroup: &Cgroup, side: Side, flows: &OwnedFd) -> Result<usize> {
         purpose: Purpose::Release(side, flows.as_fd()),
         predecessor: None,
     })
-    .and_then(|programs| programs.release_existing(&namespaces))
+    .and_then(|programs| programs.release_existing(&namespaces, None))
 }
 
 #[cfg(test)]

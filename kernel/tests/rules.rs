@@ -7,7 +7,7 @@ use ebb_algorithms::{Policy, Side as End};
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::rules::{Classifier, EXEMPT, MAX_RULES, Ruling};
 use ebb_kernel::{
-    AttachOptions, Attachment, Error, PathRules, requires_feature, requires_root, until,
+    AttachOptions, Attachment, Error, Flow, PathRules, requires_feature, requires_root, until,
 };
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -66,16 +66,21 @@ impl Scene {
             listener,
             cable,
         };
+        scene.hold(0);
+        scene
+    }
+
+    /// A rule is held both ways.
+    fn hold(&mut self, rule: u32) {
         for end in [End::Receiver, End::Sender] {
             let options = AttachOptions {
-                selection: scene.classifier.selection(0),
+                selection: self.classifier.selection(rule),
                 ..AttachOptions::default()
             };
             let policy = Policy::default_of(end);
-            let attached = Attachment::attach(&scene.cable.cgroup, &policy, options);
-            scene.attachments.push(attached.unwrap());
+            let attached = Attachment::attach(&self.cable.cgroup, &policy, options);
+            self.attachments.push(attached.unwrap());
         }
-        scene
     }
 
     fn group(&self, name: &str) -> Cgroup {
@@ -272,4 +277,75 @@ fn of_several_rules_the_first_acts_and_connections_go_over_when_that_changes() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+}
+
+#[test]
+fn rules_of_one_policy_share_programs_and_are_told_apart() {
+    let name = "rules_of_one_policy_share_programs_and_are_told_apart";
+    // What takes over.
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    let mut scene = Scene::new(|ruling, _| {
+        ruling.paths = PathRules::build(&[
+            ("(/.*)?/ebb\\-a".to_owned(), 0b01),
+            ("(/.*)?/ebb\\-b".to_owned(), 0b10),
+        ])
+        .unwrap();
+    });
+    scene.hold(1);
+    let (a, b) = (scene.group("ebb-a"), scene.group("ebb-b"));
+    let connections = [&a, &b, &b].map(|group| scene.start(group, |_| {}));
+    let flows = |scene: &Scene| -> Vec<Vec<(&str, bool)>> {
+        let each = scene.attachments.iter().map(|it| it.flows().unwrap());
+        let of_one = |flow: &Flow| (flow.law, flow.is_clamped);
+        each.map(|flows| flows.iter().map(of_one).collect())
+            .collect()
+    };
+    let (down, up) = (("ebb", true), ("ledbat++", true));
+    let both = vec![vec![down], vec![up], vec![down; 2], vec![up; 2]];
+    assert_eq!(flows(&scene), both);
+    let taken = scene.attachments.iter();
+    let taken: Vec<u64> = taken.map(|it| it.counters().unwrap().adopted_new).collect();
+    assert_eq!(taken, [1, 1, 2, 2]);
+
+    // What is done to one is not done to the other.
+    let foreign = scene.attachments[2].flows().unwrap()[0].cookie;
+    assert_eq!(scene.attachments[0].set_free(&[foreign], true).unwrap(), 0);
+    for attachment in &mut scene.attachments[2..] {
+        attachment.set_observing(true).unwrap();
+    }
+    let free = vec![
+        vec![down],
+        vec![up],
+        vec![("ebb", false); 2],
+        vec![("ledbat++", false); 2],
+    ];
+    assert_eq!(flows(&scene), free);
+    for attachment in &mut scene.attachments[2..] {
+        attachment.set_observing(false).unwrap();
+    }
+    assert_eq!(flows(&scene), both);
+    let other = Policy::receiver("ebb:target_us=9000").unwrap();
+    scene.attachments[2].set_policy(&other).unwrap();
+    assert_eq!(flows(&scene), both);
+    assert_eq!(scene.attachments[0].policy(), Policy::default());
+
+    // A cgroup has room for 64 programs of a kind: four serve any number of rules.
+    scene.attachments[2].set_policy(&Policy::default()).unwrap();
+    for rule in 2..MAX_RULES as u32 {
+        scene.hold(rule);
+    }
+    for attachment in scene.attachments.drain(4..) {
+        attachment.detach().unwrap();
+    }
+    for attachment in scene.attachments.drain(2..) {
+        attachment.detach().unwrap();
+    }
+    assert_eq!(flows(&scene), [vec![down], vec![up]]);
+    let removed = ebb_kernel::detach_all(&scene.cable.cgroup).unwrap();
+    assert_eq!(removed, 4);
+    for connection in connections {
+        scene.end(connection);
+    }
 }
