@@ -23,6 +23,9 @@ const BYTES: usize = 50_000;
 /// `systemctl restart` and an upgrade may free a connection for so long.
 const FREE_AT_MOST: Duration = Duration::from_secs(2);
 
+/// More than a cgroup has room for, if each had programs of its own.
+const RULES: usize = 40;
+
 /// Two hosts, and a cgroup that a service acts below.
 struct Scene {
     _hosts: Hosts,
@@ -319,4 +322,31 @@ fn a_number_that_a_service_left_is_nobody_s_to_be_signalled() {
     assert_eq!(ended, None, "it was signalled: {said}");
     assert!(said.contains("ebbd does not run"), "{said}");
     assert_eq!(reloaded.status.code(), Some(1), "{said}");
+}
+
+#[test]
+fn a_restart_takes_no_longer_for_forty_rules() {
+    let name = "a_restart_takes_no_longer_for_forty_rules";
+    if !requires_root(name) {
+        return;
+    }
+    let scene = Scene::new("f");
+    let rule = |number| format!("[[rule]]\nname = \"r{number}\"\nunit = \"r{number}@*\"\n\n");
+    scene.write("a.toml", &(1..=RULES).map(rule).collect::<String>());
+    let mut service = scene.serve();
+    let last = format!("r{RULES}");
+    let client = scene.connect_from(&format!("{last}@1.service"));
+    scene.until_carried(&last, &[BYTES as u64]);
+    judge(name, || {
+        let began = Instant::now();
+        std::mem::replace(&mut service, Service::none()).end(Signal::SIGTERM);
+        service = scene.serve();
+        let took = began.elapsed();
+        assert!(service.has_said().contains("40 rules in force"));
+        assert_eq!(scene.carried(&last).len(), 1);
+        eprintln!("{RULES} rules: a restart took {took:?}");
+        back_within(took)
+    });
+    service.end(Signal::SIGTERM);
+    drop(client);
 }

@@ -289,6 +289,10 @@ impl Service {
 
     fn end(&mut self) {
         self.notifier.say(&[NotifyState::Stopping]);
+        // All at once: nobody is to be free for as long as the others are let go.
+        if let Err(error) = self.classifier.release_all() {
+            self.events.push_back(Event::Failed(error.into()));
+        }
         for kept in &mut self.kept {
             if let Err(source) = kept.post.release() {
                 self.events.push_back(Event::Failed(kept.failed(source)));
