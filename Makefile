@@ -3,6 +3,7 @@
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
 # Network namespaces, cgroups and eBPF need root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E)
@@ -36,7 +37,8 @@ IN_FULL := bwss/internet-1 bwss/internet-2 vulture/fig-3 vulture/fig-4 vulture/f
 	vulture/fig-17 vulture/fig-20 vulture/table-1 vulture/table-2
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build demo test test-root test-kernels soak fuzz check-deep lint format bench \
+LIBRARY_VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+.PHONY: help setup build library demo test test-root test-kernels soak fuzz check-deep lint format bench \
 	figures reproduce reproduce-quick reproduce-lab results man install uninstall deb rpm \
 	test-packages
 
@@ -48,6 +50,10 @@ setup: ## install the Debian packages that are missing
 
 build: setup ## build target/release/ebb
 	$(CARGO) build --release --locked
+
+library: setup ## build the library for programs, into target/release
+	$(CARGO) build --release --locked --package ebb-library
+	@scripts/shared-library $(TARGET)/release/libebb.a $(TARGET)/release
 
 demo: build ## a download steps aside, everything emulated on this machine, 75 seconds; no root needed
 	$(EBB) demo
@@ -118,7 +124,7 @@ man: build ## manual pages and what shells complete, into target/man and target/
 	@$(EBB) man $(TARGET)/man
 	@$(EBB) completions $(TARGET)/completions
 
-install: build man ## install ebb, the service, its pages, completions, experiments under PREFIX (/usr/local)
+install: build man library ## install ebb, the service, the library, pages, completions, experiments under PREFIX (/usr/local)
 	$(INSTALL) -D -m 755 $(EBB) $(DESTDIR)$(PREFIX)/bin/ebb
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8 \
 		$(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/ebb $(DESTDIR)/etc/ebb $(DOCS)/examples
@@ -127,6 +133,14 @@ install: build man ## install ebb, the service, its pages, completions, experime
 	$(if $(DESTDIR),,$(AS_ROOT)) ln -sf ../bin/ebb $(DESTDIR)$(PREFIX)/sbin/ebbd
 	sed 's|/usr/|$(PREFIX)/|' packaging/ebbd.service > $(TARGET)/ebbd.service
 	$(INSTALL) -D -m 644 $(TARGET)/ebbd.service $(DESTDIR)$(PREFIX)/lib/systemd/system/ebbd.service
+	$(INSTALL) -D -m 644 library/include/ebb.h $(DESTDIR)$(PREFIX)/include/ebb.h
+	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	$(INSTALL) -m 644 $(TARGET)/release/libebb.a $(TARGET)/release/libebb.so.$(LIBRARY_VERSION) $(DESTDIR)$(LIBDIR)
+	$(if $(DESTDIR),,$(AS_ROOT)) cp -d $(TARGET)/release/libebb.so $(TARGET)/release/libebb.so.0 $(DESTDIR)$(LIBDIR)
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(LIBRARY_VERSION)|' library/ebb.pc.in \
+		> $(TARGET)/ebb.pc
+	$(INSTALL) -m 644 $(TARGET)/ebb.pc $(DESTDIR)$(LIBDIR)/pkgconfig
+	$(if $(DESTDIR),,$(AS_ROOT) ldconfig)
 	$(INSTALL) -m 644 packaging/rules/*.toml $(DOCS)/examples
 	$(INSTALL) -m 644 docs/administration.md $(DOCS)
 	$(INSTALL) -D -m 644 $(TARGET)/completions/ebb.bash $(COMPLETIONS)/bash-completion/completions/ebb
@@ -144,18 +158,20 @@ uninstall: ## remove what install put there
 		$(DESTDIR)$(PREFIX)/share/man/man8/ebbd.8 $(DESTDIR)$(PREFIX)/lib/systemd/system/ebbd.service \
 		$(COMPLETIONS)/bash-completion/completions/ebb $(COMPLETIONS)/zsh/site-functions/_ebb \
 		$(COMPLETIONS)/fish/vendor_completions.d/ebb.fish
+	$(if $(DESTDIR),,$(AS_ROOT)) rm -f $(DESTDIR)$(PREFIX)/include/ebb.h $(DESTDIR)$(LIBDIR)/libebb.* \
+		$(DESTDIR)$(LIBDIR)/pkgconfig/ebb.pc
 	$(if $(DESTDIR),,$(AS_ROOT)) rm -rf $(DESTDIR)$(PREFIX)/share/ebb $(DOCS)
 	-$(if $(DESTDIR),,$(AS_ROOT)) rmdir --ignore-fail-on-non-empty $(DESTDIR)$(PREFIX)/lib/ebb $(DESTDIR)/etc/ebb
 
-deb: build man ## a Debian package, into target/packages
+deb: build man library ## a Debian package, into target/packages
 	@EBB_PACKAGES_FILE=scripts/packages-packaging.txt scripts/setup
 	@scripts/package deb $(EBB)
 
-rpm: build man ## a package for RPM, into target/packages
+rpm: build man library ## a package for RPM, into target/packages
 	@EBB_PACKAGES_FILE=scripts/packages-packaging.txt scripts/setup
 	@scripts/package rpm $(EBB)
 
-test-packages: build man ## install, upgrade and purge the Debian package in a clean root (as root)
+test-packages: build man library ## install, upgrade and purge the Debian package in a clean root (as root)
 	@EBB_PACKAGES_FILE=scripts/packages-packaging.txt scripts/setup
 	@$(AS_ROOT) scripts/test-packages $(EBB)
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Fetches an http:// URL in the background, on a socket of the standard library; a line on the
-//! standard input takes it to the foreground:
+//! Fetches from HOST:PORT in the background, on a socket of the standard library; the lines
+//! `foreground` and `background` on the standard input take it there:
 //!
 //! ```text
 //! cargo run -p ebb-library --example std_sockets 192.0.2.1:80
 //! ```
 
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::thread;
 
@@ -20,17 +20,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     write!(download, "GET / HTTP/1.1\r\nHost: {server}\r\n\r\n")?;
     println!("ready");
     let socket = download.try_clone()?;
-    thread::spawn(move || take_to_foreground(&socket));
+    thread::spawn(move || listen(&socket));
 
     let mut piece = vec![0; 64 << 10];
     while download.read(&mut piece)? > 0 {}
     Ok(())
 }
 
-fn take_to_foreground(socket: &TcpStream) {
-    for _line in io::stdin().lock().lines() {
-        match ebb::foreground(socket) {
-            Ok(()) => println!("foreground"),
+fn listen(socket: &TcpStream) {
+    for line in io::stdin().lines().map_while(Result::ok) {
+        let gone = match &line[..] {
+            "background" => ebb::background(socket),
+            _ => ebb::foreground(socket),
+        };
+        match gone {
+            Ok(()) => println!("{line}"),
             Err(error) => eprintln!("{error}"),
         }
     }

@@ -3,6 +3,8 @@
 
 use ebb_algorithms::PolicyError;
 
+use crate::c::ebb_error;
+
 /// Answer of everything here that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -42,16 +44,17 @@ pub enum Error {
 impl Error {
     /// Its number: 1 and more, and never another one's.
     pub fn code(&self) -> i32 {
-        match self {
-            Self::NotASocket(_) => 1,
-            Self::NotTcp(_) => 2,
-            Self::Listens => 3,
-            Self::BadPolicy(_) => 4,
-            Self::NotBySockets(_) => 5,
-            Self::NothingYields => 6,
-            Self::NoThread(_) => 7,
-            Self::System(_) => 8,
-        }
+        let number = match self {
+            Self::NotASocket(_) => ebb_error::EBB_NOT_A_SOCKET,
+            Self::NotTcp(_) => ebb_error::EBB_NOT_TCP,
+            Self::Listens => ebb_error::EBB_LISTENS,
+            Self::BadPolicy(_) => ebb_error::EBB_BAD_POLICY,
+            Self::NotBySockets(_) => ebb_error::EBB_NOT_BY_SOCKETS,
+            Self::NothingYields => ebb_error::EBB_NOTHING_YIELDS,
+            Self::NoThread(_) => ebb_error::EBB_NO_THREAD,
+            Self::System(_) => ebb_error::EBB_SYSTEM,
+        };
+        number as i32
     }
 }
 

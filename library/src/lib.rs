@@ -30,6 +30,9 @@
 //! # }
 //! ```
 
+// The names are C's.
+#[allow(non_camel_case_types)]
+mod c;
 mod error;
 mod options;
 mod state;

@@ -1,20 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The examples of each language over an emulated link: they yield within the user backend's bounds,
-//! and have their full share within five round trips after they were taken to the foreground.
+//! The examples of each language over an emulated link: they yield within the user backend's
+//! bounds, and have their full share within five round trips after they were taken to the
+//! foreground.
 
+#[path = "../support/c.rs"]
+mod c;
 #[path = "../../../cli/tests/transfers/greedy.rs"]
 mod greedy;
 mod scene;
 
+use std::process::Command;
+
+use ebb_host::testing::{requires, requires_root};
 use ebb_lab::judging::judge;
 use scene::{Program, measure};
 
 #[test]
 fn examples_yield_and_have_the_link_again_in_the_foreground() {
     let name = "examples_yield_and_have_the_link_again_in_the_foreground";
-    if !ebb_host::testing::requires_root(name) {
+    if !requires_root(name) {
         return;
     }
-    let programs = [Program::example("std_sockets")];
+    let folder = tempfile::tempdir().unwrap();
+    let mut programs = vec![Program::example("std_sockets")];
+    if has_libcurl(name) {
+        let source = "examples/fetch_with_libcurl.c";
+        let program = c::build_shared(source, folder.path(), &["-lcurl"]);
+        programs.push(Program::new("libcurl", &[program.to_str().unwrap()]));
+    }
     judge(name, || measure(&programs));
+}
+
+fn has_libcurl(name: &str) -> bool {
+    let mut asked = Command::new("pkg-config");
+    let is_there = asked.args(["--exists", "libcurl"]).status();
+    let is_there = is_there.is_ok_and(|status| status.success());
+    requires(name, "libcurl", "libcurl's header", is_there)
 }

@@ -2,11 +2,17 @@
 //! A link for each program, a server that has more than anybody wants, and somebody else.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ebb_host::{TcpInfo, copies_of_sockets};
+use ebb_lab::emulator::CLIENT_IPV4;
 use ebb_lab::emulator::{EmulatorReport, Path, PathReport, PathSpec, SERVER_IPV4, Testbed};
 use ebb_lab::judging::Attempt;
 use ebb_link::{Class, LinkSpec, Nanos, QueueLimit, Rate};
@@ -18,19 +24,20 @@ const OURS: u16 = 8_081;
 /// Best effort: one greedy download.
 const OTHERS: u16 = 8_080;
 
-/// As in the case "greedy, BE second" of ebb/user others come to who was alone. They go when it is
-/// taken to the foreground.
-const OTHERS_BEGIN: Duration = Duration::from_secs(7);
-const OTHERS_END: Duration = Duration::from_secs(21);
-const ALONE: [Duration; 2] = [Duration::from_secs(5), OTHERS_BEGIN];
-const BESIDE: [Duration; 2] = [OTHERS_BEGIN, OTHERS_END];
+/// Somebody's constant stream, which loses nothing and lets nobody else lose anything. When it ends
+/// the program is taken to the foreground.
+const STREAM: [Duration; 2] = [Duration::from_secs(6), Duration::from_secs(10)];
+/// Alone in the background, once the start is over.
+const ALONE: [Duration; 2] = [Duration::from_secs(4), STREAM[0]];
+/// Five round trips later.
+const FOREGROUND: [Duration; 2] = [Duration::from_millis(10_500), Duration::from_secs(12)];
+/// In the background again, as in the case "greedy, BE second" of ebb/user others come to who was
+/// alone.
+const BESIDE: [Duration; 2] = [Duration::from_secs(15), Duration::from_secs(27)];
 /// Once others have found their rate.
-const SETTLED: [Duration; 2] = [Duration::from_secs(12), OTHERS_END];
-/// Five round trips later: the first is behind the queue that others have left, 200 ms, the next
-/// are of 100 ms.
-const FOREGROUND: [Duration; 2] = [Duration::from_millis(21_600), Duration::from_millis(23_100)];
+const SETTLED: [Duration; 2] = [Duration::from_secs(19), BESIDE[1]];
 /// The report's last bins may be short.
-const END: Duration = Duration::from_millis(23_300);
+const END: Duration = Duration::from_millis(27_200);
 
 /// The user backend's bound, of 60 s (docs/user-backend.md): what others have of the payload. Here
 /// it holds once they are settled, and what is taken from them until then is no more than in 60 s.
@@ -38,13 +45,17 @@ const OTHERS_SHARE: f64 = 0.97;
 const OTHERS_SHARE_OVER_S: f64 = 60.0;
 /// Of the link, alone in the background.
 const ALONE_SHARE: f64 = 0.95;
-/// Of the link, in the foreground: a sender whose packets were lost beside others begins by a slow
-/// start of its own, from two segments mostly, which takes a round trip more.
-const FOREGROUND_SHARE: f64 = 0.9;
+/// Of the link, in the foreground: as much as the sender's congestion window lets it have, which is
+/// less than the link's for a while if packets were lost in its start.
+const FOREGROUND_SHARE: f64 = 0.75;
+/// What is advertised by then: more than the link carries in a round trip, so that it is the sender
+/// who decides.
+const FOREGROUND_WINDOW_BYTES: u32 = 150_000;
+const STREAM_MBIT_PER_S: f64 = 8.0;
 const LINK_MBIT_PER_S: f64 = 10.0;
 
 /// A program that fetches from HOST:PORT, which is its last argument: it says `ready`, and goes to
-/// the foreground at a line on its standard input.
+/// the `foreground` and to the `background` as lines on its standard input say, which it repeats.
 pub struct Program {
     name: String,
     words: Vec<String>,
@@ -81,24 +92,29 @@ pub fn measure(programs: &[Program]) -> Attempt {
         .collect();
     fetching.iter_mut().for_each(|it| it.expect("ready\n"));
     let began = Instant::now();
-    wait_until(began + OTHERS_BEGIN);
+    wait_until(began + STREAM[0]);
+    let streams: Vec<Stream> = testbed.paths().iter().map(Stream::begin).collect();
+    wait_until(began + STREAM[1]);
+    drop(streams);
+    fetching.iter_mut().for_each(|it| it.go("foreground\n"));
+    wait_until(began + FOREGROUND[0]);
+    let windows: Vec<u32> = fetching.iter().map(Fetching::window_bytes).collect();
+    wait_until(began + FOREGROUND[1]);
+    fetching.iter_mut().for_each(|it| it.go("background\n"));
+    wait_until(began + BESIDE[0]);
     let paths = testbed.paths().iter();
     let others: Vec<Others> = paths.map(|it| Others::begin_download(it, OTHERS)).collect();
-    wait_until(began + OTHERS_END);
-    drop(others);
-    fetching.iter_mut().for_each(Fetching::take_to_foreground);
-    fetching.iter_mut().for_each(|it| it.expect("foreground\n"));
     wait_until(began + END);
     let began = began - testbed.epoch_instant();
     let report = testbed.stop().unwrap();
-    drop(fetching);
+    drop((fetching, others));
     eprintln!("{}", report.summary());
-    let paths = report.paths.iter().zip(programs);
-    let wrong = paths.flat_map(|(path, it)| what_is_wrong(&it.name, path, began));
+    let seen = report.paths.iter().zip(programs).zip(windows);
+    let wrong = seen.flat_map(|((path, it), window)| what_is_wrong(&it.name, path, began, window));
     attempt(wrong.collect(), &report)
 }
 
-fn what_is_wrong(name: &str, path: &PathReport, began: Duration) -> Vec<String> {
+fn what_is_wrong(name: &str, path: &PathReport, began: Duration, window_bytes: u32) -> Vec<String> {
     let rate = |class, span: [Duration; 2]| mbit_per_s(path, class, span.map(|at| began + at));
     let ours = |span| rate(Class::LessThanBestEffort, span) / LINK_MBIT_PER_S;
     let (alone, foreground) = (ours(ALONE), ours(FOREGROUND));
@@ -106,12 +122,13 @@ fn what_is_wrong(name: &str, path: &PathReport, began: Duration) -> Vec<String> 
     let share = theirs / (theirs + ours(SETTLED));
     let taken_s = ours(BESIDE) * (BESIDE[1] - BESIDE[0]).as_secs_f64();
     let told = format!(
-        "{name}: {alone:.3} of the link alone, {foreground:.3} in the foreground; others had \
-         {share:.3}, {taken_s:.2} s were taken from them"
+        "{name}: {alone:.3} of the link alone, {foreground:.3} in the foreground, with a window of \
+         {window_bytes}; others had {share:.3}, {taken_s:.2} s were taken from them"
     );
     eprintln!("{told}");
     let yields = share >= OTHERS_SHARE && taken_s <= (1.0 - OTHERS_SHARE) * OTHERS_SHARE_OVER_S;
-    let is_right = yields && alone >= ALONE_SHARE && foreground >= FOREGROUND_SHARE;
+    let is_free = foreground >= FOREGROUND_SHARE && window_bytes >= FOREGROUND_WINDOW_BYTES;
+    let is_right = yields && alone >= ALONE_SHARE && is_free;
     (!is_right).then_some(told).into_iter().collect()
 }
 
@@ -176,9 +193,19 @@ impl Fetching {
         }
     }
 
-    fn take_to_foreground(&mut self) {
+    /// Has it do something, which it tells when it is done.
+    fn go(&mut self, where_to: &str) {
         let input = self.child.stdin.as_mut().unwrap();
-        input.write_all(b"\n").unwrap();
+        input.write_all(where_to.as_bytes()).unwrap();
+        self.expect(where_to);
+    }
+
+    /// What its connection advertises.
+    fn window_bytes(&self) -> u32 {
+        let sockets = copies_of_sockets(self.child.id()).unwrap();
+        let infos = sockets.filter_map(|it| TcpInfo::read(it.as_fd()).ok());
+        let windows = infos.map(|info| info.rcv_wnd);
+        windows.max().unwrap_or(0)
     }
 
     fn expect(&mut self, said: &str) {
@@ -197,6 +224,41 @@ impl Drop for Fetching {
         std::thread::sleep(Duration::from_millis(100));
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Datagrams at a constant rate, until it is dropped.
+struct Stream(Option<JoinHandle<()>>, Arc<AtomicBool>);
+
+impl Stream {
+    fn begin(path: &Path) -> Self {
+        let socket = path
+            .server()
+            .run_in(|| UdpSocket::bind((SERVER_IPV4, OTHERS)));
+        let socket = socket.unwrap().unwrap();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&is_over);
+        let payload = [0; 1_472];
+        let gap_s = 1_500.0 * 8e-6 / STREAM_MBIT_PER_S;
+        let thread = std::thread::spawn(move || {
+            let began = Instant::now();
+            for number in 0.. {
+                if told.load(Ordering::Relaxed) {
+                    return;
+                }
+                wait_until(began + Duration::from_secs_f64(gap_s * f64::from(number)));
+                // Nobody listens: what comes back is no matter.
+                let _ = socket.send_to(&payload, (CLIENT_IPV4, OTHERS));
+            }
+        });
+        Self(Some(thread), is_over)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.1.store(true, Ordering::Relaxed);
+        let _ = self.0.take().map(JoinHandle::join);
     }
 }
 
