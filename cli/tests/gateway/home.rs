@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use ebb_lab::emulator::{EmulatorReport, Path, Testbed};
 use ebb_lab::home;
@@ -14,10 +14,12 @@ use ebb_link::LinkSpec;
 use crate::support::Ebb;
 use crate::transfers::{home_link, path_with};
 
-/// Sends the same block again and again at two ports, and takes at the other two.
+/// Sends the same block again and again at two ports, and takes at the next two; then it sends 6
+/// Mbit/s, two segments whenever they are due, and in bursts of 3 s.
 const SERVER: &str = "
-import random, socket, sys, threading
+import random, socket, sys, threading, time
 block = random.Random(7).randbytes(65536)
+twice = block * 2
 def give(s):
     while True:
         s.sendall(block)
@@ -26,6 +28,22 @@ def take(s):
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1 << 15)
     while s.recv(1 << 18):
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+def constant(s):
+    at, due = 0, time.monotonic()
+    while True:
+        s.sendall(twice[at:at + 2896])
+        at, due = (at + 2896) % len(block), due + 2896 * 8 / 6e6
+        time.sleep(max(0, due - time.monotonic()))
+def bursts(s):
+    # What waits in the socket is sent in the pause.
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 16384)
+    at = 0
+    while True:
+        until = time.monotonic() + 3
+        while time.monotonic() < until:
+            s.sendall(twice[at:at + 4096])
+            at = (at + 4096) % len(block)
+        time.sleep(3)
 def serve(port, how):
     listener = socket.create_server(('::', port), family=socket.AF_INET6, dualstack_ipv6=True)
     def one(s):
@@ -42,6 +60,8 @@ serve(9000, give)
 serve(9001, give)
 serve(9002, take)
 serve(9003, take)
+serve(9004, constant)
+serve(9005, bursts)
 print('ready', flush=True)
 sys.stdin.read()
 ";
@@ -53,7 +73,7 @@ block = random.Random(7).randbytes(65536)
 expected = block * 6
 where = (sys.argv[1], int(sys.argv[2]))
 s = socket.create_connection(where)
-is_giving = where[1] >= 9002
+is_giving = where[1] in (9002, 9003)
 if is_giving:
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b'cubic')
     # What waits in the socket is sent after this has ended.
@@ -220,13 +240,23 @@ impl Device {
     }
 
     pub fn transfer(&self, host: &str, port: u16, seconds: u32) -> Transfer {
-        let mut command = self.namespace.command("python3");
-        command.args(["-c", CLIENT, host, &port.to_string(), &seconds.to_string()]);
-        Transfer(command.stdout(Stdio::piped()).spawn().unwrap())
+        Transfer::start(self.namespace.command("python3"), host, port, seconds)
+    }
+
+    /// The same under `ebb run` on the device itself.
+    pub fn transfer_under(&self, ebb: &Ebb, host: &str, port: u16, seconds: u32) -> Transfer {
+        let mut command = ebb.command(["run", "--backend", "kernel", "--", "python3"]);
+        self.namespace.move_child(&mut command);
+        Transfer::start(command, host, port, seconds)
     }
 }
 
 impl Transfer {
+    fn start(mut python: Command, host: &str, port: u16, seconds: u32) -> Self {
+        python.args(["-c", CLIENT, host, &port.to_string(), &seconds.to_string()]);
+        Self(python.stdout(Stdio::piped()).spawn().unwrap())
+    }
+
     /// Mbit/s of each second, once it has ended. Not a byte of it may be wrong.
     pub fn seconds(mut self) -> Vec<f64> {
         let mut text = String::new();

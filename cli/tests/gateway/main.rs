@@ -16,6 +16,7 @@ use nix::unistd::Pid;
 use support::{Ebb, stderr};
 use transfers::attempt;
 
+mod beside_kernel;
 mod held;
 mod home;
 mod others;
