@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use std::ffi::CString;
 use std::fmt;
 use std::io;
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 
 /// Kinds of links whose packets have no header in front of IP's: tunnels, TUN, PPP, raw IP.
@@ -95,7 +95,9 @@ fn number_of(name: &str) -> io::Result<u32> {
 }
 
 fn kind_of(name: &str) -> io::Result<u16> {
-    let socket = UdpSocket::bind("[::]:0").or_else(|_| UdpSocket::bind("0.0.0.0:0"))?;
+    // By numbers: of text the resolver would be asked, which is large in a static program.
+    let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))
+        .or_else(|_| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
     // SAFETY: plain data for which zero bytes are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
