@@ -4,6 +4,7 @@
 use libbpf_cargo::SkeletonBuilder;
 use std::env;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn main() {
     let gateway = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
@@ -42,15 +43,35 @@ fn compile_programs(folder: &Path, headers: &[PathBuf], out: &Path, name: &str) 
     );
     // Debian and Ubuntu keep <asm/types.h> there.
     arguments.push(format!("-I/usr/include/{target}-linux-gnu"));
-    SkeletonBuilder::new()
-        .source(&source)
-        .obj(out.join(format!("{name}.bpf.o")))
-        .clang_args(arguments)
-        .build_and_generate(out.join(format!("{name}.skel.rs")))
+    let object = out.join(format!("{name}.bpf.o"));
+    let mut builder = SkeletonBuilder::new();
+    builder.source(&source).obj(&object).clang_args(arguments);
+    builder
+        .build()
+        .map(|_| strip_labels(&object))
+        .and_then(|()| builder.generate(out.join(format!("{name}.skel.rs"))))
         .unwrap_or_else(|error| {
             panic!(
                 "cannot compile {}: {error:#}\n(needs clang 14 or newer and linux-libc-dev)",
                 source.display()
             )
         });
+}
+
+/// Takes the names of places in the code away, which clang 14 leaves there, if somebody says by
+/// what: they are a sixth of the object, and nobody asks for them.
+fn strip_labels(object: &Path) {
+    println!("cargo::rerun-if-env-changed=EBB_OBJCOPY");
+    let Some(objcopy) = env::var_os("EBB_OBJCOPY") else {
+        return;
+    };
+    let mut command = Command::new(&objcopy);
+    command
+        .args(["--wildcard", "--strip-symbol=LBB*"])
+        .arg(object);
+    let status = command.status();
+    assert!(
+        status.as_ref().is_ok_and(|status| status.success()),
+        "{command:?}: {status:?} (EBB_OBJCOPY names llvm-objcopy)"
+    );
 }
