@@ -38,7 +38,8 @@ IN_FULL := bwss/internet-1 bwss/internet-2 vulture/fig-3 vulture/fig-4 vulture/f
 
 .DEFAULT_GOAL := build
 LIBRARY_VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-.PHONY: help setup build library demo test test-root test-kernels soak fuzz check-deep lint format bench \
+.PHONY: help setup build library demo gateway test test-root test-kernels soak fuzz check-deep lint \
+	format bench \
 	figures reproduce reproduce-quick reproduce-lab results man install uninstall deb rpm \
 	test-packages
 
@@ -57,6 +58,10 @@ library: setup ## build the library for programs, into target/release
 
 demo: build ## a download steps aside, everything emulated on this machine, 75 seconds; no root needed
 	$(EBB) demo
+
+gateway: setup ## build the gateway alone, static and small, into target/gateway/ebb, and try it
+	@EBB_PACKAGES_FILE=scripts/packages-gateway.txt scripts/setup
+	@scripts/gateway
 
 test: setup ## lints and every test (those that need root are skipped unless you are)
 	-@EBB_PACKAGES_FILE=scripts/packages-test.txt scripts/setup
