@@ -42,10 +42,8 @@ impl Hosts {
     pub fn enter(&self, side: &str) {
         let file = File::open(format!("/run/netns/{}{side}", self.name)).unwrap();
         // SAFETY: the descriptor is open; only this thread moves.
-        assert_eq!(
-            unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) },
-            0
-        );
+        let moved = unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) };
+        assert_eq!(moved, 0);
     }
 }
 
