@@ -116,11 +116,13 @@ impl Shared {
     }
 
     fn try_to_begin(&self, state: &mut State, selection: &Selection) -> Result<()> {
-        if self.rule.is_none() {
-            self.attach(state, selection)?;
+        if self.rule.is_some() {
+            // What cannot be taken over is no reason to leave alone what comes.
+            return self.adopt(state);
         }
+        self.attach(state, selection)?;
         self.adopt(state)?;
-        refuse_what_is_left(state, self.rule_number())
+        refuse_what_is_left(state)
     }
 
     fn attach(&self, state: &mut State, selection: &Selection) -> Result<()> {
@@ -201,8 +203,8 @@ impl fmt::Debug for Shared {
 }
 
 /// What runs already is to be governed, all of it, or somebody is to hear that it is not.
-fn refuse_what_is_left(state: &State, rule: u32) -> Result<()> {
-    let counters = state.programs.counters(rule)?;
+fn refuse_what_is_left(state: &State) -> Result<()> {
+    let counters = state.programs.counters(0)?;
     match (counters.skipped_established, counters.skipped_no_memory) {
         (0, 0) => Ok(()),
         (0, count) => Err(Error::NoMemory { count }),
