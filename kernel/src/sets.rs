@@ -47,6 +47,7 @@ impl RuleSelection {
         let mut found = sets.iter().filter(|set| set.serves(joining, policy));
         let programs = match found.find_map(Set::acting) {
             Some(programs) => {
+                programs.clear_counters(self.rule)?;
                 joining.lease.begin(&programs.control);
                 programs
             }
@@ -61,7 +62,6 @@ impl RuleSelection {
                 programs
             }
         };
-        programs.clear_counters(self.rule)?;
         programs.control.hold_rule(self.rule, is_observing);
         Ok(programs)
     }

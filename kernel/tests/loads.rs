@@ -3,6 +3,7 @@
 
 use ebb_algorithms::{Policy, laws};
 use ebb_kernel::cgroup::Cgroup;
+use ebb_kernel::rules::Classifier;
 use ebb_kernel::{AttachOptions, Attachment, Selection, requires_root};
 use libbpf_rs::query::ProgInfoIter;
 
@@ -16,11 +17,13 @@ fn every_law_loads_in_every_form_with_room_to_grow() {
     }
     let trace = std::env::temp_dir().join(format!("ebb-loads-{}", std::process::id()));
     let name = format!("ebbk-loads-{}", std::process::id());
+    let classifier = Classifier::load(&Cgroup::root().unwrap()).unwrap();
     for law in laws() {
         let chosen = Selection::Processes(vec![std::process::id()]);
         for (selection, trace) in [
             (Selection::WholeCgroup, None),
             (chosen, Some(trace.clone())),
+            (classifier.selection(0), None),
         ] {
             let cgroup = Cgroup::root().unwrap().create_child(&name).unwrap();
             let options = AttachOptions {
