@@ -125,6 +125,7 @@ impl Governor {
             self.search();
             self.search_due = self.after_rest(search.due_again());
         }
+        self.meet_fresh();
         if now >= self.check_due {
             self.leave_to_the_kernel_backend();
             self.check_due = now + ASK_AGAIN_EVERY;

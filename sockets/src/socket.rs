@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-use ebb_host::{TcpInfo, copy_descriptor};
+use ebb_host::{TcpInfo, copy_descriptor, inode_of};
 
 /// The largest window that TCP knows: a clamp that limits nothing.
 pub(crate) const NO_CLAMP_BYTES: u32 = 1 << 30;
@@ -93,6 +93,13 @@ impl CopiedSocket {
     /// *Errors:* it is no socket.
     pub fn cookie(&self) -> io::Result<u64> {
         self.read(libc::SOL_SOCKET, libc::SO_COOKIE)
+    }
+
+    /// Its inode, by which /proc names it.
+    ///
+    /// *Errors:* it is no socket.
+    pub(crate) fn inode(&self) -> io::Result<u64> {
+        inode_of(self.0.as_raw_fd())
     }
 
     /// The network namespace that it lives in, as a number of the same kind.

@@ -39,6 +39,9 @@ fn pair() -> (TcpStream, TcpStream) {
     let (mut other, _) = listener.accept().unwrap();
     other.write_all(&[1; 1_000]).unwrap();
     own.write_all(&[1; 1_000]).unwrap();
+    for end in [&own, &other] {
+        assert!(end.peek(&mut [0; 1_000]).unwrap() > 0);
+    }
     (own, other)
 }
 
@@ -314,6 +317,9 @@ fn a_socket_is_given_before_it_connects() {
     connect(&socket, listener.local_addr().unwrap().port());
     let (mut other, _) = listener.accept().unwrap();
     other.write_all(&[1; 1_000]).unwrap();
+    let stream = TcpStream::from(socket.try_clone().unwrap());
+    assert!(stream.peek(&mut [0; 1_000]).unwrap() > 0);
+    drop(stream);
     until(&mut governor, "limited", |_| is_limited(socket.as_raw_fd()));
 }
 

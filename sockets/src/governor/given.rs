@@ -20,6 +20,8 @@ use crate::wanted::{Flow, Wanted};
 const EAGER_FOR: Duration = Duration::from_secs(10);
 /// so often.
 const RARELY: Duration = Duration::from_millis(500);
+/// One that does not connect at once is looked at again after this.
+const SOON: Duration = Duration::from_millis(25);
 /// When nothing was given.
 const NEVER: Duration = Duration::from_secs(3_600);
 
@@ -57,6 +59,8 @@ pub(super) struct Given {
     sockets: HashMap<u64, GivenSocket>,
     /// On what terms all others are given, if they are.
     all: Option<Terms>,
+    /// Those that were given since the last tick.
+    fresh: Vec<u64>,
     /// Those that are not in this process any more, since the last search.
     pub(super) lost: Vec<Hold>,
 }
@@ -150,7 +154,7 @@ impl Governor {
             since,
         };
         self.given.sockets.insert(inode, given);
-        self.search_due = now;
+        self.given.fresh.push(inode);
         Ok(())
     }
 
@@ -237,9 +241,28 @@ impl Governor {
         if !self.followed.is_own() {
             return due;
         }
-        let is_open =
-            |inode: &u64| !self.connections.contains_key(inode) && !self.settled.contains(inode);
-        due.max(Instant::now() + self.given.rest(is_open))
+        due.max(Instant::now() + self.given.rest(|inode| self.is_open(inode)))
+    }
+
+    /// Takes those over that were given since the last tick: a search would look at all.
+    pub(super) fn meet_fresh(&mut self) {
+        for inode in std::mem::take(&mut self.given.fresh) {
+            let Some(given) = self.given.sockets.get(&inode) else {
+                continue;
+            };
+            let place = (std::process::id(), given.descriptor);
+            if !self.connections.contains_key(&inode) {
+                self.meet(inode, place);
+            }
+            if self.is_open(&inode) {
+                self.search_due = self.search_due.min(Instant::now() + SOON);
+            }
+        }
+    }
+
+    /// Whether it is not known yet what is to become of a socket.
+    fn is_open(&self, inode: &u64) -> bool {
+        !self.connections.contains_key(inode) && !self.settled.contains(inode)
     }
 
     /// Lifts the limits of sockets that this process has closed and its descendants have still.

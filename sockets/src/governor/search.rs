@@ -160,7 +160,7 @@ impl Governor {
         }
     }
 
-    fn meet(&mut self, inode: u64, place: Place) {
+    pub(super) fn meet(&mut self, inode: u64, place: Place) {
         if self
             .others
             .get(&inode)
@@ -176,6 +176,10 @@ impl Governor {
         let Ok(socket) = socket else {
             return;
         };
+        // The number may have been used again since it was seen: that is another socket.
+        if !socket.inode().is_ok_and(|it| it == inode) {
+            return;
+        }
         match self.judge(&socket, inode, place.0) {
             Ok(Found::Governed(connection)) => {
                 self.counters.connections += 1;
