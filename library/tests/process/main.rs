@@ -8,9 +8,9 @@ mod c;
 use ebb_host::testing::requires_root;
 use ebb_lab::namespace::NamespaceHandle;
 
-/// Not of the loopback device, whose connections are left alone.
+/// Not those of the loopback device, whose connections are left alone; segments as on a network.
 const ADDRESSES: &str =
-    "link set lo up\naddr add 10.9.0.1/32 dev lo\naddr add 10.9.0.2/32 dev lo\n";
+    "link set lo mtu 1500 up\naddr add 10.9.0.1/32 dev lo\naddr add 10.9.0.2/32 dev lo\n";
 
 #[test]
 fn nothing_is_governed_that_was_not_asked_for_and_nothing_leaks() {
