@@ -40,6 +40,11 @@ mod worker;
 
 use std::os::fd::AsFd;
 
+/// The page's code is tested with this crate's.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/library.md")]
+pub struct Page;
+
 pub use error::{Error, Result};
 pub use options::Options;
 pub use state::{Flow, HeldBack, Standing, State};
