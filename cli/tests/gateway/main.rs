@@ -3,6 +3,7 @@
 //! for IPv6, and the emulated home link between the router and the server. Nothing of Ebb runs on
 //! the clients.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use held::{EMPTY_MS, FULL_MS, Look, START, Way};
 use home::Home;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 use support::{Ebb, stderr};
 use transfers::attempt;
 
@@ -198,8 +201,10 @@ fn a_killed_gateway_holds_nobody_back_and_another_one_can_begin() {
 /// Transfers of all devices together; `EBB_GATEWAY_TRANSFERS` can say more.
 const TRANSFERS: u32 = 60;
 const TRANSFER_BYTES: u32 = 200_000;
-/// A gateway lives for one of these, in turns.
-const LIVES_MS: [u64; 5] = [700, 1300, 300, 2100, 900];
+/// A gateway lives for so long, and for so long there is none.
+const LIVES_MS: Range<u64> = 100..2200;
+const PAUSES_MS: Range<u64> = 0..400;
+const SEED: u64 = 17;
 
 #[test]
 fn no_byte_is_wrong_with_losses_reordering_and_gateways_that_are_killed() {
@@ -232,7 +237,7 @@ fn no_byte_is_wrong_with_losses_reordering_and_gateways_that_are_killed() {
                 scope.spawn(move || device.fetches(host, BACKGROUND, TRANSFER_BYTES, each))
             })
             .collect();
-        let killing = scope.spawn(|| kill_in_turns(&home, &ebb, &is_over));
+        let killing = scope.spawn(|| kill_at_random(&home, &ebb, &is_over));
         let wrong: u32 = fetching.into_iter().map(|it| it.join().unwrap()).sum();
         is_over.store(true, Ordering::Relaxed);
         (wrong, killing.join().unwrap())
@@ -245,19 +250,18 @@ fn no_byte_is_wrong_with_losses_reordering_and_gateways_that_are_killed() {
     assert!(kills > 1, "{kills} gateways were killed");
 }
 
-/// Starts gateways and kills them; answers how many.
-fn kill_in_turns(home: &Home, ebb: &Ebb, is_over: &AtomicBool) -> u32 {
+/// Starts gateways and kills them, at random; answers how many.
+fn kill_at_random(home: &Home, ebb: &Ebb, is_over: &AtomicBool) -> u32 {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
     let mut kills = 0;
-    for life_ms in LIVES_MS.iter().cycle() {
-        if is_over.load(Ordering::Relaxed) {
-            break;
-        }
-        let by = ["tcx", "clsact"][kills as usize % 2];
+    while !is_over.load(Ordering::Relaxed) {
+        let by = ["tcx", "clsact"][random.random_range(0..2)];
         let rules = "[[rule]]\neverything = true\n";
         let mut gateway = home.gateway(ebb, &["--attach-by", by], rules);
-        std::thread::sleep(Duration::from_millis(*life_ms));
+        std::thread::sleep(Duration::from_millis(random.random_range(LIVES_MS)));
         gateway.kill().unwrap();
         gateway.wait().unwrap();
+        std::thread::sleep(Duration::from_millis(random.random_range(PAUSES_MS)));
         kills += 1;
     }
     kills
