@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A million handshakes that nobody ends: tables are as large as before, and packets of others leave
+//! as they came.
+
+mod support;
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::{AsFd, AsRawFd};
+
+use ebb_gateway::{Gateway, Rule};
+use ebb_host::testing::requires_root;
+use libbpf_rs::MapHandle;
+use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
+use support::{Segment, everything, gateway, shake_hands, window};
+
+const HANDSHAKES: u32 = 1_000_000;
+/// As `ebb gateway` has it by itself.
+const CONNECTIONS: u32 = 65_536;
+/// What docs/gateway.md says of the table, and all other tables with it.
+const MOST_BYTES: u64 = 12_000_000;
+/// Of the source's address, and of its port, in a frame of IPv4.
+const SOURCE: std::ops::Range<usize> = 26..30;
+const SOURCE_PORT: std::ops::Range<usize> = 34..36;
+
+/// What all tables of a gateway take of the kernel's memory.
+fn table_bytes(gateway: &Gateway) -> u64 {
+    let [program, _] = gateway.program_numbers().unwrap();
+    let options = ProgInfoQueryOptions::default().include_map_ids(true);
+    let mut programs = ProgInfoIter::with_query_opts(options);
+    let found = programs.find(|info| info.id == program).unwrap();
+    let sizes = found.map_ids.iter().map(|&id| {
+        let map = MapHandle::from_map_id(id).unwrap();
+        let file = format!("/proc/self/fdinfo/{}", map.as_fd().as_raw_fd());
+        let told = fs::read_to_string(file).unwrap();
+        let size = told.lines().find_map(|line| line.strip_prefix("memlock:"));
+        size.unwrap().trim().parse::<u64>().unwrap()
+    });
+    sizes.sum()
+}
+
+/// Each from another address and port.
+fn flood(gateway: &Gateway, mut between: impl FnMut(u32)) {
+    let syn = Segment {
+        is_syn: true,
+        is_ack: false,
+        ..Segment::of(4000)
+    };
+    let mut frame = syn.frame();
+    for number in 0..HANDSHAKES {
+        frame[SOURCE].copy_from_slice(&(0x0a00_0000 + number).to_be_bytes());
+        frame[SOURCE_PORT].copy_from_slice(&(number as u16).to_be_bytes());
+        let tried = gateway.try_packet(true, &frame, 1).unwrap();
+        assert_eq!(tried.answer, -1, "it leaves packets to others");
+        assert_eq!(tried.packet, frame);
+        if number % 5_000 == 0 {
+            gateway.renew();
+            between(number);
+        }
+    }
+}
+
+#[test]
+fn a_million_handshakes_take_no_memory_and_change_no_packet_of_others() {
+    let name = "a_million_handshakes_take_no_memory_and_change_no_packet_of_others";
+    if !requires_root(name) {
+        return;
+    }
+    // One client's connections are others', all that floods is for the law.
+    let others = Segment {
+        client: IpAddr::V4(Ipv4Addr::new(192, 168, 7, 11)),
+        payload: 700,
+        ..Segment::of(5000)
+    };
+    let left_alone = Rule {
+        is_background: false,
+        client: Some("192.168.7.11".parse().unwrap()),
+        ..everything()
+    };
+    let gateway = gateway(&[left_alone, everything()], CONNECTIONS);
+    let before_bytes = table_bytes(&gateway);
+    shake_hands(&gateway, &others);
+    let mut ours = Segment::of(6000);
+    shake_hands(&gateway, &ours);
+
+    flood(&gateway, |number| {
+        let theirs = Segment {
+            seq: others.seq + number,
+            ..others.clone()
+        };
+        assert_eq!(theirs.pass(&gateway), theirs.frame());
+        let back = Segment {
+            is_from_client: false,
+            ..theirs
+        };
+        assert_eq!(back.pass(&gateway), back.frame());
+        ours.ack += 1448;
+        assert!(window(&ours.pass(&gateway)) <= ours.window);
+    });
+    let after_bytes = table_bytes(&gateway);
+    let flows = gateway.flows().len();
+    eprintln!("{before_bytes} bytes before, {after_bytes} after; {flows} states of laws");
+    assert!(before_bytes <= MOST_BYTES, "{before_bytes}");
+    assert!(after_bytes <= MOST_BYTES, "{after_bytes}");
+    assert!(
+        flows <= 2,
+        "a state of a law for a handshake alone: {flows}"
+    );
+}
