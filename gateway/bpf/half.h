@@ -124,6 +124,7 @@ EBB_INLINE u32 ebb_half_ask(struct ebb_half *half, struct ebb_ack *ack, u64 now_
 		half->head.own_bytes = window << (half->head.scale & 15);
 		half->head.right_edge_seq = ack_seq + half->head.own_bytes;
 		half->head.told_edge_seq = half->head.right_edge_seq;
+		half->head.window_bytes = half->head.own_bytes;
 		return window;
 	}
 	return ebb_half_grant(half, ack, window);
