@@ -118,12 +118,12 @@ fn describe(listed: &WithFlows<'_>) -> String {
         }
     }
     for flow in &listed.flows {
-        text += &describe_flow(flow, record.backend);
+        text += &describe_flow(flow);
     }
     text
 }
 
-fn describe_flow(flow: &SeenFlow, backend: Backend) -> String {
+fn describe_flow(flow: &SeenFlow) -> String {
     let view = &flow.view;
     let way = match view.direction {
         Direction::Down => "from",
@@ -143,10 +143,7 @@ fn describe_flow(flow: &SeenFlow, backend: Backend) -> String {
         "" => String::new(),
         reason => format!(" ({reason})"),
     };
-    let whose = match backend {
-        Backend::Gateway => view.local.to_string(),
-        _ => flow.program.clone().unwrap_or_else(|| "-".to_owned()),
-    };
+    let whose = flow.whose();
     format!(
         "  {whose} {way} {}: {:.2} Mbit/s, {limit}, queue {}, {}{reason}\n",
         view.peer,

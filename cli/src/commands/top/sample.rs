@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Attached, Record, Registry};
-use ebb_keeper::{Direction, FlowView, Owners};
+use ebb_keeper::{Backend, Direction, FlowView, Owners};
 use serde::Serialize;
 
 /// What was seen.
@@ -32,11 +32,25 @@ pub struct SeenFlow {
     pub program: Option<String>,
     /// That process's number.
     pub pid: Option<u32>,
+    /// How its attachment reaches it.
+    #[serde(skip)]
+    pub backend: Backend,
     /// Payload since the last look, in bits per second.
     pub rate_bit_per_s: f64,
     /// What its keeper says.
     #[serde(flatten)]
     pub view: FlowView,
+}
+
+impl SeenFlow {
+    /// Whose connection it is: a program's, or a device's behind a gateway.
+    pub fn whose(&self) -> String {
+        match (self.backend, &self.program) {
+            (Backend::Gateway, _) => self.view.local.ip().to_string(),
+            (_, Some(program)) => program.clone(),
+            (_, None) => "-".to_owned(),
+        }
+    }
 }
 
 impl Look {
@@ -124,6 +138,7 @@ impl Sampler {
             .into_iter()
             .map(|view| SeenFlow {
                 attachment: record.id.clone(),
+                backend: record.backend,
                 program: self.owners.of(&view),
                 pid: self.owners.pid_of(&view),
                 rate_bit_per_s: if is_first { 0.0 } else { rate(&view) },

@@ -5,7 +5,7 @@ mod columns;
 
 use std::collections::HashSet;
 
-use ebb_keeper::Direction;
+use ebb_keeper::{Backend, Direction};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
@@ -188,7 +188,12 @@ fn draw_attachments(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
             ""
         };
         let download = law_of(&record.policy);
-        let upload = record.upload_policy.as_deref().map_or("none", law_of);
+        let upload = match (record.backend, &record.upload_policy) {
+            // One law for both ways.
+            (Backend::Gateway, _) => download,
+            (_, Some(policy)) => law_of(policy),
+            (_, None) => "none",
+        };
         Line::raw(format!(
             "{mark} {free}{silent}down {download}, up {upload}: {}",
             record

@@ -152,7 +152,7 @@ impl Column {
     fn of(self, flow: &SeenFlow) -> String {
         let view = &flow.view;
         match self {
-            Self::Program => flow.program.clone().unwrap_or_else(|| "-".to_owned()),
+            Self::Program => flow.whose(),
             Self::Way => match view.direction {
                 Direction::Down => "down".to_owned(),
                 Direction::Up => "up".to_owned(),

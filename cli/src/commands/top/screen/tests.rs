@@ -18,6 +18,7 @@ fn flow(program: &str, peer: &str, direction: Direction, doing: (&str, &str)) ->
     };
     SeenFlow {
         attachment: attachment.to_owned(),
+        backend: Backend::Kernel,
         program: Some(program.to_owned()),
         pid: pid.parse().ok(),
         rate_bit_per_s: 9_432_000.0,
@@ -263,6 +264,20 @@ fn a_policy_that_is_typed_is_seen_with_what_it_is_for() {
         screen.contains("policy for process 4711: sampled:low_"),
         "{screen}"
     );
+}
+
+#[test]
+fn a_connection_behind_a_gateway_is_told_by_its_device() {
+    let mut look = look();
+    for flow in &mut look.flows {
+        flow.backend = Backend::Gateway;
+        flow.program = None;
+        flow.view.local = "[fd07::40]:40000".parse().unwrap();
+    }
+    look.attachments[1].backend = Backend::Gateway;
+    let screen = picture(&look, &View::default(), 80, 24);
+    assert!(screen.contains(" fd07::40 "), "{screen}");
+    assert!(screen.contains("down vulture, up vulture"), "{screen}");
 }
 
 fn look_at_many(count: u64) -> Look {
