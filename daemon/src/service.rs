@@ -6,6 +6,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use ebb_keeper::kernel::KernelError;
 use ebb_keeper::kernel::rules::Classifier;
 use ebb_keeper::registry::{Attached, Registry};
 use ebb_keeper::{Backend, Cgroup, Change, Held, KernelHeld, Policies, Post, Signals, Wait};
@@ -199,6 +200,7 @@ impl Service {
             has_lost: true,
             has_gained: true,
         });
+        let mut has_new = false;
         for rule in &book.rules {
             match self
                 .kept
@@ -210,9 +212,16 @@ impl Service {
                         self.events.push_back(Event::Failed(error));
                     }
                 }
-                None => self.keep(rule),
+                None => {
+                    self.keep(rule);
+                    has_new = true;
+                }
             }
         }
+        self.judge_connections(Changed {
+            has_lost: false,
+            has_gained: has_new,
+        });
         Ok(())
     }
 
@@ -258,19 +267,16 @@ impl Service {
 
     /// First everybody lets go, then everybody takes over: nobody takes what somebody has.
     fn judge_connections(&mut self, changed: Changed) {
-        let (kept, events) = (&mut self.kept, &mut self.events);
-        let mut each = |step: fn(&mut KernelHeld) -> ebb_keeper::Result<()>| {
-            for kept in kept.iter_mut().filter(|kept| kept.post.as_held().is_held()) {
-                if let Err(source) = step(kept.post.held()) {
-                    events.push_back(Event::Failed(kept.failed(source)));
-                }
+        let mut note = |done: Result<(), KernelError>| {
+            if let Err(error) = done {
+                self.events.push_back(Event::Failed(error.into()));
             }
         };
         if changed.has_lost {
-            each(KernelHeld::leave_others);
+            note(self.classifier.leave_others());
         }
         if changed.has_gained || changed.has_lost {
-            each(KernelHeld::take_over);
+            note(self.classifier.take_over());
         }
     }
 

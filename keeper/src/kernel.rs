@@ -78,26 +78,12 @@ impl KernelHeld {
         Self::attach(cgroup.clone(), Selection::WholeCgroup, policies, true)
     }
 
-    /// The same for the connections of a rule in this cgroup, or in one below it.
+    /// The same for the connections of a rule in this cgroup, or in one below it: those to come. What
+    /// is there is taken over for all rules at once ([`rules::Classifier::take_over`]).
     ///
     /// *Errors:* the kernel cannot do it.
     pub fn hold_rule(below: &Cgroup, rule: Selection, policies: &Policies) -> Result<Self> {
         Self::attach(below.clone(), rule, policies, false)
-    }
-
-    /// Lets go what is not under its rule any more: the first step after rules have changed, for
-    /// every one of them.
-    ///
-    /// *Errors:* the connections cannot be walked over.
-    pub fn leave_others(&mut self) -> Result<()> {
-        self.attachments.leave_others()
-    }
-
-    /// Takes over what has come under its rule: the second step.
-    ///
-    /// *Errors:* as [`Self::leave_others`].
-    pub fn take_over(&mut self) -> Result<()> {
-        self.attachments.take_over()
     }
 
     fn attach(

@@ -198,24 +198,6 @@ impl Attachment {
         self.living()?.programs.mark_processes(&members)
     }
 
-    /// Lets go what is not under the rule any more, where a rule was selected.
-    ///
-    /// *Errors*: [`Error::Ended`]; [`Error::Program`] if the connections could not be walked over.
-    pub fn leave_others(&mut self) -> Result<()> {
-        let mut state = self.living()?;
-        self.shared.note_namespaces(&mut state);
-        state.programs.leave(&state.namespaces)
-    }
-
-    /// Takes over what exists and is not governed yet, as where a rule has come to hold. Before
-    /// that whoever held it is to have left it ([`Self::leave_others`]).
-    ///
-    /// *Errors*: as there.
-    pub fn take_over(&mut self) -> Result<()> {
-        let mut state = self.living()?;
-        self.shared.adopt(&mut state)
-    }
-
     /// What the programs counted since the attachment was made.
     pub fn counters(&self) -> Result<Counters> {
         let rule = self.shared.rule_number();

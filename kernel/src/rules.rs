@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::layout::{Constant, NewGroup as Told, Ruling as KernelRuling};
 use crate::object::{held, load_error};
 use crate::paths::PathRules;
+use crate::programs::Programs;
 use crate::selection::Selection;
 use crate::sets::Sets;
 use crate::skeleton::rules::{RulesMaps, RulesSkelBuilder};
@@ -165,6 +166,22 @@ impl Classifier {
         })
     }
 
+    /// Lets go what is not under its rule any more: the first step after rules have changed. It is
+    /// one walk over the connections for all rules of a policy.
+    ///
+    /// *Errors*: [`Error::Program`] if the connections could not be walked over.
+    pub fn leave_others(&self) -> Result<()> {
+        self.maps.sets.each(Programs::leave)
+    }
+
+    /// Takes over what exists and is not governed yet, as where a rule has come to hold, or is new:
+    /// the second step. What a kernel cannot take over stays free, and is counted.
+    ///
+    /// *Errors*: as [`Self::leave_others`].
+    pub fn take_over(&self) -> Result<()> {
+        self.maps.sets.each(Programs::adopt_existing)
+    }
+
     /// Lets everything go that is under a rule, at once: who holds the rules one by one has nothing
     /// left to let go.
     ///
@@ -175,7 +192,7 @@ impl Classifier {
     }
 
     /// Judges so what is made from now on. What exists is for the caller to judge: cgroups
-    /// ([`Self::set_group`]), then connections ([`crate::Attachment::leave_others`]).
+    /// ([`Self::set_group`]), then connections ([`Self::leave_others`], [`Self::take_over`]).
     ///
     /// *Errors*: [`Error::Program`]: a table is full, or cannot be written.
     pub fn set_ruling(&mut self, ruling: &Ruling) -> Result<()> {

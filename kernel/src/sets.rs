@@ -120,22 +120,41 @@ fn has_ended(programs: &Programs) -> bool {
     programs.control.is_released() && !programs.control.holds_any_rule()
 }
 
+/// The programs that act, with their cgroups, and where their connections may be.
+fn acting(sets: &[Set]) -> (Vec<(&Cgroup, Arc<Programs>)>, Namespaces) {
+    let acting = sets.iter();
+    let acting = acting.filter_map(|set| Some((&set.cgroup, set.acting()?)));
+    let acting: Vec<_> = acting.collect();
+    let mut namespaces = Namespaces::default();
+    if !acting.is_empty() {
+        namespaces.add_all();
+    }
+    (acting, namespaces)
+}
+
 impl Sets {
+    /// Has the programs of each policy walk over all connections.
+    ///
+    /// *Errors*: a walk failed; the others were made all the same.
+    pub(crate) fn each(&self, walk: fn(&Programs, &Namespaces) -> Result<()>) -> Result<()> {
+        let sets = self.lock();
+        let (acting, namespaces) = acting(&sets);
+        let walked = acting
+            .iter()
+            .map(|(_, programs)| walk(programs, &namespaces));
+        walked.fold(Ok(()), Result::and)
+    }
+
     /// Lets everything go that is under a rule.
     ///
-    /// *Errors*: the walk over the connections failed.
+    /// *Errors*: as [`Self::each`].
     pub(crate) fn end_all(&self) -> Result<()> {
         let sets = self.lock();
-        let acting = sets
-            .iter()
-            .filter_map(|set| Some((&set.cgroup, set.acting()?)));
-        let acting: Vec<_> = acting.collect();
+        let (acting, namespaces) = acting(&sets);
         // First by word.
-        acting
-            .iter()
-            .for_each(|(_, programs)| programs.control.drop_all_rules());
-        let mut namespaces = Namespaces::default();
-        namespaces.add_all();
+        for (_, programs) in &acting {
+            programs.control.drop_all_rules();
+        }
         let ended = acting.iter();
         let ended = ended.map(|(cgroup, programs)| end(cgroup, programs, &namespaces).map(drop));
         ended.fold(Ok(()), Result::and)

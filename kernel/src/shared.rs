@@ -117,8 +117,8 @@ impl Shared {
 
     fn try_to_begin(&self, state: &mut State, selection: &Selection) -> Result<()> {
         if self.rule.is_some() {
-            // What cannot be taken over is no reason to leave alone what comes.
-            return self.adopt(state);
+            // What exists is taken over for all rules at once.
+            return Ok(());
         }
         self.attach(state, selection)?;
         self.adopt(state)?;

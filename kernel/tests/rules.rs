@@ -267,15 +267,11 @@ fn of_several_rules_the_first_acts_and_connections_go_over_when_that_changes() {
     first.any_group = 0b11;
     first.before[1] = 0b01;
     scene.classifier.set_ruling(&first).unwrap();
-    for attachment in &mut scene.attachments {
-        attachment.leave_others().unwrap();
-        attachment.take_over().unwrap();
-    }
+    scene.classifier.leave_others().unwrap();
+    scene.classifier.take_over().unwrap();
     assert_eq!(scene.flows(), [1; 2]);
     scene.classifier.set_group(group.id(), EXEMPT).unwrap();
-    for attachment in &mut scene.attachments {
-        attachment.leave_others().unwrap();
-    }
+    scene.classifier.leave_others().unwrap();
     assert_eq!(scene.flows(), [0; 2]);
     until("nothing is limited", || scene.flows() == [0; 2]);
     let (mut child, mut stream) = connection;
@@ -295,6 +291,7 @@ fn a_rule_is_held_also_where_what_runs_cannot_be_taken_over() {
     let group = scene.group("ebb-b");
     let running = scene.start(&group, |_| {});
     scene.hold(1);
+    scene.classifier.take_over().unwrap();
     let download = &scene.attachments[2];
     let counted = download.counters().unwrap();
     let found = counted.adopted_established + counted.skipped_established;

@@ -113,18 +113,6 @@ impl Attachments {
         }
     }
 
-    /// Lets go what is not under the rule any more.
-    pub(super) fn leave_others(&mut self) -> Result<()> {
-        self.both()
-            .try_for_each(|attachment| Ok(attachment.leave_others()?))
-    }
-
-    /// Takes over what has come under the rule.
-    pub(super) fn take_over(&mut self) -> Result<()> {
-        self.both()
-            .try_for_each(|attachment| Ok(attachment.take_over()?))
-    }
-
     /// Acts on the new connections of these processes.
     pub(super) fn follow(&mut self, family: &Family) -> Result<()> {
         for attachment in self.both() {
