@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use support::{SCALE, Segment, everything, gateway, shake_hands, window};
+use support::{SCALE, Segment, everything, gateway, gateway_by, shake_hands, window};
 
 /// The client acknowledges data that has passed.
 fn receive(gateway: &Gateway, segment: &mut Segment, bytes: usize) -> u16 {
@@ -145,4 +145,39 @@ fn a_flood_of_handshakes_changes_no_packet_and_leaves_room() {
     shake_hands(&gateway, &segment);
     let held = (0..50).any(|_| receive(&gateway, &mut segment, 1448) < segment.window);
     assert!(held, "who comes after it is governed");
+}
+
+/// The client sends data, and it is acknowledged.
+fn send(gateway: &Gateway, segment: &mut Segment, bytes: usize) -> u32 {
+    let data = Segment {
+        payload: bytes,
+        ..segment.clone()
+    };
+    assert_eq!(data.pass(gateway), data.frame(), "data leaves as it came");
+    segment.seq = segment.seq.wrapping_add(bytes as u32);
+    let acknowledged = Segment {
+        is_from_client: false,
+        seq: segment.ack,
+        ack: segment.seq,
+        ..segment.clone()
+    };
+    u32::from(window(&acknowledged.pass(gateway))) << SCALE
+}
+
+#[test]
+fn a_client_that_yields_may_send_two_segments() {
+    if !requires_root("a_client_that_yields_may_send_two_segments") {
+        return;
+    }
+    const MSS_BYTES: usize = 1448;
+    let policy = "ebb:start_segments=1";
+    let gateway = gateway_by(policy.parse().unwrap(), &[everything()], 65_536);
+    let mut segment = Segment::of(7000);
+    shake_hands(&gateway, &segment);
+    // What was granted before the law came is used up first: that is 45 segments.
+    let windows = (0..200).map(|_| send(&gateway, &mut segment, MSS_BYTES));
+    let least_bytes = windows.min().unwrap();
+    eprintln!("the least window is {least_bytes} bytes");
+    assert!(least_bytes >= 2 * MSS_BYTES as u32, "{least_bytes}");
+    assert!(least_bytes < 4 * MSS_BYTES as u32, "{least_bytes}");
 }
