@@ -22,7 +22,9 @@ fn examples_yield_and_have_the_link_again_in_the_foreground() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let mut programs = vec![Program::example("std_sockets")];
+    let mut programs = ["std_sockets", "tokio_sockets"]
+        .map(Program::example)
+        .to_vec();
     if has_libcurl(name) {
         let source = "examples/fetch_with_libcurl.c";
         let program = c::build_shared(source, folder.path(), &["-lcurl"]);

@@ -56,6 +56,7 @@ const LINK_MBIT_PER_S: f64 = 10.0;
 
 /// A program that fetches from HOST:PORT, which is its last argument: it says `ready`, and goes to
 /// the `foreground` and to the `background` as lines on its standard input say, which it repeats.
+#[derive(Clone)]
 pub struct Program {
     name: String,
     words: Vec<String>,
