@@ -5,6 +5,8 @@
 //! and those of one policy the programs: each acts, below the root of the hierarchy or another cgroup, on the connections for which its
 //! rule is the first that holds. Cgroups are judged by their paths while they are being made, before
 //! any process can be in them.
+//!
+//! Long because the tables, their writing, and what they are told of belong together.
 
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
