@@ -38,8 +38,8 @@ IN_FULL := bwss/internet-1 bwss/internet-2 vulture/fig-3 vulture/fig-4 vulture/f
 
 .DEFAULT_GOAL := build
 LIBRARY_VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-.PHONY: help setup build library demo gateway test test-root test-kernels soak fuzz check-deep lint \
-	format bench \
+.PHONY: help setup build library wheel demo gateway test test-root test-kernels soak fuzz check-deep \
+	lint format bench \
 	figures reproduce reproduce-quick reproduce-lab results man install uninstall deb rpm \
 	test-packages
 
@@ -55,6 +55,9 @@ build: setup ## build target/release/ebb
 library: setup ## build the library for programs, into target/release
 	$(CARGO) build --release --locked --package ebb-library
 	@scripts/shared-library $(TARGET)/release/libebb.a $(TARGET)/release
+
+wheel: setup ## build the library for Python, into target/packages (maturin comes from PyPI)
+	@scripts/wheel $(TARGET)
 
 demo: build ## a download steps aside, everything emulated on this machine, 75 seconds; no root needed
 	$(EBB) demo

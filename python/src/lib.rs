@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The library for Python: the module `ebb`. `ebb.pyi` has its types and the readers' comments.
+
+use std::os::fd::{BorrowedFd, RawFd};
+
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    ebb,
+    Error,
+    PyException,
+    "What went wrong: args are a number and a text."
+);
+
+/// One socket in the background: it gets the bandwidth that nobody else wants.
+#[pymodule(name = "ebb")]
+mod module {
+    #[pymodule_export]
+    use super::{
+        Error, Flow, State, background, background_all, foreground, foreground_all, state,
+    };
+}
+
+/// One direction of a connection.
+#[pyclass(frozen, get_all, module = "ebb")]
+struct Flow {
+    law: &'static str,
+    payload_bytes: u64,
+    window_bytes: u32,
+    pace_bytes_per_s: Option<u64>,
+    rtt_us: Option<u32>,
+    queue_us: Option<u32>,
+    held_back: &'static str,
+}
+
+/// What is seen of a socket, as of the last look at it.
+#[pyclass(frozen, get_all, module = "ebb")]
+struct State {
+    standing: &'static str,
+    download: Option<Py<Flow>>,
+    upload: Option<Py<Flow>>,
+}
+
+/// Puts a TCP socket into the background; it may be connected later.
+#[pyfunction]
+#[pyo3(signature = (socket, *, download=None, upload=None, keep_code_point=false))]
+fn background(
+    socket: &Bound<'_, PyAny>,
+    download: Option<&str>,
+    upload: Option<&str>,
+    keep_code_point: bool,
+) -> PyResult<()> {
+    let options = options(download, upload, keep_code_point)?;
+    ebb::background_with(&borrowed(socket)?, &options).map_err(raised)
+}
+
+/// Puts all TCP sockets of this process into the background.
+#[pyfunction]
+#[pyo3(signature = (*, download=None, upload=None, keep_code_point=false))]
+fn background_all(
+    download: Option<&str>,
+    upload: Option<&str>,
+    keep_code_point: bool,
+) -> PyResult<()> {
+    let options = options(download, upload, keep_code_point)?;
+    ebb::background_all(&options).map_err(raised)
+}
+
+/// Takes a socket to the foreground; its limits are lifted when this returns.
+#[pyfunction]
+fn foreground(socket: &Bound<'_, PyAny>) -> PyResult<()> {
+    ebb::foreground(&borrowed(socket)?).map_err(raised)
+}
+
+/// Takes all sockets to the foreground.
+#[pyfunction]
+fn foreground_all() {
+    ebb::foreground_all();
+}
+
+/// Tells what is seen of a socket.
+#[pyfunction]
+fn state(py: Python<'_>, socket: &Bound<'_, PyAny>) -> PyResult<State> {
+    let state = ebb::state(&borrowed(socket)?).map_err(raised)?;
+    let of = |flow: Option<ebb::Flow>| flow.map(|it| Py::new(py, Flow::from(it))).transpose();
+    Ok(State {
+        standing: standing(state.standing),
+        download: of(state.download)?,
+        upload: of(state.upload)?,
+    })
+}
+
+/// The descriptor of a socket, or of anything that has `fileno()`, or the number itself.
+fn borrowed(socket: &Bound<'_, PyAny>) -> PyResult<BorrowedFd<'static>> {
+    let number: RawFd = match socket.extract() {
+        Ok(number) => number,
+        Err(_) => socket.call_method0("fileno")?.extract()?,
+    };
+    if number < 0 {
+        return Err(Error::new_err((1, "it is closed: give a TCP socket")));
+    }
+    // SAFETY: it is used during the call only, and what is not open is answered with an error.
+    Ok(unsafe { BorrowedFd::borrow_raw(number) })
+}
+
+fn options(
+    download: Option<&str>,
+    upload: Option<&str>,
+    keep_code_point: bool,
+) -> PyResult<ebb::Options> {
+    let mut options = ebb::Options::new();
+    if let Some(policy) = download {
+        options = options.download(policy).map_err(raised)?;
+    }
+    if let Some(policy) = upload {
+        options = options.upload(policy).map_err(raised)?;
+    }
+    Ok(match keep_code_point {
+        true => options.keep_code_point(),
+        false => options,
+    })
+}
+
+fn raised(error: ebb::Error) -> PyErr {
+    Error::new_err((error.code(), error.to_string()))
+}
+
+fn standing(standing: ebb::Standing) -> &'static str {
+    match standing {
+        ebb::Standing::Foreground => "foreground",
+        ebb::Standing::NotConnected => "not connected",
+        ebb::Standing::LeftAlone => "left alone",
+        ebb::Standing::OfAnother => "of another",
+        ebb::Standing::Background => "background",
+        _ => "unknown",
+    }
+}
+
+impl From<ebb::Flow> for Flow {
+    fn from(flow: ebb::Flow) -> Self {
+        let held_back = match flow.held_back {
+            ebb::HeldBack::No => "",
+            ebb::HeldBack::QueueAtTarget => "queue at target",
+            ebb::HeldBack::OthersWantIt => "others want it",
+            ebb::HeldBack::SeeingThePath => "seeing the path",
+            ebb::HeldBack::OldWindowLeft => "old window left",
+            _ => "unknown",
+        };
+        Self {
+            law: flow.law,
+            payload_bytes: flow.payload_bytes,
+            window_bytes: flow.window_bytes,
+            pace_bytes_per_s: flow.pace_bytes_per_s,
+            rtt_us: flow.rtt_us,
+            queue_us: flow.queue_us,
+            held_back,
+        }
+    }
+}

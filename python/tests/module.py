@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What the module does, and that its stubs say so. Both ends are on this machine, at addresses that
+are not of the loopback device."""
+
+import ast
+import asyncio
+import inspect
+import os
+import socket
+import sys
+import time
+
+import ebb
+
+SERVER, CLIENT = "10.9.0.1", "10.9.0.2"
+# The first window is of ten segments; by itself the kernel sets no less than 30 kB.
+LIMITED_BYTES = 20_000
+TCP_WINDOW_CLAMP = 10
+
+
+def is_limited(own):
+    return own.getsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP) < LIMITED_BYTES
+
+
+def becomes_limited(own):
+    deadline = time.monotonic() + 15
+    while not is_limited(own):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def refused(number, word, call, *arguments, **options):
+    try:
+        call(*arguments, **options)
+    except ebb.Error as error:
+        assert error.args[0] == number and word in error.args[1], error
+    else:
+        raise AssertionError(call)
+
+
+def pair(listener):
+    own = socket.create_connection(listener.getsockname(), source_address=(CLIENT, 0))
+    other, _ = listener.accept()
+    other.sendall(bytes(1000))
+    own.recv(1000, socket.MSG_PEEK | socket.MSG_WAITALL)
+    return own, other
+
+
+def there_and_back(own):
+    assert ebb.state(own).standing == "foreground"
+    ebb.background(own)
+    becomes_limited(own)
+    state = ebb.state(own.fileno())
+    assert state.standing == "background"
+    assert (state.download.law, state.upload.law) == ("sampled", "paced")
+    assert 0 < state.download.window_bytes < LIMITED_BYTES
+    ebb.foreground(own)
+    assert not is_limited(own) and ebb.state(own).download is None
+    ebb.background(own, upload="none", download="sampled:target_us=9000", keep_code_point=True)
+    becomes_limited(own)
+    assert ebb.state(own).upload is None
+    ebb.foreground_all()
+    assert not is_limited(own)
+    ebb.background_all()
+    becomes_limited(own)
+    ebb.foreground(own)
+    assert not is_limited(own)
+    ebb.foreground_all()
+
+
+def fork(own):
+    ebb.background(own)
+    becomes_limited(own)
+    child = os.fork()
+    if not child:
+        os._exit(ebb.state(own).standing != "foreground" or not is_limited(own))
+    assert os.waitpid(child, 0)[1] == 0
+    assert is_limited(own)
+    ebb.foreground(own)
+
+
+async def with_asyncio(listener):
+    reader, writer = await asyncio.open_connection(
+        *listener.getsockname(), local_addr=(CLIENT, 0)
+    )
+    other, _ = listener.accept()
+    other.sendall(bytes(1000))
+    await reader.readexactly(1000)
+    own = writer.get_extra_info("socket")
+    ebb.background(own)
+    while ebb.state(own).standing != "background":
+        await asyncio.sleep(0.005)
+    ebb.foreground(own)
+    writer.close()
+
+
+def stubs_are_right(file):
+    tree = ast.parse(open(file, encoding="utf-8").read())
+    told = {node.name: node for node in tree.body if hasattr(node, "name")}
+    names = {name for name in dir(ebb) if not name.startswith("_")}
+    assert names == {name for name in told if not name.startswith("_")}, names
+    for name, node in told.items():
+        if isinstance(node, ast.FunctionDef):
+            arguments = node.args.args + node.args.kwonlyargs
+            real = list(inspect.signature(getattr(ebb, name)).parameters)
+            assert [it.arg for it in arguments] == real, name
+        elif name in ("Flow", "State"):
+            fields = {it.name for it in node.body if isinstance(it, ast.FunctionDef)}
+            real = {it for it in vars(getattr(ebb, name)) if not it.startswith("_")}
+            assert fields == real, name
+
+
+def main():
+    stubs_are_right(sys.argv[1])
+    with socket.create_server((SERVER, 0)) as listener:
+        own, other = pair(listener)
+        there_and_back(own)
+        fork(own)
+        refused(3, "accepts", ebb.background, listener)
+        refused(4, "sampled", ebb.background, own, download="sampeld")
+        refused(5, "packet", ebb.background, own, download="ebb")
+        refused(6, "foreground", ebb.background, own, download="none", upload="none")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+            refused(2, "UDP", ebb.background, udp)
+        own.close()
+        refused(1, "closed", ebb.background, own)
+        other.close()
+        asyncio.run(with_asyncio(listener))
+    print("all so")
+
+
+main()
