@@ -43,6 +43,9 @@ impl std::fmt::Display for Kind {
     }
 }
 
+/// A program whose standard streams are closed must not find a copy there.
+const LEAST_COPY: RawFd = 3;
+
 /// A copy of a socket; the connection lives as long as any copy does, so hold it briefly.
 #[derive(Debug)]
 pub struct CopiedSocket(OwnedFd);
@@ -61,7 +64,7 @@ impl CopiedSocket {
     pub fn from_own(descriptor: RawFd) -> io::Result<Self> {
         // SAFETY: takes plain numbers; the descriptor that it answers is ours alone.
         unsafe {
-            let copy = libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0);
+            let copy = libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, LEAST_COPY);
             if copy < 0 {
                 return Err(io::Error::last_os_error());
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Sockets of this process that somebody gives to its governor, one by one or all, and takes back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
@@ -93,7 +93,10 @@ impl Given {
     pub(super) fn sockets(&mut self) -> io::Result<Vec<(RawFd, u64)>> {
         let own = std::process::id();
         if self.all.is_some() {
-            return sockets_in(own);
+            let found = sockets_in(own)?;
+            let inodes: HashSet<u64> = found.iter().map(|(_, inode)| *inode).collect();
+            self.sockets.retain(|inode, _| inodes.contains(inode));
+            return Ok(found);
         }
         let is_there = |descriptor, inode| inode_of(descriptor).is_ok_and(|it| it == inode);
         let mut found = None;
@@ -226,9 +229,10 @@ impl Governor {
         })
     }
 
-    /// Whether anything was given.
+    /// Whether there is anything to do: something was given, or could not be let go yet.
     pub fn has_given(&self) -> bool {
-        self.given.all.is_some() || !self.given.sockets.is_empty()
+        let is_given = self.given.all.is_some() || !self.given.sockets.is_empty();
+        is_given || !self.connections.is_empty()
     }
 
     /// Forgets everything and lifts nothing: for the child of a process that still governs.
@@ -290,8 +294,12 @@ fn inode_of_socket(socket: BorrowedFd<'_>) -> Result<u64> {
 
 /// A copy of what can be governed.
 fn check(socket: BorrowedFd<'_>) -> Result<CopiedSocket> {
-    let copy = socket.try_clone_to_owned().map(CopiedSocket::from);
-    let copy = copy.map_err(|source| Error::NotASocket { source })?;
+    // That it is one is known by now: what is wrong is that no descriptor is left.
+    let copy = CopiedSocket::from_own(socket.as_raw_fd());
+    let copy = copy.map_err(|source| Error::System {
+        what: "copy a socket's descriptor",
+        source,
+    })?;
     match copy.kind() {
         Kind::Tcp => {}
         other => return Err(Error::NotTcp(other)),
