@@ -185,9 +185,11 @@ pub extern "C" fn ebb_foreground_all() {
 pub unsafe extern "C" fn ebb_state(fd: c_int, state: *mut ebb_state) -> c_int {
     answer(|| {
         let seen = crate::state(&socket(fd)?)?;
-        // SAFETY: the caller's.
-        let state = unsafe { state.as_mut() }.ok_or(Wrong::Argument("state is NULL"))?;
-        *state = ebb_state::from(seen);
+        if state.is_null() {
+            return Err(Wrong::Argument("state is NULL"));
+        }
+        // SAFETY: the caller's; nothing is read of what may not be initialised.
+        unsafe { state.write(ebb_state::from(seen)) };
         Ok(())
     })
 }
