@@ -91,7 +91,6 @@ impl<T> Drop for SharedMemory<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::OpenOptions;
     use std::mem::offset_of;
     use std::os::fd::AsFd;
     use std::sync::atomic::Ordering::Relaxed;
@@ -104,11 +103,7 @@ mod tests {
     }
 
     fn pair() -> (std::fs::File, SharedMemory<Pair>) {
-        let path = std::env::temp_dir().join(format!("ebb-shared-{}", std::process::id()));
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(true);
-        let file = file.open(&path).unwrap();
-        std::fs::remove_file(path).unwrap();
+        let file = tempfile::tempfile().unwrap();
         file.set_len(size_of::<Pair>() as u64).unwrap();
         // SAFETY: just made so long, and nobody else has it.
         let memory = unsafe { SharedMemory::map(file.as_fd()) };
