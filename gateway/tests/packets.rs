@@ -14,6 +14,7 @@ use support::{SCALE, Segment, everything, gateway, gateway_by, shake_hands, wind
 
 /// The client acknowledges data that has passed.
 fn receive(gateway: &Gateway, segment: &mut Segment, bytes: usize) -> u16 {
+    gateway.renew();
     let data = Segment {
         is_from_client: false,
         seq: segment.ack,

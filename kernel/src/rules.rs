@@ -2,9 +2,9 @@
 //! Rules: which policy a connection is under is decided in the kernel, by tables, when it is made.
 //!
 //! A rule is a bit. [`Attachment`](crate::Attachment)s with [`Selection::Rule`] share the tables,
-//! and those of one policy the programs: each acts, below the root of the hierarchy or another cgroup, on the connections for which its
-//! rule is the first that holds. Cgroups are judged by their paths while they are being made, before
-//! any process can be in them.
+//! and those of one policy the programs: each acts, below the root of the hierarchy or another
+//! cgroup, on the connections for which its rule is the first that holds. Cgroups are judged by
+//! their paths while they are being made, before any process can be in them.
 //!
 //! Long because the tables, their writing, and what they are told of belong together.
 
