@@ -19,9 +19,14 @@ pub struct NetworkNamespace {
 impl NetworkNamespace {
     /// Holds it open: it lives as long as the file, whoever leaves it.
     ///
-    /// *Errors*: the thread has ended; there is no descriptor left.
+    /// *Errors*: the thread has ended, or it is mounted there no more; there is no descriptor left.
     pub fn open(&self) -> io::Result<File> {
-        File::open(&self.path)
+        let file = File::open(&self.path)?;
+        // Something else stands there by now: an empty file where it was mounted, or another one.
+        if file.metadata()?.ino() != self.inode {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(file)
     }
 }
 
@@ -50,6 +55,18 @@ pub fn mounted_network_namespaces() -> impl Iterator<Item = NetworkNamespace> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_it_was_mounted_is_not_taken_for_it() {
+        // `ip netns` leaves an empty file for a moment.
+        let place = tempfile::NamedTempFile::new().unwrap();
+        let gone = NetworkNamespace {
+            inode: 4_026_532_000,
+            path: place.path().to_owned(),
+        };
+        let error = gone.open().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
 
     #[test]
     fn threads_of_one_process_share_a_namespace_that_can_be_held() {
