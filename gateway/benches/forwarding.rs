@@ -18,15 +18,14 @@
 mod support;
 
 use ebb_gateway::{Gateway, Interface, Options, Rule};
-use ebb_host::testing::requires_root;
+use ebb_host::testing::{prefer_to_other_work, requires_root, stay_on_cpu};
+use ebb_lab::namespace::NamespaceHandle;
 use libbpf_rs::libbpf_sys as raw;
 use libbpf_rs::query::ProgInfoIter;
-use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -102,18 +101,17 @@ struct Router {
     _server: End,
 }
 
-/// A namespace with a cable to the router; it ends with the process that lives there.
-struct End {
-    lives: Child,
-    namespace: Arc<File>,
-}
+/// A namespace with a cable to the router.
+struct End(NamespaceHandle);
 
 impl Router {
     fn start() -> Self {
-        enter_new_namespace();
-        std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("/proc is writable");
-        let client = End::start("lan0", "192.168.7");
-        let server = End::start("wan0", "198.51.100");
+        let here = NamespaceHandle::create().expect("root may");
+        here.enter().expect("root may");
+        let forwarding = here.set_sysctls(&[("net.ipv4.ip_forward", "1")]);
+        forwarding.expect("/proc is writable");
+        let client = End::start(&here, "lan0", "192.168.7");
+        let server = End::start(&here, "wan0", "198.51.100");
         let pace = Arc::new(AtomicU32::new(UNPACED));
         server.serve(Arc::clone(&pace));
         Self {
@@ -209,72 +207,39 @@ fn gateway(rule: &Rule, is_observing: bool) -> Gateway {
 
 impl End {
     /// With a cable to this interface of the router's, in this /24.
-    fn start(interface: &str, prefix: &str) -> Self {
-        let mut lives = Command::new("sleep");
-        // SAFETY: a call of the system alone.
-        unsafe { lives.pre_exec(|| succeeded(libc::unshare(libc::CLONE_NEWNET))) };
-        let lives = lives.arg("1000").spawn().expect("sleep");
-        let pid = lives.id();
-        let namespace = File::open(format!("/proc/{pid}/ns/net")).expect("it lives");
-        let end = Self {
-            lives,
-            namespace: Arc::new(namespace),
-        };
-        run(ip(&format!(
-            "link add {interface} type veth peer name eth0 netns {pid}"
-        )));
-        run(ip(&format!("addr add {prefix}.1/24 dev {interface}")));
-        run(ip(&format!("link set {interface} up")));
-        end.ip("link set lo up");
-        end.ip(&format!("addr add {prefix}.7/24 dev eth0"));
-        end.ip("link set eth0 up");
-        end.ip(&format!("route add default via {prefix}.1"));
-        end
-    }
-
-    fn ip(&self, words: &str) {
-        let mut command = ip(words);
-        let namespace = Arc::clone(&self.namespace);
-        // SAFETY: a call of the system alone; the descriptor lives in the closure.
-        unsafe {
-            command
-                .pre_exec(move || succeeded(libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET)))
-        };
-        run(command);
-    }
-
-    fn enter(&self) {
-        // SAFETY: changes nothing but the namespace of this thread.
-        let entered = unsafe { libc::setns(self.namespace.as_raw_fd(), libc::CLONE_NEWNET) };
-        succeeded(entered).expect("the namespace is there");
+    fn start(router: &NamespaceHandle, interface: &str, prefix: &str) -> Self {
+        let end = NamespaceHandle::create().expect("root may");
+        let made = router.ip(&format!(
+            "link add {interface} type veth peer name eth0 netns {}\n\
+             addr add {prefix}.1/24 dev {interface}\n\
+             link set {interface} up\n",
+            end.path()
+        ));
+        made.expect("iproute2 is installed");
+        let set_up = end.ip(&format!(
+            "link set lo up\n\
+             addr add {prefix}.7/24 dev eth0\n\
+             link set eth0 up\n\
+             route add default via {prefix}.1\n"
+        ));
+        set_up.expect("iproute2 is installed");
+        Self(end)
     }
 
     /// Sends to whoever connects, from the first processor.
     fn serve(&self, pace: Arc<AtomicU32>) {
-        std::thread::scope(|scope| {
-            let listener = scope.spawn(|| {
-                self.enter();
-                TcpListener::bind("0.0.0.0:9000").expect("the port is free")
-            });
-            let listener = listener.join().expect("it listens");
-            std::thread::spawn(move || {
-                stay_on_cpu(0);
-                let block = vec![7; BLOCK_BYTES];
-                for stream in listener.incoming() {
-                    let Ok(mut stream) = stream else { return };
-                    set_pace(&stream, pace.load(Ordering::Relaxed));
-                    // Until the client has gone.
-                    while stream.write_all(&block).is_ok() {}
-                }
-            });
+        let listening = self.0.run_in(|| TcpListener::bind("0.0.0.0:9000"));
+        let listener = listening.expect("root may").expect("the port is free");
+        std::thread::spawn(move || {
+            stay_on_cpu(0);
+            let block = vec![7; BLOCK_BYTES];
+            for stream in listener.incoming() {
+                let Ok(mut stream) = stream else { return };
+                set_pace(&stream, pace.load(Ordering::Relaxed));
+                // Until the client has gone.
+                while stream.write_all(&block).is_ok() {}
+            }
         });
-    }
-}
-
-impl Drop for End {
-    fn drop(&mut self) {
-        let _ = self.lives.kill();
-        let _ = self.lives.wait();
     }
 }
 
@@ -289,13 +254,8 @@ impl Transfer {
     fn start(client: &End) -> Self {
         let bytes = Arc::new(AtomicU64::new(0));
         let is_over = Arc::new(AtomicBool::new(false));
-        let mut stream = std::thread::scope(|scope| {
-            let connecting = scope.spawn(|| {
-                client.enter();
-                TcpStream::connect("198.51.100.7:9000").expect("somebody serves")
-            });
-            connecting.join().expect("it connects")
-        });
+        let connecting = client.0.run_in(|| TcpStream::connect("198.51.100.7:9000"));
+        let mut stream = connecting.expect("root may").expect("somebody serves");
         let thread = std::thread::spawn({
             let (bytes, is_over) = (Arc::clone(&bytes), Arc::clone(&is_over));
             move || {
@@ -326,29 +286,6 @@ impl Drop for Transfer {
     }
 }
 
-fn enter_new_namespace() {
-    // SAFETY: changes nothing but the namespace of this thread.
-    succeeded(unsafe { libc::unshare(libc::CLONE_NEWNET) }).expect("root may");
-}
-
-fn succeeded(answer: i32) -> std::io::Result<()> {
-    match answer {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
-}
-
-fn ip(words: &str) -> Command {
-    let mut command = Command::new("ip");
-    command.args(words.split_whitespace());
-    command
-}
-
-fn run(mut command: Command) {
-    let status = command.status().expect("iproute2 is installed");
-    assert!(status.success(), "{command:?}");
-}
-
 fn set_pace(stream: &TcpStream, bytes_per_s: u32) {
     // SAFETY: the socket is open; the value is of the size that is told, and lives through the call.
     let set = unsafe {
@@ -360,21 +297,5 @@ fn set_pace(stream: &TcpStream, bytes_per_s: u32) {
             size_of_val(&bytes_per_s) as _,
         )
     };
-    succeeded(set).expect("a socket can be paced");
-}
-
-/// All threads inherit it: whatever else the machine does shall disturb little.
-fn prefer_to_other_work() {
-    // SAFETY: plain numbers; 0 is this thread, from which all others are started.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -15) };
-}
-
-/// This thread runs there, if there is such a processor.
-fn stay_on_cpu(number: usize) {
-    // SAFETY: a zeroed set is empty; its size is given.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(number, &mut set);
-        libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
-    }
+    assert_eq!(set, 0, "a socket can be paced");
 }

@@ -64,10 +64,12 @@ EBB_INLINE void ebb_forget_halves(struct ebb_scratch *scratch, struct ebb_seen *
 EBB_INLINE void ebb_note_syn(struct __sk_buff *skb, struct ebb_packet *packet,
 			     struct ebb_seen *seen, u32 is_from_client)
 {
-	struct ebb_syn_options options = {.mss_bytes = EBB_USUAL_MSS_BYTES};
+	struct ebb_syn_options options = {};
 	u32 offset = packet->tcp_offset + sizeof(struct ebb_tcp);
 	u32 is_first = !(packet->flags & EBB_TCP_FLAG_ACK);
 
+	/* An initial value would be a section without a variable, which Linux 5.10 refuses. */
+	options.mss_bytes = EBB_USUAL_MSS_BYTES;
 	ebb_read_syn(skb, offset, packet->tcp_offset + packet->header_bytes, &options);
 	if (is_from_client) {
 		seen->client_mss_bytes = (u16)options.mss_bytes;

@@ -5,6 +5,9 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+
 /// How long something may take that has to come. Only tests that fail wait so long.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is looked at.
@@ -60,6 +63,23 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
         std::thread::sleep(LOOK_EVERY);
     }
+}
+
+/// Whoever this thread starts inherits it: whatever else the machine does shall disturb a benchmark
+/// little. Without the privilege nothing changes.
+pub fn prefer_to_other_work() {
+    // SAFETY: plain numbers; 0 is this thread.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -15) };
+}
+
+/// This thread, and what it starts from now on, runs there, if there is such a processor: a scheduler
+/// that moves the ends about changes goodput by more than what is to be measured.
+pub fn stay_on_cpu(number: usize) {
+    let mut set = CpuSet::new();
+    // Where there is none the thread goes anywhere.
+    let _ = set
+        .set(number)
+        .and_then(|()| sched_setaffinity(Pid::this(), &set));
 }
 
 fn is_named(required: &str, key: &str) -> bool {

@@ -3,7 +3,6 @@
 //! masquerade by nftables for IPv4, and routes for IPv6.
 
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, AsRawFd};
 
 use crate::LabError;
 use crate::emulator::{CLIENT_IPV6, DEVICE, Path, has_ipv6, set_usual_sysctls};
@@ -98,11 +97,7 @@ fn set_up_router(router: &NamespaceHandle) -> Result<(), LabError> {
 fn set_up_device(router: &NamespaceHandle, number: u8) -> Result<NamespaceHandle, LabError> {
     let namespace = NamespaceHandle::create()?;
     let (address, host) = (device_ipv4(number), FIRST_HOST + number);
-    let there = format!(
-        "/proc/{}/fd/{}",
-        std::process::id(),
-        namespace.as_fd().as_raw_fd()
-    );
+    let there = namespace.path();
     router.ip(&format!(
         "link add lan{number} type veth peer name {DEVICE_INTERFACE} netns {there}\n\
          link set lan{number} master {LAN} up\n"

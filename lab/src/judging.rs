@@ -5,6 +5,8 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
+use crate::emulator::EmulatorReport;
+
 /// Where each test's verdicts that were none are counted, from run to run.
 const NOT_JUDGED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tmp/not-judged");
 
@@ -18,6 +20,16 @@ pub struct Attempt {
     pub wrong: Vec<String>,
     /// In what way the emulator itself was too late, if it was.
     pub disturbed: Option<String>,
+}
+
+impl Attempt {
+    /// What was wrong over an emulator that reports this.
+    pub fn over(report: &EmulatorReport, wrong: Vec<String>) -> Self {
+        Self {
+            wrong,
+            disturbed: report.is_disturbed().then(|| report.summary()),
+        }
+    }
 }
 
 /// Measures, and is content if nothing is wrong. Otherwise two of three attempts decide, in

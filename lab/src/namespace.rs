@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -50,6 +50,11 @@ impl NamespaceHandle {
         Ok(Self {
             fd: Arc::new(file.into()),
         })
+    }
+
+    /// What other programs can open it by, while this process and the handle live.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
     }
 
     /// Moves the calling thread, and only it, into the namespace.

@@ -127,13 +127,8 @@ fn delay_packets() -> Attempt {
         (100, 0, 0)
     );
     let is_late = delays_ms[50] >= 53.2;
-    Attempt {
-        wrong: is_late
-            .then(|| format!("{delays_ms:?}"))
-            .into_iter()
-            .collect(),
-        disturbed: report.is_disturbed().then(|| report.summary()),
-    }
+    let wrong = is_late.then(|| format!("{delays_ms:?}"));
+    Attempt::over(&report, wrong.into_iter().collect())
 }
 
 #[test]

@@ -10,7 +10,6 @@ use ebb_link::{Class, Nanos};
 
 use crate::home::Home;
 use crate::support::Ebb;
-use crate::transfers::attempt;
 use crate::{BACKGROUND, LINK_MBIT_PER_S, OTHERS, at_once, can_run, mean};
 
 /// Ports of the server: 6 Mbit/s, and bursts of 3 s.
@@ -99,9 +98,8 @@ fn measure(scenario: &Scenario, is_by_gateway: bool) -> (Figures, Attempt) {
     let second = second.seconds();
     let until = Instant::now();
     let first = first.seconds();
-    if let Some(mut gateway) = gateway {
+    if let Some(gateway) = gateway {
         gateway.kill().unwrap();
-        gateway.wait().unwrap();
     }
     let epoch = home.testbed().epoch_instant();
     let report = home.stop();
@@ -122,7 +120,7 @@ fn measure(scenario: &Scenario, is_by_gateway: bool) -> (Figures, Attempt) {
         ours_of_link: ours_mbit / LINK_MBIT_PER_S,
         queue_ms: bin.waiting.mean_ns().unwrap_or(0.0) / 1e6,
     };
-    (figures, attempt(Vec::new(), &report))
+    (figures, Attempt::over(&report, Vec::new()))
 }
 
 fn mean_of(runs: &[Figures]) -> Figures {
@@ -212,7 +210,7 @@ fn the_gateway_gives_what_the_kernel_backend_gives() {
 }
 
 #[test]
-#[ignore = "takes three minutes"]
+#[ignore = "takes three minutes: make check-deep"]
 fn it_gives_what_the_kernel_backend_gives_beside_bursts() {
     let name = "it_gives_what_the_kernel_backend_gives_beside_bursts";
     if !can_run(name) {

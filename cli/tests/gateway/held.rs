@@ -8,7 +8,6 @@ use ebb_lab::judging::Attempt;
 use ebb_link::{Class, Nanos};
 
 use crate::home::Home;
-use crate::transfers::attempt;
 use crate::{BACKGROUND, LINK_MBIT_PER_S, TAKES, mean};
 
 /// Long enough for CUBIC to fill the queue, and for a lease to be over.
@@ -111,6 +110,6 @@ impl Alone {
         if mbit_per_s < least_mbit_per_s {
             wrong.push(format!("{what}: {mbit_per_s:.2} Mbit/s"));
         }
-        attempt(wrong, &self.report)
+        Attempt::over(&self.report, wrong)
     }
 }

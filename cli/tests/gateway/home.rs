@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A home behind a router and the emulated home link, and what its devices transfer.
 
-use std::fs;
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
+use ebb_lab::demo::Gateway;
 use ebb_lab::emulator::{EmulatorReport, Path, Testbed};
 use ebb_lab::home;
 use ebb_lab::namespace::NamespaceHandle;
@@ -182,35 +181,17 @@ impl Home {
         testbed.stop().unwrap()
     }
 
-    /// A file with these rules.
-    fn rules(&self, text: &str) -> PathBuf {
-        let file = self.folder.path().join("rules.toml");
-        fs::write(&file, text).unwrap();
-        file
-    }
-
     /// `ebb gateway` on the bridge, once it acts.
-    pub fn gateway(&self, ebb: &Ebb, arguments: &[&str], rules: &str) -> Child {
+    pub fn gateway(&self, ebb: &Ebb, arguments: &[&str], rules: &str) -> Gateway {
         self.gateway_on(home::LAN, ebb, arguments, rules)
     }
 
     /// `ebb gateway` on another interface of the router.
-    pub fn gateway_on(&self, lan: &str, ebb: &Ebb, arguments: &[&str], rules: &str) -> Child {
+    pub fn gateway_on(&self, lan: &str, ebb: &Ebb, arguments: &[&str], rules: &str) -> Gateway {
         let mut command = ebb.command(["gateway", "--lan", lan]);
         self.path().client().move_child(&mut command);
-        let mut gateway = command
-            .args(arguments)
-            .arg(self.rules(rules))
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut said = BufReader::new(gateway.stderr.take().unwrap());
-        said.read_line(&mut line).unwrap();
-        assert!(line.contains("yields"), "{line}");
-        // It goes on saying things to somebody who listens.
-        std::thread::spawn(move || io::copy(&mut said, &mut io::sink()));
-        gateway
+        command.args(arguments);
+        Gateway::start(command, rules, self.folder.path()).unwrap()
     }
 }
 
@@ -218,6 +199,13 @@ impl Drop for Home {
     fn drop(&mut self) {
         let _ = self.server.kill();
         let _ = self.server.wait();
+    }
+}
+
+impl Drop for Transfer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

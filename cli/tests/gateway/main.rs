@@ -12,12 +12,9 @@ use ebb_lab::judging::{self, Attempt};
 use ebb_link::{LinkSpec, Nanos, Probability, QueueLimit, Rate};
 use held::{EMPTY_MS, FULL_MS, Look, START, Way};
 use home::Home;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use support::{Ebb, stderr};
-use transfers::attempt;
 
 mod beside_kernel;
 mod held;
@@ -63,7 +60,7 @@ struct Case {
 fn beside_another(case: &Case) -> Attempt {
     let home = Home::start(2);
     let ebb = Ebb::new();
-    let mut gateway = home.gateway(&ebb, &[], case.rules);
+    let gateway = home.gateway(&ebb, &[], case.rules);
     let [ours, theirs] = &home.devices[..] else {
         unreachable!()
     };
@@ -72,8 +69,7 @@ fn beside_another(case: &Case) -> Attempt {
     let theirs = theirs.transfer(&case.host, case.others, 14).seconds();
     let status = ebb.says(["status", "--flows"]);
     let ours = ours.seconds();
-    kill(Pid::from_raw(gateway.id().cast_signed()), Signal::SIGTERM).unwrap();
-    assert_eq!(gateway.wait().unwrap().code(), Some(128 + 15));
+    assert_eq!(gateway.end().unwrap().code(), Some(128 + 15));
     assert!(status.contains("gateway of lan by"), "{status}");
     assert!(status.contains(&case.background.to_string()), "{status}");
     let most = f64::INFINITY;
@@ -96,7 +92,7 @@ fn beside_another(case: &Case) -> Attempt {
         .iter()
         .filter(|(_, mbit, least, most)| mbit < least || mbit > most)
         .map(|(what, mbit, least, most)| format!("{what}: {mbit:.2} of {least:.2} to {most:.2}"));
-    attempt(wrong.collect(), &home.stop())
+    Attempt::over(&home.stop(), wrong.collect())
 }
 
 /// Both at once: each has a link of its own.
@@ -149,12 +145,11 @@ fn killed(by: &&str) -> Attempt {
     let home = Home::start(1);
     let ebb = Ebb::new();
     let rules = "[[rule]]\nname = \"large\"\nbulk = \"300kB\"\n";
-    let mut gateway = home.gateway(&ebb, &["--attach-by", by], rules);
+    let gateway = home.gateway(&ebb, &["--attach-by", by], rules);
     let download = home.devices[0].transfer(&SERVER_IPV4.to_string(), BACKGROUND, 20);
     std::thread::sleep(START);
     let held = Look::begin();
     gateway.kill().unwrap();
-    gateway.wait().unwrap();
     std::thread::sleep(WITHIN);
     let free = Look::begin();
     download.seconds();
@@ -172,7 +167,7 @@ fn killed(by: &&str) -> Attempt {
     if free_ms < FULL_MS {
         wrong.push(format!("{by}: queue {free_ms:.1} ms after it was killed"));
     }
-    attempt(wrong, &report)
+    Attempt::over(&report, wrong)
 }
 
 #[test]
@@ -186,15 +181,14 @@ fn a_killed_gateway_holds_nobody_back_and_another_one_can_begin() {
     let ebb = Ebb::new();
     for by in ["clsact", "clsact", "tcx"] {
         let rules = "[[rule]]\neverything = true\n";
-        let mut gateway = home.gateway(&ebb, &["--attach-by", by], rules);
-        let file = home.folder.path().join("rules.toml");
+        let gateway = home.gateway(&ebb, &["--attach-by", by], rules);
+        let file = home.folder.path().join("home.toml");
         let mut second = ebb.command(["gateway", "--lan", "lan"]);
         home.path().client().move_child(&mut second);
         let second = second.arg(&file).output().unwrap();
         let said = stderr(&second);
         assert!(said.contains("gateway of lan already"), "{said}");
         gateway.kill().unwrap();
-        gateway.wait().unwrap();
     }
 }
 
@@ -257,10 +251,9 @@ fn kill_at_random(home: &Home, ebb: &Ebb, is_over: &AtomicBool) -> u32 {
     while !is_over.load(Ordering::Relaxed) {
         let by = ["tcx", "clsact"][random.random_range(0..2)];
         let rules = "[[rule]]\neverything = true\n";
-        let mut gateway = home.gateway(ebb, &["--attach-by", by], rules);
+        let gateway = home.gateway(ebb, &["--attach-by", by], rules);
         std::thread::sleep(Duration::from_millis(random.random_range(LIVES_MS)));
         gateway.kill().unwrap();
-        gateway.wait().unwrap();
         std::thread::sleep(Duration::from_millis(random.random_range(PAUSES_MS)));
         kills += 1;
     }

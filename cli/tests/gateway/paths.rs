@@ -103,13 +103,12 @@ fn on_path(case: &Case) -> Attempt {
         device.set_sysctls(&[(option, "0")]).unwrap();
     }
     let ebb = Ebb::new();
-    let mut gateway = home.gateway(&ebb, &[], "[[rule]]\neverything = true\n");
+    let gateway = home.gateway(&ebb, &[], "[[rule]]\neverything = true\n");
     let alone = alone(home, case.way, |_| {
         let status = ebb.says(["status", "--flows"]);
         assert!(status.contains("192.168.7.10"), "{}: {status}", case.what);
     });
     gateway.kill().unwrap();
-    gateway.wait().unwrap();
     alone.judge_by(case.what, true, case.least_mbit_per_s)
 }
 

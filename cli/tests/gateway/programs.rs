@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The gateway among programs and queues of others, all of which go on working.
 
-use std::process::Child;
-
 use ebb_lab::home::LAN;
 use ebb_lab::judging::{self, Attempt};
 
@@ -110,11 +108,6 @@ const CASES: [Case; 7] = [
     },
 ];
 
-fn end(mut gateway: Child) {
-    gateway.kill().unwrap();
-    gateway.wait().unwrap();
-}
-
 fn among_programs(case: &Case) -> Attempt {
     let home = Home::start(1);
     let (ebb, folder) = (Ebb::new(), home.folder.path().to_owned());
@@ -135,7 +128,7 @@ fn among_programs(case: &Case) -> Attempt {
     let seen = || all.iter().map(|(program, ..)| others.seen(*program));
     let mut before: Vec<u64> = Vec::new();
     let alone = alone(home, Way::Download, |_| {
-        end(gateway);
+        gateway.kill().unwrap();
         before.extend(seen());
     });
     let mut attempt = alone.judge(case.what, case.is_held);

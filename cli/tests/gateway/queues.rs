@@ -11,7 +11,7 @@ use ebb_lab::namespace::NamespaceHandle;
 use crate::held::{Alone, EMPTY_MS, Way, alone};
 use crate::home::Home;
 use crate::support::Ebb;
-use crate::transfers::{attempt, run};
+use crate::transfers::run;
 use crate::{at_once, can_run};
 
 /// What a shaper leaves of the link, and that without headers.
@@ -90,7 +90,7 @@ fn among_queues(case: &Case) -> Attempt {
         run(router.command(words[0]).args(&words[1..]));
     }
     let ebb = Ebb::new();
-    let mut gateway = home.gateway(&ebb, &[], "[[rule]]\neverything = true\n");
+    let gateway = home.gateway(&ebb, &[], "[[rule]]\neverything = true\n");
     let mut backlog_bytes = 0.0;
     let alone = alone(home, Way::Download, |_| {
         if let Some((interface, _)) = case.shaper {
@@ -98,7 +98,6 @@ fn among_queues(case: &Case) -> Attempt {
         }
     });
     gateway.kill().unwrap();
-    gateway.wait().unwrap();
     match case.shaper {
         None => alone.judge(case.what, true),
         Some((_, most_ms)) => judge_shaped(case.what, &alone, most_ms, backlog_bytes),
@@ -116,7 +115,7 @@ fn judge_shaped(what: &str, alone: &Alone, most_ms: f64, backlog_bytes: f64) -> 
     if mbit_per_s < 0.93 * SHAPED_GOODPUT_MBIT_PER_S {
         wrong.push(format!("{what}: {mbit_per_s:.2} Mbit/s"));
     }
-    attempt(wrong, &alone.report)
+    Attempt::over(&alone.report, wrong)
 }
 
 /// What waits at an interface, for a while.

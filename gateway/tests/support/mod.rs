@@ -5,10 +5,10 @@
 #![allow(dead_code)]
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::process::Command;
 
 use ebb_algorithms::Policy;
 use ebb_gateway::{Gateway, Interface, Options, Rule};
+use ebb_lab::namespace::NamespaceHandle;
 use etherparse::{
     Ethernet2HeaderSlice, IpHeaders, PacketBuilder, PacketHeaders, TcpOptionElement,
     TransportHeader,
@@ -26,14 +26,10 @@ pub fn gateway(rules: &[Rule], connections: u32) -> Gateway {
 
 /// The same by another law.
 pub fn gateway_by(policy: Policy, rules: &[Rule], connections: u32) -> Gateway {
-    // SAFETY: changes nothing but the namespace of this thread.
-    assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0);
-    let made = Command::new("ip")
-        .args([
-            "link", "add", "lan0", "type", "veth", "peer", "name", "far0",
-        ])
-        .status();
-    assert!(made.unwrap().success());
+    let namespace = NamespaceHandle::create().unwrap();
+    namespace.enter().unwrap();
+    let cable = namespace.ip("link add lan0 type veth peer name far0\n");
+    cable.unwrap();
     let options = Options {
         interfaces: vec![Interface::of("lan0").unwrap()],
         policy,

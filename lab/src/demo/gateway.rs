@@ -3,39 +3,34 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::{Error, ends_with_its_parent};
-use crate::namespace::NamespaceHandle;
 
 /// At work; dropped, it lets everything go.
 #[derive(Debug)]
-pub(super) struct Gateway(Child);
+pub struct Gateway(Child);
 
 impl Gateway {
-    /// Starts these words on the router, with a file of these rules behind them, and waits until
-    /// they say that they act.
+    /// Starts `ebb gateway --lan …` with a file of these rules, in this folder, behind its words,
+    /// and waits until it says that it acts. It ends with the thread that starts it, too.
     ///
-    /// *Errors:* they end, with what they said last.
-    pub(super) fn start(
-        router: &NamespaceHandle,
-        words: &[String],
-        rules: &str,
-        folder: &Path,
-    ) -> Result<Self, Error> {
+    /// *Errors:* it ends, with what it said last.
+    pub fn start(mut command: Command, rules: &str, folder: &Path) -> Result<Self, Error> {
         let file = folder.join("home.toml");
         std::fs::write(&file, rules).map_err(Error::io(file.display()))?;
-        let mut child = ends_with_its_parent(router.command(&words[0]))
-            .args(&words[1..])
-            .arg(&file)
+        command.arg(&file);
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut command = ends_with_its_parent(command);
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|error| Error::start(&words[0], error))?;
+            .map_err(|error| Error::start(&program, error))?;
         let mut said = BufReader::new(child.stderr.take().expect("stderr was asked for"));
         let gateway = Self(child);
         let mut line = String::new();
@@ -45,7 +40,7 @@ impl Gateway {
             let _ = said.read_to_string(&mut line);
             let words_of_it = line.trim().lines().last().unwrap_or("without a word");
             return Err(Error::Failed {
-                program: words.join(" "),
+                program: format!("{command:?}"),
                 problem: format!("ended: {words_of_it}"),
             });
         }
@@ -53,12 +48,34 @@ impl Gateway {
         std::thread::spawn(move || drop(said.read_to_string(&mut line)));
         Ok(gateway)
     }
+
+    /// Asks it to end, by SIGTERM, and waits until it has.
+    ///
+    /// *Errors:* the system's.
+    pub fn end(mut self) -> std::io::Result<ExitStatus> {
+        kill(self.pid(), Signal::SIGTERM)?;
+        self.0.wait()
+    }
+
+    /// Kills it, so that nobody lets anything go but the kernel.
+    ///
+    /// *Errors:* the system's.
+    pub fn kill(mut self) -> std::io::Result<ExitStatus> {
+        self.0.kill()?;
+        self.0.wait()
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.0.id().cast_signed())
+    }
 }
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        // Already ended is as good as asked to.
-        let _ = kill(Pid::from_raw(self.0.id().cast_signed()), Signal::SIGTERM);
-        let _ = self.0.wait();
+        if matches!(self.0.try_wait(), Ok(None)) {
+            // Already ended is as good as asked to.
+            let _ = kill(self.pid(), Signal::SIGTERM);
+            let _ = self.0.wait();
+        }
     }
 }

@@ -16,6 +16,7 @@ mod session;
 
 pub use call::{Call, INTERVAL as CALL_INTERVAL, PAYLOAD_BYTES as CALL_PAYLOAD_BYTES, Spoken};
 pub use download::{Download, Received};
+pub use gateway::Gateway;
 pub use nginx::Nginx;
 pub use numbers::Numbers;
 pub use pages::{PAGE_BYTES, PAGE_INTERVAL, PAGE_OBJECTS, Page, Reader, write_page};

@@ -67,7 +67,9 @@ impl Place {
     ) -> Result<Option<Gateway>, Error> {
         match (&self.home, yielding) {
             (Some(home), Yielding::Gateway { words, rules }) => {
-                Gateway::start(home.router(), words, rules, folder).map(Some)
+                let mut command = home.router().command(&words[0]);
+                command.args(&words[1..]);
+                Gateway::start(command, rules, folder).map(Some)
             }
             _ => Ok(None),
         }

@@ -53,6 +53,7 @@ fn can_be_set(options: &TcpOptions) -> bool {
         has_window_scaling: TcpOptions::LINUX.has_window_scaling,
         shrinks_window: TcpOptions::LINUX.shrinks_window,
         receive_offload: TcpOptions::LINUX.receive_offload,
+        closes_window: TcpOptions::LINUX.closes_window,
         receive_buffer: TcpOptions::LINUX.receive_buffer,
         send_buffer: TcpOptions::LINUX.send_buffer,
         tso_pkts: TcpOptions::LINUX.tso_pkts,
