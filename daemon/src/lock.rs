@@ -7,12 +7,15 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use ebb_host::{lives_still, started_ticks};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::{Error, Result};
 
-/// In the directory of the records: who has locked it is the service, its number is in it.
+/// In the directory of the records: who has locked it is the service. In it are its number, and when
+/// it started: until it has written them, those of one who has ended are there, whose number may be
+/// somebody else's by now.
 const LOCK: &str = "ebbd.lock";
 /// Who asks whether a service runs has the lock for a moment.
 const ASKED_WITHIN: Duration = Duration::from_millis(200);
@@ -29,15 +32,21 @@ pub fn service_of(records: &Path) -> Result<Option<u32>> {
         file => file.map_err(failed)?,
     };
     match Flock::lock(file, FlockArg::LockSharedNonblock) {
-        // The number in it is that of one who has ended, and somebody else's by now.
         Ok(_) => Ok(None),
         Err((mut file, Errno::EWOULDBLOCK)) => {
             let mut text = String::new();
             file.read_to_string(&mut text).map_err(failed)?;
-            Ok(text.trim().parse().ok())
+            Ok(living(&text))
         }
         Err((_, error)) => Err(failed(error.into())),
     }
+}
+
+/// The process that is written there, if it lives.
+fn living(text: &str) -> Option<u32> {
+    let (number, started) = text.trim().split_once(' ')?;
+    let (number, started) = (number.parse().ok()?, started.parse().ok()?);
+    lives_still(number, started).then_some(number)
 }
 
 /// Is the service of a directory from now on.
@@ -59,10 +68,12 @@ pub(crate) fn lock(records: &Path) -> Result<Flock<File>> {
         }
         sleep(Duration::from_millis(10));
     };
-    let number = format!("{}\n", std::process::id());
+    let pid = std::process::id();
+    let started = started_ticks(pid).unwrap_or_default();
+    let text = format!("{pid} {started}\n");
     let written = lock
         .set_len(0)
-        .and_then(|()| lock.write_all(number.as_bytes()));
+        .and_then(|()| lock.write_all(text.as_bytes()));
     written.map_err(failed)?;
     Ok(lock)
 }
@@ -77,6 +88,11 @@ mod tests {
         assert_eq!(service_of(folder.path()).unwrap(), None);
         let held = lock(folder.path()).unwrap();
         assert_eq!(service_of(folder.path()).unwrap(), Some(std::process::id()));
+        // As it is when a service has locked the file and not written yet: the number is in use
+        // again, the process is another one.
+        let of_former = format!("{} 7\n", std::process::id());
+        std::fs::write(folder.path().join(LOCK), of_former).unwrap();
+        assert_eq!(service_of(folder.path()).unwrap(), None);
         let again = lock(folder.path()).unwrap_err().to_string();
         assert!(again.contains("another ebbd runs already"), "{again}");
         drop(held);
