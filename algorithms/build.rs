@@ -2,11 +2,13 @@
 //! Compiles the laws natively, and writes down what `layout.h` says of the structs in `src/`.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 fn main() {
     rerun_on_change_of_sources(Path::new("."), true);
     write_layout();
+    write_headers();
     let mut build = cc::Build::new();
     build
         .file("native.c")
@@ -22,6 +24,40 @@ fn main() {
             .flag("-fsanitize-undefined-trap-on-error");
     }
     build.compile("ebb_native");
+}
+
+/// `$OUT_DIR/headers.rs`: what a law of one's own is compiled with, and a number that tells these
+/// from others.
+fn write_headers() {
+    let mut headers = BTreeMap::new();
+    collect_headers(Path::new("."), true, &mut headers);
+    let mut hasher = DefaultHasher::new();
+    headers.hash(&mut hasher);
+    let entry = |(name, text): (&String, &String)| format!("({name:?}, {text:?}),\n");
+    let entries: String = headers.iter().map(entry).collect();
+    let text = format!(
+        "const LAYOUT: u64 = {};\nconst HEADERS: &[(&str, &str)] = &[\n{entries}];\n",
+        hasher.finish()
+    );
+    let out = std::env::var_os("OUT_DIR").expect("set by cargo");
+    std::fs::write(Path::new(&out).join("headers.rs"), text).expect("OUT_DIR is writable");
+}
+
+/// The headers here and of the laws, by their path in this folder, and `own_law.c`.
+fn collect_headers(directory: &Path, has_laws: bool, headers: &mut BTreeMap<String, String>) {
+    let entries = std::fs::read_dir(directory)
+        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if has_laws && path.is_dir() && !path.ends_with("fuzz") {
+            collect_headers(&path, false, headers);
+        }
+        if path.extension().is_some_and(|kind| kind == "h") || path.ends_with("own_law.c") {
+            let text = std::fs::read_to_string(&path)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let name = path.strip_prefix(".").unwrap_or(&path);
+            headers.insert(name.to_string_lossy().into_owned(), text);
+        }
+    }
 }
 
 /// The C files here, and in a folder for each law.

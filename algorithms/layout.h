@@ -50,7 +50,8 @@
 	X(ebb_ack, Ack, mss_bytes, 24)                              \
 	X(ebb_ack, Ack, has_timestamps, 28)                         \
 	X(ebb_ack, Ack, is_observing, 29)                           \
-	X(ebb_ack, Ack, reserved, 30)                               \
+	X(ebb_ack, Ack, can_park, 30)                               \
+	X(ebb_ack, Ack, reserved, 31)                               \
 	X(ebb_variations, Variations, sum_jiffies, 0)               \
 	X(ebb_variations, Variations, all, 8)                       \
 	X(ebb_variations, Variations, positive, 12)                 \
@@ -110,10 +111,11 @@
 	X(ebb_insight, NativeInsight, doing, 4)
 
 /* The same of structs with pointers, where these have 64 bits. */
-#define EBB_LAYOUT_TABLE_SIZES(X)                         \
-	X(ebb_native_param, NativeParam, 48)              \
-	X(ebb_native_pairs, NativePairs, 24)              \
-	X(ebb_native_receiver_law, NativeReceiverLaw, 96) \
+#define EBB_LAYOUT_TABLE_SIZES(X)                          \
+	X(ebb_native_param, NativeParam, 48)               \
+	X(ebb_native_pairs, NativePairs, 24)               \
+	X(ebb_native_bundle, NativeBundle, 40)             \
+	X(ebb_native_receiver_law, NativeReceiverLaw, 104) \
 	X(ebb_native_sender_law, NativeSenderLaw, 96)
 
 /* X(C struct, Rust struct, field, bytes) */
@@ -129,6 +131,12 @@
 	X(ebb_native_pairs, NativePairs, reserved, 4)                     \
 	X(ebb_native_pairs, NativePairs, on_segment, 8)                   \
 	X(ebb_native_pairs, NativePairs, end_round, 16)                   \
+	X(ebb_native_bundle, NativeBundle, state_bytes, 0)                \
+	X(ebb_native_bundle, NativeBundle, reserved, 4)                   \
+	X(ebb_native_bundle, NativeBundle, init, 8)                       \
+	X(ebb_native_bundle, NativeBundle, on_segment, 16)                \
+	X(ebb_native_bundle, NativeBundle, on_ack, 24)                    \
+	X(ebb_native_bundle, NativeBundle, wait_us, 32)                   \
 	X(ebb_native_receiver_law, NativeReceiverLaw, number, 0)          \
 	X(ebb_native_receiver_law, NativeReceiverLaw, state_bytes, 4)     \
 	X(ebb_native_receiver_law, NativeReceiverLaw, param_count, 8)     \
@@ -143,6 +151,7 @@
 	X(ebb_native_receiver_law, NativeReceiverLaw, ack_delay_us, 72)   \
 	X(ebb_native_receiver_law, NativeReceiverLaw, estimate_bytes, 80) \
 	X(ebb_native_receiver_law, NativeReceiverLaw, pairs, 88)          \
+	X(ebb_native_receiver_law, NativeReceiverLaw, bundle, 96)         \
 	X(ebb_native_sender_law, NativeSenderLaw, number, 0)              \
 	X(ebb_native_sender_law, NativeSenderLaw, state_bytes, 4)         \
 	X(ebb_native_sender_law, NativeSenderLaw, param_count, 8)         \

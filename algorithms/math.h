@@ -53,6 +53,15 @@ EBB_INLINE u32 ebb_second_least(u32 *least, u32 second, u32 value)
 	return (u32)ebb_min(second, higher);
 }
 
+/* The second greatest likewise, of a row that begins with *greatest at its least. */
+EBB_INLINE u32 ebb_second_greatest(u32 *greatest, u32 second, u32 value)
+{
+	u32 lower = (u32)ebb_min(*greatest, value);
+
+	*greatest = (u32)ebb_max(*greatest, value);
+	return (u32)ebb_max(second, lower);
+}
+
 /* [RFC7323 §5.2] Half of the circle of a 32-bit counter: what is further on lies behind. */
 #define EBB_HALF_CIRCLE 0x7fffffffu
 

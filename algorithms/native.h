@@ -27,6 +27,17 @@ struct ebb_native_pairs {
 	void (*end_round)(void *pairs, struct ebb_variations *variations);
 };
 
+/* All connections of a policy as one. */
+struct ebb_native_bundle {
+	u32 state_bytes;
+	u32 reserved;
+	void (*init)(void *bundle, void *state, const struct ebb_start *start, const void *params);
+	void (*on_segment)(void *bundle, void *state, const struct ebb_segment *segment,
+			   const void *params);
+	void (*on_ack)(void *bundle, void *state, const struct ebb_ack *ack, const void *params);
+	u32 (*wait_us)(const void *state);
+};
+
 struct ebb_native_receiver_law {
 	u32 number;
 	u32 state_bytes;
@@ -43,6 +54,7 @@ struct ebb_native_receiver_law {
 	u32 (*ack_delay_us)(const void *state);
 	u32 (*estimate_bytes)(const void *state);
 	const struct ebb_native_pairs *pairs;
+	const struct ebb_native_bundle *bundle;
 };
 
 struct ebb_native_sender_law {
@@ -61,6 +73,15 @@ struct ebb_native_sender_law {
 	void (*on_timeout)(void *state, const struct ebb_sender_event *event, const void *params);
 	void (*on_undo)(void *state, const struct ebb_sender_event *event, const void *params);
 	void (*on_idle)(void *state, const struct ebb_sender_event *event, const void *params);
+};
+
+/* What a shared object with laws of one's own exports (own_law.c). */
+struct ebb_native_own {
+	u64 layout;
+	u32 receiver_count;
+	u32 sender_count;
+	const struct ebb_native_receiver_law *receivers;
+	const struct ebb_native_sender_law *senders;
 };
 
 extern const struct ebb_native_receiver_law ebb_native_receiver_laws[];

@@ -16,6 +16,13 @@
  * back for so long and stamps it when it leaves, and says so in can_delay_acks. With a host
  * that cannot, such a law does with the window alone.
  *
+ * Laws of EBB_BUNDLE_LAWS also take all connections of a policy for one. For these a host keeps
+ * a struct ebb_<law>_bundle, which starts as zero bytes, and calls
+ * ebb_<law>_bundle_{init,on_segment,on_ack}(bundle, state, ...) for each of the connections, never
+ * two at a time. Then the answer may be less than a segment: a host that says so in can_park closes
+ * the window where it is 0, asks by on_ack after state->member.wait_us, and tells the sender when
+ * it is not 0 any more. Another host grants as little as it can.
+ *
  * A law keeps everything in its state, which starts as zero bytes; it reads no
  * clock, allocates nothing, cannot fail: it clamps. Parameters may change between
  * any two calls.
@@ -70,7 +77,8 @@ struct ebb_ack {
 	u32 mss_bytes;      /* as in ebb_segment */
 	u8 has_timestamps;
 	u8 is_observing;
-	u8 reserved[2];
+	u8 can_park; /* the host closes the window when the answer is 0, and asks again */
+	u8 reserved;
 };
 
 /* What the packet interval variations of a round trip amount to. */

@@ -8,7 +8,7 @@
 #ifndef EBB_RECEIVER_LAWS_H
 #define EBB_RECEIVER_LAWS_H
 
-#include "ebb/ebb.h"
+#include "ebb/bundle.h"
 #include "rate/rate.h"
 #include "rledbat/rledbat.h"
 #include "sampled/sampled.h"
@@ -31,9 +31,11 @@
 
 /*
  * What a law may have beyond these hooks, X(name), each list for hosts that ask for it:
- * ebb_<name>_on_ack, where outgoing segments change the answer, too; ack_delay_us in its state; ebb_<name>_estimate_bytes(state), what it takes the sender's
- * congestion window for; struct ebb_<name>_pairs with ebb_<name>_pairs_{on_segment,end_round},
- * the packet interval variations that it goes by.
+ * ebb_<name>_on_ack, where outgoing segments change the answer, too; ack_delay_us in its state;
+ * ebb_<name>_estimate_bytes(state), what it takes the sender's congestion window for; struct
+ * ebb_<name>_pairs with ebb_<name>_pairs_{on_segment,end_round}, the packet interval variations
+ * that it goes by; struct ebb_<name>_bundle with ebb_<name>_bundle_{init,on_segment,on_ack}, all
+ * connections of a policy as one, and member.wait_us in its state.
  */
 #define EBB_ON_ACK_LAWS(X) \
 	X(ebb)             \
@@ -41,5 +43,6 @@
 #define EBB_ACK_DELAY_LAWS(X) X(rate)
 #define EBB_ESTIMATE_LAWS(X) X(vulture)
 #define EBB_PAIRS_LAWS(X) X(vulture)
+#define EBB_BUNDLE_LAWS(X) X(ebb)
 
 #endif /* EBB_RECEIVER_LAWS_H */

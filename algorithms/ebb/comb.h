@@ -53,6 +53,12 @@ EBB_INLINE void ebb_ebb_follow_pace(struct ebb_ebb_state *s, u32 gap_us, u32 byt
 	s->pace_us_x16 = (u32)(sum + gap_us_x16 / EBB_ONE_X16);
 }
 
+/* Of many connections one has the train of a test. */
+EBB_INLINE u8 ebb_ebb_is_tester(const struct ebb_ebb_state *s)
+{
+	return s->tester == s->member.number;
+}
+
 /* How far a gap may be off: by others' whole segments, too, where it is that of several. */
 EBB_INLINE u32 ebb_ebb_blur_us(const struct ebb_ebb_state *s, u32 alone_us)
 {
@@ -62,32 +68,55 @@ EBB_INLINE u32 ebb_ebb_blur_us(const struct ebb_ebb_state *s, u32 alone_us)
 	return is_of_several ? blur_us + s->segment_us * (1 + s->is_testing) : blur_us;
 }
 
+/* It is off by so much that gaps tell less. */
+EBB_INLINE void ebb_ebb_count_odd(struct ebb_ebb_state *s)
+{
+	s->odd_gaps++;
+	s->oddness = (u32)ebb_min(s->oddness + EBB_EBB_ODD_STEP, EBB_EBB_ODD_MOST);
+}
+
 /*
  * Others' segments are as large as ours: with them a gap is two, three ... times what it is
- * without. It tells nothing if the later segment left so late that it did not wait.
+ * without, but for what came on other connections of ours meanwhile. It tells nothing if the later
+ * segment left so late that it did not wait, or if so much of ours came that one could not tell.
  */
-EBB_INLINE void ebb_ebb_count_gap(struct ebb_ebb_state *s, u32 gap_us, u64 sent_us, u32 bytes)
+EBB_INLINE void ebb_ebb_count_gap(struct ebb_ebb_state *s, u32 gap_us, u64 sent_us, u32 bytes,
+				  u32 all_bytes)
 {
 	u32 alone_us = ebb_ebb_alone_us(s, bytes);
-	u32 times = (u32)ebb_div((u64)gap_us + alone_us / EBB_ONE_X2, alone_us, 0);
-	u64 even_us = (u64)times * alone_us, blur_us = ebb_ebb_blur_us(s, alone_us);
-	u64 off_us = ebb_max(ebb_sub_floor(gap_us, even_us), ebb_sub_floor(even_us, gap_us));
+	u32 ours_us = ebb_ebb_alone_us(s, all_bytes - bytes);
+	u64 left_us = ebb_sub_floor(gap_us, ours_us);
+	u32 times = (u32)ebb_div(left_us + alone_us / EBB_ONE_X2, alone_us, 0);
+	u64 even_us = (u64)times * alone_us;
+	u64 blur_us = ebb_ebb_blur_us(s, alone_us) + ours_us / EBB_EBB_OURS_DIVISOR;
+	u64 off_us = ebb_max(ebb_sub_floor(left_us, even_us), ebb_sub_floor(even_us, left_us));
 	u8 has_waited = gap_us >= sent_us + s->clock.tick.tick_us + blur_us;
 
+	ebb_end_step();
+	if (ours_us && blur_us * EBB_ONE_X2 >= alone_us)
+		return;
 	if (times == 1 && off_us <= blur_us) {
 		s->close_gaps++;
-		ebb_ebb_follow_pace(s, gap_us, bytes);
+		ebb_ebb_follow_pace(s, gap_us, all_bytes);
 		s->oddness = (u32)ebb_sub_floor(s->oddness, EBB_EBB_EVEN_STEP);
 	} else if (times > EBB_EBB_MOST_TIMES || !has_waited) {
 		return;
 	} else if (!times || off_us > blur_us) {
-		s->odd_gaps++;
-		s->oddness = (u32)ebb_min(s->oddness + EBB_EBB_ODD_STEP, EBB_EBB_ODD_MOST);
+		ebb_ebb_count_odd(s);
 	} else {
 		s->wide_gaps++;
 		s->wide_times += times;
 		s->oddness = (u32)ebb_sub_floor(s->oddness, EBB_EBB_EVEN_STEP);
 	}
+}
+
+/*
+ * Segments that come together although the link needs so long for each were held up behind it: by a
+ * device that waits for more, whose gaps are its own.
+ */
+EBB_INLINE u8 ebb_ebb_is_merged(const struct ebb_ebb_state *s, const struct ebb_segment *segment)
+{
+	return segment->segments > 1 && !ebb_ebb_has_long_gaps(s);
 }
 
 EBB_INLINE void ebb_ebb_take_gap(struct ebb_ebb_state *s, const struct ebb_segment *segment)
@@ -103,11 +132,14 @@ EBB_INLINE void ebb_ebb_take_gap(struct ebb_ebb_state *s, const struct ebb_segme
 	if (is_next && s->gap_bytes < ebb_ebb_gap_segments(s) * s->mss_bytes)
 		return;
 	ebb_end_step();
-	if (is_next)
+	if (is_next && ebb_ebb_is_merged(s, segment))
+		ebb_ebb_count_odd(s);
+	else if (is_next && (!s->is_testing || ebb_ebb_is_tester(s)))
 		ebb_ebb_count_gap(s, at_us - s->gap_since_us,
 				  (u64)(segment->tsval - s->gap_tsval) * s->clock.tick.tick_us,
-				  s->gap_bytes);
+				  s->gap_bytes, s->received_bytes - s->gap_received_bytes);
 	ebb_end_step();
+	s->gap_received_bytes = s->received_bytes;
 	s->gap_tsval = segment->tsval;
 	s->gap_since_us = at_us;
 	s->gap_bytes = 0;
@@ -127,8 +159,12 @@ EBB_INLINE u8 ebb_ebb_is_comb(struct ebb_ebb_state *s)
 	    s->wide_gaps + s->close_gaps >= least * EBB_ONE_X2)
 		ebb_ebb_forget_gaps(s);
 	ebb_end_step();
-	return s->oddness <= EBB_EBB_ODD_COMB && s->wide_gaps >= least &&
-	       s->wide_gaps > s->close_gaps;
+	if (s->oddness > EBB_EBB_ODD_COMB)
+		return 0;
+	/* A router sends the first segments of each at once: most gaps of many are close. */
+	if (s->member.waiting_bytes)
+		return s->wide_gaps >= least / EBB_EBB_COMB_OF_MANY_DIVISOR;
+	return s->wide_gaps >= least && s->wide_gaps > s->close_gaps;
 }
 
 /* ---- tests ---- */
@@ -155,6 +191,7 @@ EBB_INLINE void ebb_ebb_begin_test(struct ebb_ebb_state *s, const struct ebb_seg
 	u32 gaps = ebb_ebb_has_long_gaps(s) ? EBB_EBB_TEST_LONG_GAPS : EBB_EBB_TEST_GAPS;
 
 	s->is_testing = 1;
+	s->tester = s->member.number;
 	s->test_rounds = 0;
 	s->test_seq = segment->right_edge_seq;
 	s->test_bytes = ebb_moves_segments(&s->moves, (u64)gaps * ebb_ebb_gap_segments(s) + 1);
@@ -167,6 +204,8 @@ EBB_INLINE u8 ebb_ebb_follow_train(struct ebb_ebb_state *s)
 {
 	u32 end_seq = s->test_seq + s->test_bytes;
 
+	if (!ebb_ebb_is_tester(s))
+		return s->test_rounds >= EBB_EBB_TEST_ROUNDS;
 	if (ebb_before32(s->test_seq, s->gap_seq))
 		ebb_moves_set_window(&s->moves, ebb_before32(s->gap_seq, end_seq)
 							? end_seq - s->gap_seq

@@ -80,9 +80,11 @@ EBB_INLINE void ebb_ebb_end_round(struct ebb_ebb_state *s, const struct ebb_segm
 	} else if (ebb_ebb_judge(s, segment, p, s->round_queue_us)) {
 		return;
 	} else {
-		ebb_moves_set_window(&s->moves,
-				     ebb_min(s->rwnd_bytes,
-					     ebb_moves_grant_bytes(s->round_bytes, s->mss_bytes)));
+		ebb_moves_set_window(
+			&s->moves,
+			ebb_min(s->rwnd_bytes,
+				ebb_max(ebb_moves_grant_bytes(s->round_bytes, s->mss_bytes),
+					s->member.stalled_bytes)));
 		if (ebb_ebb_drain(s, segment, p))
 			return;
 		if (s->round_queue_us < s->low_us) {
@@ -133,7 +135,8 @@ EBB_INLINE void ebb_ebb_watch_hole(struct ebb_ebb_state *s, const struct ebb_seg
 	} else if (!s->hole_since_us || s->hole_seq != segment->rcv_nxt) {
 		s->hole_since_us = segment->now_us;
 		s->hole_seq = segment->rcv_nxt;
-		s->hole_queue_us = s->queue_us;
+		/* Of many connections each has few segments: its next one comes when others' are gone. */
+		s->hole_queue_us = (u32)ebb_max(s->queue_us, s->member.most_queue_us);
 		s->has_lost = 0;
 	}
 }
@@ -149,15 +152,28 @@ EBB_INLINE void ebb_ebb_learn_full(struct ebb_ebb_state *s, const struct ebb_seg
 	s->full_us = s->full_us ? (u32)(sum_us / EBB_ONE_X4) : s->hole_queue_us;
 }
 
+/*
+ * A loss halves the window; of many connections it halves the part of the one that lost, or takes it
+ * where others were just now.
+ */
+EBB_INLINE u64 ebb_ebb_loss_bytes(const struct ebb_ebb_state *s)
+{
+	u64 part_bytes = ebb_min(s->member.part_bytes, s->rwnd_bytes);
+
+	if (!part_bytes)
+		return ebb_moves_loss_bytes(s->rwnd_bytes, s->mss_bytes);
+	return s->rwnd_bytes - (s->is_near ? part_bytes : part_bytes / EBB_MOVES_LOSS_DIVISOR);
+}
+
 /* Where others were just now, a loss says that they still are. */
 EBB_INLINE void ebb_ebb_cut_for_loss(struct ebb_ebb_state *s, const struct ebb_segment *segment,
 				     const struct ebb_ebb_params *p)
 {
-	if (s->is_near) {
+	if (s->is_near && !s->member.part_bytes) {
 		ebb_moves_set_window(&s->moves, ebb_moves_segments(&s->moves, p->probe_segments));
 		ebb_ebb_enter_yield(s, p, segment->now_us);
 	} else {
-		ebb_moves_set_window(&s->moves, ebb_moves_loss_bytes(s->rwnd_bytes, s->mss_bytes));
+		ebb_moves_set_window(&s->moves, ebb_ebb_loss_bytes(s));
 	}
 	ebb_moves_stop_growing(&s->moves, segment, EBB_EBB_BLIND_RTTS);
 }

@@ -59,11 +59,18 @@ EBB_INLINE void ebb_ebb_update_base(struct ebb_ebb_state *s, const struct ebb_eb
 	s->rtt_us = rtt_us == EBB_MOVES_NO_DELAY ? 0 : (u32)ebb_min(rtt_us, EBB_MOVES_MAX_RTT_US);
 }
 
-/* The window that fills the link with a queue of the target; no limit before C is known. */
+/*
+ * The window that fills the link with a queue of the target; no limit before C is known. Of many
+ * connections each may have a segment that waits to be acknowledged: as far as these lie idle, they
+ * fill nothing. What senders wait for their timers with comes yet.
+ */
 EBB_INLINE u64 ebb_ebb_cap_bytes(const struct ebb_ebb_state *s)
 {
 	u64 cap_bytes = ebb_moves_bytes_in(s->capacity_bytes_per_s, (u64)s->rtt_us + s->target_us);
+	u64 idle_bytes = ebb_sub_floor(s->round_rwnd_bytes, s->round_bytes);
 
+	if (!s->member.stalled_bytes)
+		cap_bytes += ebb_min(idle_bytes, s->member.waiting_bytes);
 	return s->capacity_bytes_per_s
 		       ? ebb_max(cap_bytes, ebb_moves_segments(&s->moves, EBB_MOVES_CAP_SEGMENTS))
 		       : EBB_MOVES_MAX_WINDOW_BYTES;

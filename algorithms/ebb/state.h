@@ -98,6 +98,8 @@ struct ebb_ebb_params {
 #define EBB_EBB_PROBE_ONE_AFTER_US 4000000u
 /* [EBB §fairness] Remembered saturation must not undo that flows converge: near is below W / 8. */
 #define EBB_EBB_FAR_DIVISOR 8u
+/* [EBB §bundle] Their steps together are this part of W at the most. */
+#define EBB_EBB_STEPS_DIVISOR 64u
 /* [EBB §yield] They grow faster after YIELD, until the first queue. */
 #define EBB_EBB_RECLAIM_DIVISOR 8u
 /* [EBB §thresholds] Half-way to where the link was full, by so many W at the most. */
@@ -137,6 +139,8 @@ struct ebb_ebb_params {
 /* [EBB §fair queues] A gap may be off by this part of itself without others, and this. */
 #define EBB_EBB_BLUR_DIVISOR 16u
 #define EBB_EBB_BLUR_US 60u
+/* [EBB §bundle] What came on other connections meanwhile may have taken this part more or less. */
+#define EBB_EBB_OURS_DIVISOR 64u
 /* [EBB §fair queues] Weight of a segment's time by close gaps when another one comes, and how much
  * longer than at C it may be. */
 #define EBB_EBB_PACE_X16 15u
@@ -149,6 +153,8 @@ struct ebb_ebb_params {
 #define EBB_EBB_COMB_GAPS 16u
 #define EBB_EBB_COMB_LONG_GAPS 8u
 #define EBB_EBB_COMB_ODD_GAPS 1u
+/* [EBB §bundle] Of many connections this part of them is enough. */
+#define EBB_EBB_COMB_OF_MANY_DIVISOR 2u
 /* [EBB §In numbers] Oddness grows with an odd gap, sinks with an even one, and has a bound; from
  * there on, and in a test from there on, gaps tell nothing. */
 #define EBB_EBB_ODD_STEP 4u
@@ -176,6 +182,29 @@ struct ebb_ebb_params {
 struct ebb_ebb_arrival {
 	u32 at_us;          /* arrival time, low 32 bits */
 	u32 received_bytes; /* everything received up to and with it, low 32 bits */
+};
+
+/* What a connection knows of the bundle that it is one of; zero while it is none's. See bundle.h. */
+struct ebb_ebb_member {
+	u64 turn_x1024;    /* its turn, if it waits for one */
+	u32 number;        /* who it is; 0: none's yet */
+	u32 count;         /* the count in which it was heard last */
+	u32 given_bytes;   /* its window when that began */
+	u32 used_bytes;    /* what it brought in a round trip of the one before */
+	u32 bytes;         /* what it brought in that */
+	u32 waiting_bytes; /* a segment of each connection */
+	u32 stalled_bytes; /* the same while senders may wait for their timers, else 0 */
+	u32 part_bytes;    /* its window, where it is not the bundle's; else 0 */
+	u32 most_queue_us; /* the bundle's longest queue lately; 0 for a single connection */
+	u32 wait_us;       /* asks again after so long: the window is closed until then */
+	u32 wake;          /* of the bundle's, when it was heard last with a segment for all */
+	u8 is_modest;      /* does not use what it is given */
+	u8 is_waiting;     /* for its turn */
+	u8 has_turn;       /* may send a segment */
+	u8 is_promised;    /* that is not an older window */
+	u8 is_with;        /* the segment under way is judged with the others' */
+	u8 is_fresh;       /* no delay was known before it */
+	u8 can_park;       /* the host can close a window and open it again */
 };
 
 struct ebb_ebb_state {
@@ -233,7 +262,8 @@ struct ebb_ebb_state {
 	u32 gap_since_us; /* arrival times, low 32 bits: its start, and the last segment */
 	u32 gap_last_us;
 	u32 gap_bytes;
-	u32 gap_seq; /* where the next segment begins */
+	u32 gap_received_bytes; /* by all connections, when it began */
+	u32 gap_seq;            /* where the next segment begins */
 	u32 gap_tsval;
 	u32 pace_us_x16; /* time of a segment by close gaps, on average */
 	u32 wide_gaps;   /* with room for segments of others */
@@ -247,6 +277,7 @@ struct ebb_ebb_state {
 	u32 test_seq;
 	u32 test_bytes;
 	u32 test_rounds;
+	u32 tester; /* the number of the connection that it is on */
 
 	u8 is_unseen;  /* we yield to others who have a queue of their own */
 	u8 is_testing; /* a train was asked for, to see whether they are still there */
@@ -257,6 +288,9 @@ struct ebb_ebb_state {
 	u8 is_near;     /* others that we yielded to may still be there */
 	u8 has_lost;    /* the hole stayed open: its queue is part of full_us */
 	u8 is_awaiting; /* blind until a window older than the law is used up */
+	u8 also_reserved[3];
+
+	struct ebb_ebb_member member;
 };
 
 #endif /* EBB_EBB_STATE_H */

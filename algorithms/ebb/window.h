@@ -100,7 +100,9 @@ EBB_INLINE u8 ebb_ebb_judge(struct ebb_ebb_state *s, const struct ebb_segment *s
 			    const struct ebb_ebb_params *p, u32 excess_us)
 {
 	u32 high_us = s->high_us;
-	u64 grown_bytes = ebb_sub_floor(s->rwnd_bytes, s->last_rwnd_bytes);
+	u64 grown_bytes = ebb_sub_floor(s->rwnd_bytes, s->last_rwnd_bytes) +
+			  ebb_min(ebb_sub_floor(s->last_rwnd_bytes, s->last_round_bytes),
+				  s->member.stalled_bytes);
 	u32 own_us = (u32)ebb_min(ebb_moves_time_us(s->capacity_bytes_per_s, grown_bytes),
 				  EBB_MOVES_MAX_RTT_US);
 
@@ -129,7 +131,11 @@ EBB_INLINE u64 ebb_ebb_recall_bytes(struct ebb_ebb_state *s, const struct ebb_eb
 	s->clear_rounds = 0;
 	if (missing_bytes > s->rwnd_bytes / EBB_EBB_FAR_DIVISOR)
 		return half_bytes;
-	return ebb_div(s->mss_bytes, p->plateau_rounds, s->mss_bytes) + 1;
+	/* Of many connections each has its step. */
+	return ebb_div(ebb_max(s->mss_bytes, ebb_min(s->member.waiting_bytes,
+						     s->rwnd_bytes / EBB_EBB_STEPS_DIVISOR)),
+		       p->plateau_rounds, s->mss_bytes) +
+	       1;
 }
 
 /* Just out of YIELD, segments that come back to back at C show that the link is ours. */

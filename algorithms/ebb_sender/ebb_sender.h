@@ -11,30 +11,37 @@
  * 1. The delay is the round trip less the queue on the way back (forward_delay.h), in us: ticks of
  *    timestamps set no thresholds, and these are lower.
  * 2. Slow start begins with the first acknowledgement, not a round trip later.
- * 3. While it yields it sends a pair in each round trip, never one segment.
+ * 3. While it yields it sends a pair in each round trip; to others who stay mostly one segment.
  * 4. A loss without a queue takes three tenths of the window, since nobody else answers it; after
  *    a time-out the window comes back by slow start.
  * 5. The delay of a lone segment counts only if it shows no queue: its acknowledgement may be late.
  * 6. A connection taken over begins with the first window; what was in flight before is not judged.
  * 7. Others who have a queue of their own are found by a train of segments (train.h).
  * 8. It comes out of YIELD with nine segments; a cut to four is YIELD.
+ * 9. Slow start that meets a queue ends at what the path delivers.
  *
  * Domain: as ebb.
  */
 #ifndef EBB_EBB_SENDER_H
 #define EBB_EBB_SENDER_H
 
+#include "ebb_sender/start.h"
 #include "ebb_sender/train.h"
 
 /* ---- helpers: what the host is told ---- */
 
-/* W in segments; in YIELD a pair, after a lone segment once nothing is in flight. */
+/*
+ * W in segments; in YIELD a pair, after a lone segment once nothing is in flight, or one of the
+ * lone segments that are sent while others stay.
+ */
 EBB_INLINE u64 ebb_ebb_sender_pkts(const struct ebb_ebb_sender_state *state, u32 inflight_pkts)
 {
 	const struct ebb_ebb_state *s = &state->own;
 
 	if (s->is_yielding)
-		return state->is_pairing && inflight_pkts ? 1 : EBB_EBB_SENDER_PAIR;
+		return state->lone_left || (state->is_pairing && inflight_pkts)
+			       ? 1
+			       : EBB_EBB_SENDER_PAIR;
 	return ebb_max(ebb_div(s->rwnd_bytes, s->mss_bytes, 0), EBB_EBB_SENDER_PAIR);
 }
 
@@ -114,6 +121,31 @@ EBB_INLINE u8 ebb_ebb_sender_is_lone(const struct ebb_ebb_state *s,
 }
 
 /*
+ * Where others stay, of a few round trips one has a pair, whose delay tells; the rest has a lone
+ * segment. They end as soon as it may have met no queue, with an acknowledgement that was held.
+ * While a round trip is like the last that was told, a route may have become longer: less of them.
+ */
+EBB_INLINE void ebb_ebb_sender_count_lone(struct ebb_ebb_sender_state *state,
+					  const struct ebb_sender_ack *ack, u32 queue_us)
+{
+	const struct ebb_ebb_state *s = &state->own;
+	u32 apart_us = (u32)ebb_max(s->calm_least_us, s->round_rtt_us) -
+		       (u32)ebb_min(s->calm_least_us, s->round_rtt_us);
+	u8 is_long = s->is_yielding && !state->test &&
+		     ack->now_us - s->yield_since_us >= EBB_EBB_PROBE_ONE_AFTER_US;
+
+	if (!is_long || queue_us < s->target_us + EBB_EBB_SENDER_HELD_US)
+		state->lone_left = 0;
+	else if (ack->inflight_pkts)
+		return;
+	else if (state->lone_left)
+		state->lone_left--;
+	else
+		state->lone_left =
+			apart_us > s->low_us ? EBB_EBB_SENDER_LONE : EBB_EBB_SENDER_LONE_CALM;
+}
+
+/*
  * The base is the least round trip: a peer whose clock lies can hide a queue on the way there for a
  * while, but leaves nothing behind. What is not sure of the way back is a tick of each side: drift
  * beyond it hides a queue of 3 ms at the most.
@@ -125,58 +157,32 @@ EBB_INLINE void ebb_ebb_sender_take_delay(struct ebb_ebb_sender_state *state,
 	struct ebb_ebb_state *s = &state->own;
 	u32 rtt_us = (u32)ebb_min(ack->rtt_us, EBB_MOVES_MAX_RTT_US);
 	u64 unsure_us = (u64)state->peer.tick.tick_us + EBB_TICK_USUAL_US;
-	u32 delay_us;
+	u32 delay_us, queue_us;
 
 	ebb_forward_on_ack(&state->peer, ack);
 	ebb_end_step();
+	state->is_late = 0;
 	if (!rtt_us)
 		return;
-	s->round_rtt_us = (u32)ebb_min(s->round_rtt_us, rtt_us);
-	ebb_end_step();
 	ebb_ebb_update_base(s, &params->own, ack->now_us, rtt_us, rtt_us);
 	ebb_end_step();
 	delay_us =
 		(u32)ebb_sub_floor(rtt_us, ebb_forward_way_back_us(&state->peer, ack, unsure_us));
 	s->clock.sender_us = ack->now_us - rtt_us;
+	queue_us = (u32)ebb_sub_floor(delay_us, ebb_moves_base_us(&s->moves));
 	state->is_pairing = ebb_ebb_sender_is_lone(s, ack);
-	if (state->is_pairing &&
-	    ebb_sub_floor(delay_us, ebb_moves_base_us(&s->moves)) >= s->target_us)
-		return;
-	ebb_ebb_take_queue(s, ack->now_us, delay_us, bytes);
-}
-
-/* The first acknowledgement: slow start goes on with it, unless more than the law allowed is out. */
-EBB_INLINE void ebb_ebb_sender_begin(struct ebb_ebb_state *s, const struct ebb_segment *segment,
-				     u32 inflight_pkts)
-{
-	u64 most_bytes = (u64)s->rwnd_bytes * EBB_EBB_SENDER_OLDER_WINDOWS;
-
-	s->is_begun = 1;
-	if ((u64)inflight_pkts * s->mss_bytes > most_bytes) {
-		ebb_moves_go_blind(&s->moves, segment, EBB_EBB_BLIND_RTTS);
-		s->is_awaiting = 1;
-		s->blind_until_us = EBB_EBB_NEVER_US;
-		return;
-	}
-	ebb_ebb_begin_round(s, segment);
-	s->growth_bytes = s->rwnd_bytes;
-	s->growth_left_bytes = s->growth_bytes;
-}
-
-/*
- * Acknowledgements of two segments each tell C a round trip later than segments do, and slow start
- * may have gone too far: its queue is ours.
- */
-EBB_INLINE void ebb_ebb_sender_end_start(struct ebb_ebb_state *s, const struct ebb_segment *segment)
-{
-	u64 cap_bytes = ebb_ebb_cap_bytes(s);
-
-	if (!s->is_starting || s->is_blind || s->queue_us <= s->high_us ||
-	    s->rwnd_bytes <= cap_bytes)
-		return;
-	ebb_moves_set_window(&s->moves, cap_bytes);
-	s->saturation_bytes = s->rwnd_bytes;
-	ebb_moves_stop_growing(&s->moves, segment, EBB_EBB_BLIND_RTTS);
+	state->is_late = state->is_pairing && queue_us >= s->target_us;
+	state->was_lone = state->lone_left > 0;
+	ebb_end_step();
+	if (!state->is_late || !state->was_lone)
+		s->round_rtt_us = (u32)ebb_min(s->round_rtt_us, rtt_us);
+	if (!state->is_late)
+		ebb_ebb_take_queue(s, ack->now_us, delay_us, bytes);
+	/* Of an unknown C nothing has drained: our own queue would be all that we ever sent. */
+	if (!s->capacity_bytes_per_s)
+		s->virtual_queue_bytes = 0;
+	ebb_end_step();
+	ebb_ebb_sender_count_lone(state, ack, queue_us);
 }
 
 /* Judges as ebb does; where others were or may be without a queue for us to see, a train tells. */
@@ -190,7 +196,9 @@ EBB_INLINE void ebb_ebb_sender_decide(struct ebb_ebb_sender_state *state,
 	state->was_yielding = s->is_yielding;
 	state->was_blind = s->is_blind;
 	ebb_end_step();
-	ebb_ebb_sender_end_start(s, segment);
+	ebb_ebb_sender_end_start(state, ack);
+	ebb_end_step();
+	ebb_ebb_sender_settle(state, ack);
 	ebb_end_step();
 	ebb_ebb_decide(s, segment, &params->own);
 	ebb_end_step();
@@ -303,9 +311,11 @@ EBB_INLINE void ebb_ebb_sender_on_ack(struct ebb_ebb_sender_state *state,
 		segment->seq -= state->bytes;
 	}
 	ebb_end_step();
+	ebb_ebb_sender_double(s, segment->payload_bytes);
+	ebb_end_step();
 	if (state->test)
 		ebb_ebb_sender_test(state, ack, segment, params);
-	else
+	else if (!state->was_lone || !state->is_late)
 		ebb_ebb_sender_decide(state, ack, segment, params);
 	ebb_end_step();
 	ebb_ebb_sender_answer_ack(state, ack);

@@ -14,6 +14,14 @@
 
 /* [EBBSENDER §pairs] Segments of a pair: as many are acknowledged at once. */
 #define EBB_EBB_SENDER_PAIR 2u
+/* [EBBSENDER §pairs] After a pair so many lone segments are sent to others who stay, or so many if
+ * a route may have become longer. */
+#define EBB_EBB_SENDER_LONE 3u
+#define EBB_EBB_SENDER_LONE_CALM 1u
+/* [EBBSENDER §pairs] For so long the acknowledgement of a lone segment is held, on Linux. */
+#define EBB_EBB_SENDER_HELD_US 40000u
+/* [EBBSENDER §start] So many acknowledgements of a round trip show a queue that slow start meets. */
+#define EBB_EBB_SENDER_START_ACKS 4u
 /* [RFC9438 §4.6] What a loss without a queue leaves of the window. */
 #define EBB_EBB_SENDER_NOISE_X10 7u
 /* [EBBSENDER §taking over] More in flight than so many windows is older than the law. */
@@ -30,7 +38,7 @@
 #define EBB_EBB_SENDER_AGAIN 9u
 #define EBB_EBB_SENDER_AGAIN_DIVISOR 4u
 /* [EBBSENDER §trains] So many trains in a row are believed. */
-#define EBB_EBB_SENDER_TRAINS_BELIEVED 8u
+#define EBB_EBB_SENDER_TRAINS_BELIEVED 16u
 /* [EBBSENDER §trains] A test is over after so many RTT, and some ms, at the latest. */
 #define EBB_EBB_SENDER_TEST_RTTS 4u
 #define EBB_EBB_SENDER_TEST_US 300000u
@@ -64,6 +72,7 @@ struct ebb_ebb_sender_state {
 	u32 test_seq;      /* what is sent from here on is the train, or comes before it */
 	u32 train_pkts;    /* that this test sends */
 	u32 first_seq;     /* as far as the first acknowledgement of the train went */
+	u32 settle_bytes;  /* W when slow start met a queue, until that is judged; else 0 */
 	u32 prior_bytes;   /* W before the last loss, for undo */
 	u8 test;           /* enum ebb_ebb_sender_test */
 	u8 stretched;      /* trains in a row that others were in */
@@ -72,8 +81,10 @@ struct ebb_ebb_sender_state {
 	u8 is_pairing;     /* the last acknowledgement was of a lone segment */
 	u8 was_yielding;   /* before the decision, as was_blind; they stand here as segment does */
 	u8 was_blind;
-	u8 reserved;
-	u32 bytes; /* delivered by this acknowledgement; it stands here as segment does */
+	u8 lone_left; /* lone segments in YIELD until the next pair */
+	u8 was_lone;  /* what was acknowledged was one of these */
+	u8 is_late;   /* the delay of a lone segment, which may be its acknowledgement's */
+	u32 bytes;    /* delivered by this acknowledgement; it stands here as segment does */
 };
 
 #endif /* EBB_EBB_SENDER_STATE_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use crate::{Policy, Side, counter_laws, laws};
 
-/// LEDBAT++ with a short queue and rarer looks at the empty path: docs/figures.md, "Uploads".
-const SENDER: &str = "ledbat++:target_us=20000,slowdown_interval=60";
+/// Ebb's own at the sender: docs/figures.md, "Uploads".
+const SENDER: &str = "ebb-sender";
 
 impl Policy {
     /// What an end of a connection yields by unless somebody chose otherwise.

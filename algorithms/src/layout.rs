@@ -3,7 +3,9 @@
 
 use crate::MAX_PARAMS;
 use crate::insight::{Doing, NativeInsight};
-use crate::native::{NativePairs, NativeParam, NativeReceiverLaw, NativeSenderLaw, Variations};
+use crate::native::{
+    NativeBundle, NativePairs, NativeParam, NativeReceiverLaw, NativeSenderLaw, Variations,
+};
 use crate::receiver_contract::{Ack, Segment, Start};
 use crate::sender_contract::{Phase, SenderAck, SenderEvent, SenderStart, SenderWindow};
 

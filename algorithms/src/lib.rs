@@ -33,8 +33,11 @@ mod insight;
 mod law_state;
 mod layout;
 mod native;
+#[cfg(feature = "own")]
+pub mod own;
 mod policy;
 mod policy_error;
+mod receiver_bundle;
 mod receiver_contract;
 mod receiver_flow;
 mod registry;
@@ -46,9 +49,12 @@ pub use insight::{Doing, Insight};
 pub use native::Variations;
 pub use policy::{Policy, nearest};
 pub use policy_error::PolicyError;
+pub use receiver_bundle::ReceiverBundle;
 pub use receiver_contract::{Ack, Segment, Start};
 pub use receiver_flow::ReceiverFlow;
-pub use registry::{LawInfo, ParamInfo, Side, counter_laws, law, laws, laws_of};
+pub use registry::{
+    LawInfo, ParamInfo, Side, counter_laws, law, laws, laws_of, own_law_files, own_laws,
+};
 pub use sender_contract::{Phase, SenderAck, SenderEvent, SenderStart, SenderWindow};
 pub use sender_flow::SenderFlow;
 pub use variations::{PacketPairs, PairRounds};

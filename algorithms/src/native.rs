@@ -33,6 +33,19 @@ pub(crate) struct NativeReceiverLaw {
     pub ack_delay_us: Option<unsafe extern "C" fn(*const c_void) -> u32>,
     pub estimate_bytes: Option<unsafe extern "C" fn(*const c_void) -> u32>,
     pub pairs: Option<&'static NativePairs>,
+    pub bundle: Option<&'static NativeBundle>,
+}
+
+/// All connections of a policy as one.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct NativeBundle {
+    pub state_bytes: u32,
+    pub reserved: u32,
+    pub init: unsafe extern "C" fn(*mut c_void, *mut c_void, *const Start, *const c_void),
+    pub on_segment: unsafe extern "C" fn(*mut c_void, *mut c_void, *const Segment, *const c_void),
+    pub on_ack: unsafe extern "C" fn(*mut c_void, *mut c_void, *const Ack, *const c_void),
+    pub wait_us: unsafe extern "C" fn(*const c_void) -> u32,
 }
 
 /// The packet interval variations that a law goes by, by themselves.
@@ -62,6 +75,17 @@ pub(crate) struct NativeSenderLaw {
     pub on_timeout: NativeEventHook,
     pub on_undo: NativeEventHook,
     pub on_idle: NativeEventHook,
+}
+
+/// What a shared object with laws of one's own exports.
+#[cfg(feature = "own")]
+#[repr(C)]
+pub(crate) struct NativeOwn {
+    pub layout: u64,
+    pub receiver_count: u32,
+    pub sender_count: u32,
+    pub receivers: *const NativeReceiverLaw,
+    pub senders: *const NativeSenderLaw,
 }
 
 pub(crate) type NativeEventHook =

@@ -2,7 +2,7 @@
 //! A law with its parameters, as people write it: `name` or `name:key=value,…`.
 
 use crate::policy_error::PolicyError;
-use crate::registry::{LawInfo, ParamInfo, Side, counter_laws, law, laws};
+use crate::registry::{LawInfo, ParamInfo, Side, counter_laws, law, laws, own_laws};
 use std::fmt;
 use std::str::FromStr;
 
@@ -93,7 +93,11 @@ impl Policy {
             name: name.to_owned(),
             nearest: nearest(
                 name,
-                laws().iter().chain(counter_laws()).map(|law| law.name),
+                laws()
+                    .iter()
+                    .chain(counter_laws())
+                    .chain(own_laws())
+                    .map(|law| law.name),
             ),
             known: known(),
         })?;
@@ -142,14 +146,14 @@ impl PartialEq for Policy {
 
 /// The laws for this end of a connection, and what they have to see of it.
 fn names_for(side: Side) -> String {
-    let names = |laws: &'static [LawInfo]| {
-        let names = laws.iter().filter(|law| law.side() == side);
+    let names = |laws: &mut dyn Iterator<Item = &'static LawInfo>| {
+        let names = laws.filter(|law| law.side() == side);
         names.map(|law| law.name).collect::<Vec<_>>().join(", ")
     };
     format!(
         "{} (by every packet), {} (by counters alone)",
-        names(laws()),
-        names(counter_laws())
+        names(&mut laws().iter().chain(own_laws())),
+        names(&mut counter_laws().iter())
     )
 }
 

@@ -75,8 +75,10 @@ pub struct Ack {
     pub has_timestamps: u8,
     /// Nonzero while the window is not applied.
     pub is_observing: u8,
+    /// Nonzero if the host closes the window when the answer is 0, and asks again.
+    pub can_park: u8,
     /// Zero.
-    pub reserved: [u8; 2],
+    pub reserved: u8,
 }
 
 macro_rules! as_bytes {

@@ -4,6 +4,7 @@
 use crate::law_state::LawState;
 use crate::native::NativeReceiverLaw;
 use crate::policy::Policy;
+use crate::receiver_bundle::ReceiverBundle;
 use crate::receiver_contract::{Ack, Segment, Start};
 use crate::registry::{Native, Side};
 use std::ffi::c_void;
@@ -16,6 +17,7 @@ use std::ffi::c_void;
 pub struct ReceiverFlow {
     native: &'static NativeReceiverLaw,
     state: LawState,
+    bundle: Option<ReceiverBundle>,
 }
 
 impl ReceiverFlow {
@@ -24,31 +26,73 @@ impl ReceiverFlow {
     /// # Panics
     /// If the policy's law is not one of the receiving end ([`Policy::for_side`] tells).
     pub fn new(policy: Policy, start: &Start) -> Self {
+        Self::new_in(None, policy, start)
+    }
+
+    /// Puts a connection under a policy, as one of a bundle if there is one.
+    ///
+    /// # Panics
+    /// As [`Self::new`]; and if the bundle is another law's.
+    pub fn new_in(bundle: Option<ReceiverBundle>, policy: Policy, start: &Start) -> Self {
         let Native::Receiver(native) = policy.law().native else {
             panic!("{policy}: not a law of the {} end", Side::Receiver);
         };
+        if let Some(bundle) = &bundle {
+            assert!(
+                bundle.is_of(&policy),
+                "{policy}: the bundle is another law's"
+            );
+        }
         let mut state = LawState::new(policy);
         let (memory, params) = state.hook_arguments();
-        // SAFETY: both are of the law whose hook this is.
-        unsafe { (native.init)(memory, start, params) };
-        Self { native, state }
+        match &bundle {
+            Some(bundle) => bundle.call(|native, common| {
+                // SAFETY: all are of the law whose hook this is.
+                unsafe { (native.init)(common, memory, start, params) }
+            }),
+            // SAFETY: both are of the law whose hook this is.
+            None => unsafe { (native.init)(memory, start, params) },
+        }
+        Self {
+            native,
+            state,
+            bundle,
+        }
     }
 
     /// Takes an arriving data segment.
     pub fn on_segment(&mut self, segment: &Segment) {
         let (memory, params) = self.state.hook_arguments();
-        // SAFETY: as in `new`.
-        unsafe { (self.native.on_segment)(memory, segment, params) };
+        match &self.bundle {
+            Some(bundle) => bundle.call(|native, common| {
+                // SAFETY: as in `new_in`.
+                unsafe { (native.on_segment)(common, memory, segment, params) }
+            }),
+            // SAFETY: as in `new_in`.
+            None => unsafe { (self.native.on_segment)(memory, segment, params) },
+        }
     }
 
     /// Takes an outgoing segment, about to carry a window.
     pub fn on_ack(&mut self, ack: &Ack) {
-        let Some(on_ack) = self.native.on_ack else {
-            return;
-        };
         let (memory, params) = self.state.hook_arguments();
-        // SAFETY: as in `new`; the hook is of this flow's law.
-        unsafe { on_ack(memory, ack, params) };
+        match (&self.bundle, self.native.on_ack) {
+            (Some(bundle), _) => bundle.call(|native, common| {
+                // SAFETY: as in `new_in`.
+                unsafe { (native.on_ack)(common, memory, ack, params) }
+            }),
+            // SAFETY: as in `new_in`; the hook is of this flow's law.
+            (None, Some(on_ack)) => unsafe { on_ack(memory, ack, params) },
+            (None, None) => {}
+        }
+    }
+
+    /// How long the window is closed before the law is to be asked again, by a host that says in
+    /// [`Ack::can_park`] that it can do so; 0: it is open. *Units:* us.
+    pub fn wait_us(&self) -> u32 {
+        // SAFETY: the state is of the bundle's law.
+        let wait_us = |bundle: &ReceiverBundle| unsafe { bundle.wait_us(self.state.as_ptr()) };
+        self.bundle.as_ref().map_or(0, wait_us)
     }
 
     /// The largest window that may be advertised, in bytes.
@@ -68,7 +112,7 @@ impl ReceiverFlow {
     }
 
     fn ask(&self, hook: unsafe extern "C" fn(*const c_void) -> u32) -> u32 {
-        // SAFETY: as in `new`; the hook is of this flow's law.
+        // SAFETY: as in `new_in`; the hook is of this flow's law.
         unsafe { hook(self.state.as_ptr()) }
     }
 

@@ -5,7 +5,7 @@ use crate::native::{
     NativeParam, NativeReceiverLaw, NativeSenderLaw, native_receiver_laws, native_sender_laws,
 };
 use std::ffi::{CStr, c_char};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 /// A law and its parameters.
 #[derive(Debug)]
@@ -125,12 +125,42 @@ pub fn laws_of(side: Side) -> impl Iterator<Item = &'static LawInfo> {
     laws().iter().filter(move |law| law.side() == side)
 }
 
-/// The law of a name.
+/// The law of a name, of Ebb or one's own.
 pub fn law(name: &str) -> Option<&'static LawInfo> {
-    all_laws().iter().find(|law| law.name == name)
+    let known = all_laws().iter().find(|law| law.name == name);
+    known.or_else(|| own_laws().into_iter().find(|law| law.name == name))
 }
 
-fn describe(native: &'static NativeReceiverLaw) -> LawInfo {
+/// A law of one's own, and the bytes of the file that it is from.
+type Own = (&'static LawInfo, Arc<[u8]>);
+
+/// Laws of one's own that were loaded.
+static OWN: RwLock<Vec<Own>> = RwLock::new(Vec::new());
+
+/// Laws of one's own that were loaded, in that order.
+pub fn own_laws() -> Vec<&'static LawInfo> {
+    own().iter().map(|(law, _)| *law).collect()
+}
+
+/// The bytes of the files that laws of one's own are from: what they do depends on these.
+pub fn own_law_files() -> Vec<Arc<[u8]>> {
+    own().iter().map(|(_, file)| file.clone()).collect()
+}
+
+/// Takes a law in, in place of an older one of this name.
+#[cfg(feature = "own")]
+pub(crate) fn add_own(law: &'static LawInfo, file: Arc<[u8]>) {
+    let mut own = OWN.write().unwrap_or_else(PoisonError::into_inner);
+    own.retain(|(known, _)| known.name != law.name);
+    own.push((law, file));
+}
+
+/// A list is whole whoever panicked while he had it.
+fn own() -> RwLockReadGuard<'static, Vec<Own>> {
+    OWN.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn describe(native: &'static NativeReceiverLaw) -> LawInfo {
     LawInfo {
         name: text(native.name),
         summary: text(native.summary),
@@ -142,7 +172,7 @@ fn describe(native: &'static NativeReceiverLaw) -> LawInfo {
 }
 
 /// As `describe`: the two structs of native.h have these fields alike, and hooks of their own.
-fn describe_sender(native: &'static NativeSenderLaw) -> LawInfo {
+pub(crate) fn describe_sender(native: &'static NativeSenderLaw) -> LawInfo {
     LawInfo {
         name: text(native.name),
         summary: text(native.summary),
@@ -172,10 +202,9 @@ fn describe_param(native: &NativeParam) -> ParamInfo {
 }
 
 fn text(pointer: *const c_char) -> &'static str {
-    // SAFETY: native.c only hands out string literals.
-    unsafe { CStr::from_ptr(pointer) }
-        .to_str()
-        .expect("sources are UTF-8")
+    // SAFETY: native.c and own_law.c only hand out string literals, which are never unloaded.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    text.to_str().unwrap_or("(not UTF-8)")
 }
 
 #[cfg(test)]

@@ -31,9 +31,14 @@
  * 7. No growth while the application does not fill the window [RFC7661 §4.1].
  * 8. An indication that comes with the end of an inference phase is a first one; it halves
  *    the window in use, and nothing comes back of what was before.
+ * 9. dmin and dmax are delays that two samples agree on, the second least and the second greatest
+ *    of their three minutes. One that lies would make a queue of the path itself, or hide any
+ *    queue, until it is forgotten (lone_extremes=1, as in the paper).
+ * 10. A tick of the peer's clock that turns out to be another than was measured makes all delays
+ *    before worthless: dmin and dmax are estimated from the beginning.
  *
  * Domain: windows below 2^30 segments, RTT below 35 minutes. Small segments need a host
- * that can send them: not each can. State: 240 bytes.
+ * that can send them: not each can. State: 248 bytes.
  */
 #ifndef EBB_TCP_LP_H
 #define EBB_TCP_LP_H
@@ -52,7 +57,10 @@
 	  "part of the delay's range above 100 ms that a reset keeps")       \
 	P(lone_samples, 0, 0, 1, "choice", "[DELAYLAWS §tcp-lp]",            \
 	  "1: delays that a delayed acknowledgement may have stretched "     \
-	  "count, too")
+	  "count, too")                                                      \
+	P(lone_extremes, 0, 0, 1, "choice", "[DELAYLAWS §two samples]",      \
+	  "1: a least and a greatest delay that only one sample showed "     \
+	  "count, too, as in the paper")
 
 #define EBB_TCP_LP_PARAMS(P)        \
 	EBB_TCP_LP_POLICY_PARAMS(P) \
@@ -84,8 +92,10 @@ struct ebb_tcp_lp_state {
 	u64 last_peer_us;      /* and left: the peer's clock, on our scale */
 	u32 least_us[2];       /* d_min of the current and the last three minutes */
 	u32 greatest_us;       /* d_max of the current three minutes */
-	u32 range_us;          /* d_max - d_min that earlier ones left */
-	u32 last_delay_us;     /* of the acknowledgement before; 0: none */
+	u32 lowest_us;         /* least and greatest of one sample in them */
+	u32 highest_us;
+	u32 range_us;      /* d_max - d_min that earlier ones left */
+	u32 last_delay_us; /* of the acknowledgement before; 0: none */
 	u8 has_smoothed;
 	u8 has_window;
 	u8 has_lost;    /* the first loss ends the initial estimation of d_min and d_max */
@@ -98,7 +108,9 @@ struct ebb_tcp_lp_state {
 
 EBB_INLINE u32 ebb_tcp_lp_least_us(const struct ebb_tcp_lp_state *state)
 {
-	return (u32)ebb_min(state->least_us[0], state->least_us[1]);
+	u32 least_us = (u32)ebb_min(state->least_us[0], state->least_us[1]);
+
+	return least_us == EBB_TCP_LP_NO_DELAY ? state->lowest_us : least_us;
 }
 
 EBB_INLINE u32 ebb_tcp_lp_range_us(const struct ebb_tcp_lp_state *state)
@@ -127,9 +139,23 @@ EBB_INLINE void ebb_tcp_lp_reset_extremes(struct ebb_tcp_lp_state *state, u64 no
 	state->range_us = (u32)ebb_max(range_us, seen_us);
 	state->least_us[1] = state->least_us[0];
 	state->least_us[0] = EBB_TCP_LP_NO_DELAY;
+	state->lowest_us = EBB_TCP_LP_NO_DELAY;
 	state->greatest_us = 0;
+	state->highest_us = 0;
 	state->window_since_us = now_us;
 	state->has_window = 1;
+}
+
+/* Takes a delay into d_min and d_max. */
+EBB_INLINE void ebb_tcp_lp_take_extremes(struct ebb_tcp_lp_state *state, u32 delay_us,
+					 const struct ebb_tcp_lp_params *params)
+{
+	state->least_us[0] = ebb_second_least(&state->lowest_us, state->least_us[0], delay_us);
+	state->greatest_us = ebb_second_greatest(&state->highest_us, state->greatest_us, delay_us);
+	if (!params->lone_extremes)
+		return;
+	state->least_us[0] = state->lowest_us;
+	state->greatest_us = state->highest_us;
 }
 
 /* Takes a one-way delay d_i; equation (1). */
@@ -140,8 +166,7 @@ EBB_INLINE void ebb_tcp_lp_take_delay(struct ebb_tcp_lp_state *state, u64 now_us
 
 	ebb_tcp_lp_reset_extremes(state, now_us, params);
 	ebb_end_step();
-	state->least_us[0] = (u32)ebb_min(state->least_us[0], delay_us);
-	state->greatest_us = (u32)ebb_max(state->greatest_us, delay_us);
+	ebb_tcp_lp_take_extremes(state, delay_us, params);
 	if (!state->has_smoothed)
 		state->smoothed_us_x1024 = (u64)delay_us * EBB_ONE_X1024;
 	else
@@ -218,6 +243,20 @@ EBB_INLINE u8 ebb_tcp_lp_may_be_held(const struct ebb_tcp_lp_state *state,
 	       state->single_acks < EBB_TCP_LP_SINGLE_ACKS;
 }
 
+/* Takes the acknowledgement's timestamp; d_min and d_max of a wrong tick are forgotten. */
+EBB_INLINE void ebb_tcp_lp_take_clock(struct ebb_tcp_lp_state *state,
+				      const struct ebb_sender_ack *ack)
+{
+	u32 tick_us = state->clock.tick.is_measured ? state->clock.tick.tick_us : 0;
+
+	ebb_forward_on_ack(&state->clock, ack);
+	if (!tick_us || tick_us == state->clock.tick.tick_us)
+		return;
+	state->has_window = 0;
+	state->has_lost = 0;
+	state->has_smoothed = 0;
+}
+
 /* Takes what the acknowledgement tells of the delay, and answers whether it is too long. */
 EBB_INLINE u8 ebb_tcp_lp_senses(struct ebb_tcp_lp_state *state, const struct ebb_sender_ack *ack,
 				const struct ebb_tcp_lp_params *params)
@@ -225,7 +264,7 @@ EBB_INLINE u8 ebb_tcp_lp_senses(struct ebb_tcp_lp_state *state, const struct ebb
 	u8 is_late, may_be_held, is_congested;
 	u32 delay_us;
 
-	ebb_forward_on_ack(&state->clock, ack);
+	ebb_tcp_lp_take_clock(state, ack);
 	ebb_end_step();
 	delay_us = ebb_forward_delay_us(&state->clock, ack);
 	is_late = ebb_tcp_lp_take_silence(state, ack, delay_us);

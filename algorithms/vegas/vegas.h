@@ -20,6 +20,8 @@
  *    which is less where the queue is a good part of the path (queue_rule=1).
  * 8. When slow start is over the window is at once what the path holds and one segment, as
  *    Linux has it; the paper goes on from the window that it has.
+ * 9. The shortest RTT is one that two samples agree on: the second shortest. One sample that is too
+ *    short would make a queue of the path itself, for good (lone_extremes=1, as in the paper).
  *
  * Domain: windows below 2^30 segments, RTT below 1 h.
  */
@@ -32,6 +34,9 @@
 #define EBB_VEGAS_LEAST_SAMPLES 3u
 /* [LINUXVEGAS] Least window. */
 #define EBB_VEGAS_LEAST_PKTS 2u
+
+/* [VEGAS §3.2] Stands for a shortest RTT that was not seen. */
+#define EBB_VEGAS_NO_RTT 0xffffffffu
 
 /* [VEGAS §3.3] Slow start that doubles in so many round trips rests in every other one. */
 #define EBB_VEGAS_RESTING_ROUNDS 2u
@@ -52,7 +57,9 @@
 	P(beta_x1024, 512, 64, 1000, "1/1024", "[RFC5681 §3.1]",                            \
 	  "what a loss leaves of the window; the paper has 768")                            \
 	P(queue_rule, EBB_VEGAS_QUEUE_LINUX, 0, 1, "choice", "[VEGAS §3.2]",                \
-	  "our own in the queue: (rtt - base) x window over 0 the shortest RTT, 1 the RTT")
+	  "our own in the queue: (rtt - base) x window over 0 the shortest RTT, 1 the RTT") \
+	P(lone_extremes, 0, 0, 1, "choice", "[DELAYLAWS §two samples]",                     \
+	  "1: an RTT that only one sample showed is a shortest one, too, as in the paper")
 
 struct ebb_vegas_params {
 	EBB_VEGAS_PARAMS(EBB_PARAM_FIELD)
@@ -60,7 +67,8 @@ struct ebb_vegas_params {
 
 struct ebb_vegas_state {
 	struct ebb_sender_window window;
-	u32 base_rtt_us;     /* shortest of the connection; 0: none */
+	u32 second_rtt_us;   /* shortest of the connection that two samples agree on */
+	u32 lowest_rtt_us;   /* shortest of one sample */
 	u32 round_rtt_us;    /* shortest of this round trip; 0: none */
 	u32 round_samples;   /* RTT samples of this round trip */
 	u32 round_end_seq;   /* it ends when more than this is acknowledged */
@@ -71,11 +79,18 @@ struct ebb_vegas_state {
 	u8 reserved[2];
 };
 
+EBB_INLINE void ebb_vegas_forget_rtt(struct ebb_vegas_state *state)
+{
+	state->second_rtt_us = EBB_VEGAS_NO_RTT;
+	state->lowest_rtt_us = EBB_VEGAS_NO_RTT;
+}
+
 EBB_INLINE void ebb_vegas_init(struct ebb_vegas_state *state, const struct ebb_sender_start *start,
 			       const struct ebb_vegas_params *params)
 {
 	(void)params;
 	ebb_sender_begin(&state->window, start);
+	ebb_vegas_forget_rtt(state);
 }
 
 EBB_INLINE void ebb_vegas_begin_round(struct ebb_vegas_state *state, u32 end_seq)
@@ -90,8 +105,8 @@ EBB_INLINE void ebb_vegas_sample_rtt(struct ebb_vegas_state *state, u32 rtt_us)
 {
 	if (!rtt_us)
 		return;
-	if (!state->base_rtt_us || rtt_us < state->base_rtt_us)
-		state->base_rtt_us = rtt_us;
+	state->second_rtt_us =
+		ebb_second_least(&state->lowest_rtt_us, state->second_rtt_us, rtt_us);
 	if (!state->round_rtt_us || rtt_us < state->round_rtt_us)
 		state->round_rtt_us = rtt_us;
 	if (state->round_samples < ~0u)
@@ -131,7 +146,7 @@ EBB_INLINE void ebb_vegas_judge(struct ebb_vegas_state *state, u32 acked_pkts,
 				const struct ebb_vegas_params *params)
 {
 	u64 cwnd_pkts = state->window.cwnd_pkts;
-	u64 base_us = state->base_rtt_us;
+	u64 base_us = params->lone_extremes ? state->lowest_rtt_us : state->second_rtt_us;
 	u64 queue_us = ebb_sub_floor(state->round_rtt_us, base_us);
 	u64 against_us = params->queue_rule == EBB_VEGAS_QUEUE_PAPER ? base_us + queue_us : base_us;
 	u64 diff_pkts = ebb_div(cwnd_pkts * queue_us, against_us, 0);
@@ -219,7 +234,7 @@ EBB_INLINE void ebb_vegas_on_idle(struct ebb_vegas_state *state,
 {
 	(void)params;
 	ebb_sender_follow(&state->window, event->cwnd_pkts, event->ssthresh_pkts);
-	state->base_rtt_us = 0;
+	ebb_vegas_forget_rtt(state);
 	state->is_judging = 0;
 }
 

@@ -13,6 +13,7 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
+use ebb_host::testing::{prefer_to_other_work, stay_on_cpu};
 use ebb_kernel::{AttachOptions, Attachment, RunStatistics, requires_root};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -117,23 +118,6 @@ fn time_per_call(cable: &Cable, sender: &Sender) {
             "{:<12} {:>9} calls {each_ns:>7.0} ns each",
             time.program, time.calls
         );
-    }
-}
-
-/// Both ends inherit it: whatever else the machine does shall disturb little.
-fn prefer_to_other_work() {
-    // SAFETY: plain numbers; 0 is this thread, from which all others are started.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -15) };
-}
-
-/// What this thread starts from now on runs there, if there is such a CPU: a scheduler
-/// that moves the ends about changes goodput by more than what is to be measured.
-fn stay_on_cpu(number: usize) {
-    // SAFETY: a zeroed set is empty; its size is given.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(number, &mut set);
-        libc::sched_setaffinity(0, size_of_val(&set), &set);
     }
 }
 

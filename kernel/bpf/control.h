@@ -11,7 +11,7 @@
 
 enum ebb_constant {
 	/* Changes whenever a struct of this file or the flow's storage changes. */
-	EBB_CONTROL_VERSION = 11,
+	EBB_CONTROL_VERSION = 14,
 	EBB_MAX_PEERS = 1024,
 	EBB_MAX_CHOICES = 1024,
 	/* The key that stands for every connection: no socket has it as its cookie. */

@@ -16,6 +16,8 @@
 
 /* TCP's largest window: no limit at all. */
 #define EBB_LARGEST_WINDOW_BYTES (1u << 30)
+/* TCP takes no smaller clamp. */
+#define EBB_LEAST_CLAMP_BYTES 1152u
 /* What sockops is called for: outgoing segments, and changes of the connection's state. */
 #define EBB_CALLBACKS (BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG | BPF_SOCK_OPS_STATE_CB_FLAG)
 /* A round trip that the sender measured bounds the echoes of so long. */
@@ -60,9 +62,12 @@ EBB_INLINE void ebb_note_peer(struct tcp_sock *tp, u32 rule)
 /* Starts the law on a connection; the caller holds the socket's lock. */
 EBB_INLINE void ebb_flow_begin(struct ebb_flow *flow, struct tcp_sock *tp, u64 cookie, u64 now_ns)
 {
+	struct ebb_bundle *bundle = ebb_bundle_of(flow->rule);
 	struct ebb_start start = {};
 	u32 order, rwnd_bytes, mss_bytes = tp->mss_cache;
 
+	if (!bundle)
+		return;
 	if (tp->advmss < mss_bytes)
 		mss_bytes = tp->advmss;
 	start.now_us = now_ns / 1000;
@@ -76,12 +81,12 @@ EBB_INLINE void ebb_flow_begin(struct ebb_flow *flow, struct tcp_sock *tp, u64 c
 	flow->told_acked_bytes = tp->bytes_acked;
 	ebb_note_peer(tp, flow->rule);
 
-	bpf_spin_lock(&flow->lock);
-	ebb_law_init(config.law_number, &flow->law, &start, ebb_params());
+	bpf_spin_lock(&bundle->lock);
+	ebb_law_bundle_init(config.law_number, &bundle->law, &flow->law, &start, ebb_params());
 	order = flow->order++;
 	rwnd_bytes = flow->law.rwnd_bytes;
 	flow->is_ready = 1;
-	bpf_spin_unlock(&flow->lock);
+	bpf_spin_unlock(&bundle->lock);
 
 	ebb_trace_call(flow, EBB_TRACE_START, order, rwnd_bytes, &start, sizeof(start));
 }
@@ -143,26 +148,35 @@ EBB_INLINE void ebb_copy_words(struct ebb_segment *to, const struct ebb_segment 
 	__asm__ volatile("" ::"r"(to) : "memory");
 }
 
-EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
-				   const struct ebb_packet *packet, u32 segments, u32 segment_bytes,
-				   u64 now_ns)
+EBB_INLINE void ebb_flow_count(struct ebb_flow *flow, const struct ebb_packet *packet, u32 segments,
+			       u32 segment_bytes)
 {
-	struct ebb_segment segment = {}, told;
-	u32 order, rwnd_bytes;
-
-	ebb_describe_segment(&segment, tp, packet, now_ns);
-	segment.segments = segments;
-	segment.is_observing = ebb_is_free(flow->rule, flow->wish);
-
-	bpf_spin_lock(&flow->lock);
-	if (!flow->is_ready) {
-		bpf_spin_unlock(&flow->lock);
-		return;
-	}
 	flow->segments += segments;
 	flow->payload_bytes += packet->payload_bytes;
 	if (segment_bytes > flow->seen_mss_bytes)
 		flow->seen_mss_bytes = segment_bytes;
+}
+
+EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
+				   const struct ebb_packet *packet, u32 segments, u32 segment_bytes,
+				   u64 now_ns)
+{
+	struct ebb_bundle *bundle = ebb_bundle_of(flow->rule);
+	struct ebb_segment segment = {}, told;
+	u32 order, rwnd_bytes;
+
+	if (!bundle)
+		return;
+	ebb_describe_segment(&segment, tp, packet, now_ns);
+	segment.segments = segments;
+	segment.is_observing = ebb_is_free(flow->rule, flow->wish);
+
+	bpf_spin_lock(&bundle->lock);
+	if (!flow->is_ready) {
+		bpf_spin_unlock(&bundle->lock);
+		return;
+	}
+	ebb_flow_count(flow, packet, segments, segment_bytes);
 	segment.mss_bytes = ebb_mss(flow);
 	/*
 	 * Of the stack the verifier knows what each way up to here has put there, and it would
@@ -170,13 +184,14 @@ EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
 	 */
 	flow->segment = segment;
 	ebb_end_step();
-	ebb_law_on_segment(config.law_number, &flow->law, &flow->segment, ebb_params());
+	ebb_law_bundle_on_segment(config.law_number, &bundle->law, &flow->law, &flow->segment,
+				  ebb_params());
 	order = flow->order++;
 	rwnd_bytes = flow->law.rwnd_bytes;
 	/* Read back: what the trace needs of the stack, the verifier follows through the law. */
 	if (config.is_tracing)
 		ebb_copy_words(&told, &flow->segment);
-	bpf_spin_unlock(&flow->lock);
+	bpf_spin_unlock(&bundle->lock);
 
 	ebb_trace_call(flow, EBB_TRACE_SEGMENT, order, rwnd_bytes, &told, sizeof(told));
 }
@@ -193,9 +208,12 @@ EBB_INLINE u64 ebb_flow_newly_acked(struct ebb_flow *flow, const struct tcp_sock
 /* Asks the law for the window of the segment that is about to go out. */
 EBB_INLINE u32 ebb_flow_on_outgoing(struct ebb_flow *flow, struct tcp_sock *tp, u64 now_ns)
 {
+	struct ebb_bundle *bundle = ebb_bundle_of(flow->rule);
 	struct ebb_ack ack = {};
 	u32 order, rwnd_bytes, tick_us = ebb_local_tick_us(tp);
 
+	if (!bundle)
+		return EBB_LARGEST_WINDOW_BYTES;
 	ack.now_us = now_ns / 1000;
 	ack.ack_seq = tp->rcv_nxt;
 	ack.local_ts = ebb_local_ts(ack.now_us, tick_us) + tp->tsoffset;
@@ -204,16 +222,16 @@ EBB_INLINE u32 ebb_flow_on_outgoing(struct ebb_flow *flow, struct tcp_sock *tp, 
 	ack.has_timestamps = ebb_has_timestamps(tp);
 	ack.is_observing = ebb_is_free(flow->rule, flow->wish);
 
-	bpf_spin_lock(&flow->lock);
+	bpf_spin_lock(&bundle->lock);
 	flow->acks++;
 	ack.mss_bytes = ebb_mss(flow);
-	ebb_law_on_ack(config.law_number, &flow->law, &ack, ebb_params());
+	ebb_law_bundle_on_ack(config.law_number, &bundle->law, &flow->law, &ack, ebb_params());
 	order = flow->order++;
 	rwnd_bytes = flow->law.rwnd_bytes;
-	bpf_spin_unlock(&flow->lock);
+	bpf_spin_unlock(&bundle->lock);
 
 	ebb_trace_call(flow, EBB_TRACE_ACK, order, rwnd_bytes, &ack, sizeof(ack));
-	return rwnd_bytes < EBB_LARGEST_WINDOW_BYTES ? rwnd_bytes : EBB_LARGEST_WINDOW_BYTES;
+	return (u32)ebb_clamp(rwnd_bytes, EBB_LEAST_CLAMP_BYTES, EBB_LARGEST_WINDOW_BYTES);
 }
 
 #endif /* EBB_FLOW_H */

@@ -27,12 +27,10 @@ struct ebb_flow {
 	u64 told_acked_bytes; /* tp->bytes_acked when it was counted last */
 
 	/* Arriving packets. */
-	struct bpf_spin_lock lock; /* of the law's state */
-	u32 order;                 /* of the law's calls */
+	u32 order;          /* of the law's calls */
+	u32 seen_mss_bytes; /* largest payload of one segment so far */
 	u64 payload_bytes;
 	u64 segments;
-	u32 seen_mss_bytes; /* largest payload of one segment so far */
-	u32 also_reserved;
 	struct ebb_segment segment; /* what the law is told of, see ebb_flow_on_packet */
 	union ebb_law_state law;
 };
@@ -43,6 +41,26 @@ struct {
 	__type(key, int);
 	__type(value, struct ebb_flow);
 } ebb_flows SEC(".maps");
+
+/* What all connections of a rule have in common, for laws that take them for one flow. */
+struct ebb_bundle {
+	struct bpf_spin_lock lock; /* of the laws' state, of every connection */
+	u32 reserved;
+	union ebb_law_bundle law;
+};
+
+/* Of each rule; the owner makes it larger where there are some. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ebb_bundle);
+} ebb_bundles SEC(".maps");
+
+EBB_INLINE struct ebb_bundle *ebb_bundle_of(u32 rule)
+{
+	return bpf_map_lookup_elem(&ebb_bundles, &rule);
+}
 
 /* For the account at the end: connections may be short. The value means nothing. */
 struct {

@@ -15,6 +15,16 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* At so many segments a second the law is not asked before each, which costs too much. */
 #define EBB_ASK_AGAIN_NS 50000u
 
+/* [RFC7323 §2.2] A window is so many units of its scale at the most. */
+#define EBB_TCP_MOST_UNITS 65535u
+/* The largest scale that has TCP's least clamp, nine units of 128 bytes, exactly. */
+#define EBB_FINEST_SCALE 7u
+
+/* How far a window below a segment may open with the next one. */
+#define EBB_ROOM_SEGMENTS 4u
+/* A word of the header: so little can be reserved. */
+#define EBB_HEADER_WORD_BYTES 4u
+
 /* ---- arriving packets ---- */
 
 /* A data packet of the connection's. */
@@ -86,27 +96,60 @@ EBB_INLINE int ebb_is_same_window(const struct tcp_sock *tp, u32 a_bytes, u32 b_
 	return (a_bytes + rest) >> scale == (b_bytes + rest) >> scale;
 }
 
+/* The rule of a connection that is not to be left alone, or EBB_NO_RULE, counted if that is asked. */
+EBB_INLINE u32 ebb_taken_rule(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct tcp_sock *tp,
+			      u32 is_counted)
+{
+	u32 rule = ebb_rule_of(tp, sk);
+
+	if (rule >= EBB_MAX_RULES)
+		return EBB_NO_RULE;
+	if (ebb_is_loopback(ops)) {
+		EBB_COUNT_OF(rule, skipped_loopback, is_counted);
+		return EBB_NO_RULE;
+	}
+	if (ebb_is_mptcp(tp)) {
+		EBB_COUNT_OF(rule, skipped_mptcp, is_counted);
+		return EBB_NO_RULE;
+	}
+	if (config.is_marked_only && !bpf_sk_storage_get(&ebb_marks, sk, 0, 0)) {
+		EBB_COUNT_OF(rule, skipped_unmarked, is_counted);
+		return EBB_NO_RULE;
+	}
+	return rule;
+}
+
+/*
+ * Before our SYN, which tells the window's scale for good: from the largest window that TCP ever
+ * allows it follows what one can say at the least. The largest window is bounded so that the scale
+ * is EBB_FINEST_SCALE, unless it is smaller by itself. It stays so when nobody acts any more.
+ */
+EBB_INLINE void ebb_before_handshake(struct bpf_sock_ops *ops)
+{
+	struct bpf_sock *sk = ops->sk;
+	struct tcp_sock *tp;
+	u32 rule;
+
+	if (!sk || !ebb_law_is_of_bundle(config.law_number) || !ebb_is_leased(bpf_ktime_get_ns()))
+		return;
+	tp = bpf_skc_to_tcp_sock(sk);
+	/* What its program chose, counts. */
+	if (!tp || tp->window_clamp)
+		return;
+	rule = ebb_taken_rule(ops, sk, tp, 0);
+	if (rule < EBB_MAX_RULES && !ebb_is_free(rule, ebb_wish_of(sk)))
+		ebb_set_clamp(ops, EBB_TCP_MOST_UNITS << EBB_FINEST_SCALE);
+}
+
 /* The connection's new state, or none if it is to be left alone. */
 EBB_INLINE struct ebb_flow *ebb_take(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 				     struct tcp_sock *tp, u64 now_ns)
 {
-	u32 rule = ebb_rule_of(tp, sk);
+	u32 rule = ebb_taken_rule(ops, sk, tp, 1);
 	struct ebb_flow *flow;
 
 	if (rule >= EBB_MAX_RULES)
 		return 0;
-	if (ebb_is_loopback(ops)) {
-		EBB_COUNT_OF(rule, skipped_loopback, 1);
-		return 0;
-	}
-	if (ebb_is_mptcp(tp)) {
-		EBB_COUNT_OF(rule, skipped_mptcp, 1);
-		return 0;
-	}
-	if (config.is_marked_only && !bpf_sk_storage_get(&ebb_marks, sk, 0, 0)) {
-		EBB_COUNT_OF(rule, skipped_unmarked, 1);
-		return 0;
-	}
 	flow = bpf_sk_storage_get(&ebb_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!flow) {
 		EBB_COUNT_OF(rule, skipped_no_memory, 1);
@@ -207,6 +250,36 @@ EBB_INLINE void ebb_ask(struct bpf_sock_ops *ops, struct ebb_flow *flow, struct 
 	}
 }
 
+/*
+ * TCP's own bound of the window (rcv_ssthresh) grows when data comes, up to the clamp that stands
+ * then. With the least clamp the answer to the next segment could not be a larger window, and a
+ * sender that waits for its timer would wait for it twice. So the clamp is larger again as soon as
+ * the least window stands in the header. TCP calls for that only if room was asked for there, which
+ * it fills with a word of no operation. With data there is none: its length is chosen already.
+ */
+EBB_INLINE void ebb_ask_for_room(struct bpf_sock_ops *ops, const struct tcp_sock *tp)
+{
+	if (ebb_law_is_of_bundle(config.law_number) && tp->window_clamp == EBB_LEAST_CLAMP_BYTES &&
+	    !ops->skb_len)
+		bpf_reserve_hdr_opt(ops, EBB_HEADER_WORD_BYTES, 0);
+}
+
+EBB_INLINE void ebb_leave_room(struct bpf_sock_ops *ops)
+{
+	struct bpf_sock *sk = ops->sk;
+	struct tcp_sock *tp;
+	struct ebb_flow *flow;
+
+	if (!sk || !ebb_law_is_of_bundle(config.law_number))
+		return;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp || tp->window_clamp != EBB_LEAST_CLAMP_BYTES)
+		return;
+	flow = bpf_sk_storage_get(&ebb_flows, sk, 0, 0);
+	if (flow && flow->is_clamped)
+		ebb_set_clamp(ops, EBB_LEAST_CLAMP_BYTES + EBB_ROOM_SEGMENTS * tp->advmss);
+}
+
 EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 {
 	u64 now_ns = bpf_ktime_get_ns();
@@ -240,6 +313,7 @@ EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 	}
 	if (!ebb_is_settled(flow, tp, now_ns))
 		ebb_ask(ops, flow, tp, now_ns);
+	ebb_ask_for_room(ops, tp);
 }
 
 /* Nothing goes out after the last acknowledgements: what they tell is counted here. */
@@ -263,12 +337,18 @@ SEC("sockops")
 int ebb_sockops(struct bpf_sock_ops *ops)
 {
 	switch (ops->op) {
+	case BPF_SOCK_OPS_TCP_CONNECT_CB:
+		ebb_before_handshake(ops);
+		break;
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
 		ebb_begin(ops);
 		break;
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
 		ebb_before_outgoing(ops);
+		break;
+	case BPF_SOCK_OPS_WRITE_HDR_OPT_CB:
+		ebb_leave_room(ops);
 		break;
 	case BPF_SOCK_OPS_STATE_CB:
 		ebb_on_state(ops);

@@ -77,7 +77,9 @@ pub struct Attachment {
 impl Attachment {
     /// Puts the connections of a cgroup, those that exist and those to come, under a
     /// policy: what they receive if the law is one of the receiving end, what they send
-    /// otherwise. One attachment of each kind can act on a cgroup.
+    /// otherwise. One attachment of each kind can act on a cgroup, but for those of rules:
+    /// what exists comes under these with [`crate::rules::Classifier::take_over`], for all rules
+    /// at once.
     ///
     /// *Errors*: [`Error::AlreadyAttached`] if a living Ebb acts on them already;
     /// [`Error::NoProcess`]; [`Error::InnerPidNamespace`]; [`Error::NotPermitted`];
@@ -204,8 +206,8 @@ impl Attachment {
         self.shared.lock().programs.counters(rule)
     }
 
-    /// Whom the governed connections were with, sorted; at most 1,024. Only at the receiving
-    /// end: a policy for what is sent tells nobody.
+    /// Whom the governed connections were with, sorted; at most 1,024, with rules of all of them
+    /// together. Only at the receiving end: a policy for what is sent tells nobody.
     pub fn peers(&self) -> Vec<IpAddr> {
         let rule = self.shared.rule_number();
         let peers = self.shared.lock().programs.peers();

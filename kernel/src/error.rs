@@ -228,6 +228,20 @@ pub enum Error {
 }
 
 impl Error {
+    /// The kernel took no type information.
+    pub(crate) fn of_types(refusal: io::Error) -> Self {
+        let what = "type information of programs (BTF_LOAD)".to_owned();
+        let reason = refusal.to_string();
+        match ebb_host::what_ran_out(&refusal) {
+            Some(ran_out) => Self::RanOut {
+                what,
+                ran_out,
+                reason,
+            },
+            None => Self::Load { what, reason },
+        }
+    }
+
     /// Whether something ran out (memory, descriptors, threads), which tells nothing of what the
     /// kernel can do.
     pub fn is_for_want(&self) -> bool {

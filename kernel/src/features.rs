@@ -136,9 +136,18 @@ pub(crate) fn congestion_name_at() -> Option<usize> {
     KernelTypes::of_this_kernel()?.congestion_name_at
 }
 
-/// Why programs could not be loaded, if that is because something is missing.
+/// Why programs could not be loaded, if that is because something is missing or refused.
 pub(crate) fn explain() -> Result<()> {
-    explain_missing(&probe())
+    let features = probe();
+    match trials::refusal_of_types() {
+        // Without the right to ask everything is refused.
+        Some(refusal) if privileges_are_there(&features) => Err(Error::of_types(refusal)),
+        _ => explain_missing(&features),
+    }
+}
+
+fn privileges_are_there(features: &Features) -> bool {
+    features.missing().all(|missing| missing.remedy != AS_ROOT)
 }
 
 fn explain_missing(features: &Features) -> Result<()> {

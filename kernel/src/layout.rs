@@ -10,9 +10,10 @@ use std::os::fd::BorrowedFd;
 
 pub(crate) use layouts::types::{
     ebb_config as Config, ebb_constant as Constant, ebb_control as Control, ebb_counters,
-    ebb_flow_record as FlowRecord, ebb_new_group as NewGroup, ebb_paths as Paths, ebb_peer as Peer,
-    ebb_ruling as Ruling, ebb_sender_trace_record as SenderTraceRecord,
-    ebb_trace_kind as TraceKind, ebb_trace_record as TraceRecord, ebb_wish as Wish,
+    ebb_flow_record as FlowRecord, ebb_new_group as NewGroup, ebb_param_set as ParamSet,
+    ebb_paths as Paths, ebb_peer as Peer, ebb_ruling as Ruling,
+    ebb_sender_trace_record as SenderTraceRecord, ebb_trace_kind as TraceKind,
+    ebb_trace_record as TraceRecord, ebb_wish as Wish,
 };
 
 /// A struct of integers, without padding: any bytes are one.
@@ -52,6 +53,9 @@ const _: () = assert!(offset_of!(ControlHead, version) == offset_of!(Control, ve
 const _: () = assert!(offset_of!(ControlHead, owner_pid) == offset_of!(Control, owner_pid));
 const _: () = assert!(offset_of!(ControlHead, law_number) == offset_of!(Control, law_number));
 const _: () = assert!(offset_of!(ControlHead, is_released) == offset_of!(Control, is_released));
+/// The control's parameters are written word by word.
+const _: () = assert!(size_of::<ParamSet>() == MAX_PARAMS * size_of::<u32>());
+const _: () = assert!(offset_of!(ParamSet, values) == 0);
 
 /// What a map of one element holds; none if that is no such struct, but another version's.
 pub(crate) fn only_element<T: Plain>(map: BorrowedFd<'_>, value_bytes: u32) -> Option<T> {

@@ -52,6 +52,12 @@ impl Lease {
         leased.controls.retain(|other| Arc::ptr_eq(other, control));
     }
 
+    /// Renews all leases but that of these programs, which do not act after all.
+    pub(crate) fn withdraw(&self, control: &Arc<ControlMapping>) {
+        let mut leased = self.lock();
+        leased.controls.retain(|other| !Arc::ptr_eq(other, control));
+    }
+
     /// Renews none any more.
     pub(crate) fn end(&self) {
         self.lock().is_over = true;

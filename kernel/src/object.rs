@@ -123,6 +123,10 @@ pub(crate) fn load_receiver(options: &LoadOptions<'_>, config: &Config) -> Resul
     let mut open = opened.map_err(|error| load_error(COMPILED, &error))?;
     prepare(opened!(open), options, config).map_err(|error| load_error(COMPILED, &error))?;
     let maps = &mut open.maps;
+    if options.rules.is_some() {
+        let resized = maps.ebb_bundles.set_max_entries(MAX_RULES as u32);
+        resized.map_err(|error| load_error(COMPILED, &error))?;
+    }
     match (&options.purpose, options.predecessor) {
         (Purpose::Law(_), None) => Ok(()),
         (Purpose::Law(_), Some(old)) => reuse(&mut maps.ebb_peers, old.maps.peers.as_ref()),

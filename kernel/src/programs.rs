@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::layout::{Config, Constant, Peer, Wish};
 use crate::namespaces::Namespaces;
 use crate::object::{Registered, load_receiver, load_sender};
+use crate::peers;
 use crate::rules::RuleMaps;
 use crate::run_times::RunTime;
 use crate::sys::{self, Hook};
@@ -19,7 +20,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 use std::sync::{Arc, Mutex, PoisonError};
 
-const MAX_PEERS: usize = Constant::EBB_MAX_PEERS.0 as usize;
 const MAX_CHOICES: usize = Constant::EBB_MAX_CHOICES.0 as usize;
 
 /// Stands for every connection.
@@ -309,34 +309,20 @@ impl Programs {
         counted.map_err(|source| counts_error("read", source))
     }
 
-    /// Begins to count for a rule.
-    pub(crate) fn clear_counters(&self, rule: u32) -> Result<()> {
+    /// Begins to count for a rule, and knows nobody whom it was with.
+    pub(crate) fn forget_counts(&self, rule: u32) -> Result<()> {
         let cleared = Counters::clear(self.maps.counters.as_fd(), rule);
-        cleared.map_err(|source| counts_error("clear", source))
+        cleared.map_err(|source| counts_error("clear", source))?;
+        if let Some(map) = &self.maps.peers {
+            peers::forget(map.as_fd(), rule);
+        }
+        Ok(())
     }
 
     /// Whom connections were with; at most 1,024, those of all rules together.
     pub(crate) fn peers(&self) -> Vec<Peer> {
-        let mut peers = Vec::new();
-        let Some(map) = &self.maps.peers else {
-            return peers;
-        };
-        let mut key: Option<[u8; size_of::<Peer>()]> = None;
-        let mut next = [0; size_of::<Peer>()];
-        // A connection that begins meanwhile may send the walk back to the start.
-        while peers.len() < MAX_PEERS
-            && sys::next_key(
-                map.as_fd(),
-                key.as_ref().map(<[u8; _]>::as_slice),
-                &mut next,
-            )
-            .is_some()
-        {
-            // SAFETY: the bytes are as many as the struct has; any are valid integers.
-            peers.push(unsafe { next.as_ptr().cast::<Peer>().read_unaligned() });
-            key = Some(next);
-        }
-        peers
+        let map = self.maps.peers.as_ref();
+        map.map_or_else(Vec::new, |map| peers::all(map.as_fd()))
     }
 
     /// Nanoseconds and calls of each hook while the kernel keeps statistics.

@@ -5,8 +5,6 @@
 //! and those of one policy the programs: each acts, below the root of the hierarchy or another
 //! cgroup, on the connections for which its rule is the first that holds. Cgroups are judged by
 //! their paths while they are being made, before any process can be in them.
-//!
-//! Long because the tables, their writing, and what they are told of belong together.
 
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
@@ -14,7 +12,7 @@ use crate::layout::{Constant, NewGroup as Told, Ruling as KernelRuling};
 use crate::object::{held, load_error};
 use crate::paths::PathRules;
 use crate::programs::Programs;
-use crate::selection::Selection;
+use crate::selection::{RuleSelection, Selection};
 use crate::sets::Sets;
 use crate::skeleton::rules::{RulesMaps, RulesSkelBuilder};
 use crate::sys;
@@ -291,21 +289,6 @@ impl fmt::Debug for Classifier {
         formatter.debug_struct("Classifier").finish_non_exhaustive()
     }
 }
-
-/// The connections for which a rule is the first that holds.
-#[derive(Debug, Clone)]
-pub struct RuleSelection {
-    pub(crate) maps: Arc<RuleMaps>,
-    pub(crate) rule: u32,
-}
-
-impl PartialEq for RuleSelection {
-    fn eq(&self, other: &Self) -> bool {
-        self.rule == other.rule && Arc::ptr_eq(&self.maps, &other.maps)
-    }
-}
-
-impl Eq for RuleSelection {}
 
 impl Ruling {
     fn bytes(&self, paths_index: u64) -> Vec<u8> {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Whose connections a policy acts on.
 
-use crate::rules::RuleSelection;
+use crate::rules::RuleMaps;
+use std::sync::Arc;
 
 /// Whose connections the policy acts on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,3 +26,18 @@ impl Selection {
         }
     }
 }
+
+/// The connections for which a rule is the first that holds.
+#[derive(Debug, Clone)]
+pub struct RuleSelection {
+    pub(crate) maps: Arc<RuleMaps>,
+    pub(crate) rule: u32,
+}
+
+impl PartialEq for RuleSelection {
+    fn eq(&self, other: &Self) -> bool {
+        self.rule == other.rule && Arc::ptr_eq(&self.maps, &other.maps)
+    }
+}
+
+impl Eq for RuleSelection {}

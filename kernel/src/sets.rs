@@ -9,7 +9,7 @@ use crate::layout::Config;
 use crate::lease::Lease;
 use crate::namespaces::Namespaces;
 use crate::programs::{LoadOptions, Programs, Purpose};
-use crate::rules::RuleSelection;
+use crate::selection::RuleSelection;
 use ebb_algorithms::Policy;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -47,7 +47,7 @@ impl RuleSelection {
         let mut found = sets.iter().filter(|set| set.serves(joining, policy));
         let programs = match found.find_map(Set::acting) {
             Some(programs) => {
-                programs.clear_counters(self.rule)?;
+                programs.forget_counts(self.rule)?;
                 joining.lease.begin(&programs.control);
                 programs
             }
@@ -98,8 +98,9 @@ impl RuleSelection {
         let control = &programs.control;
         control.initialise(policy, false, &joining.config);
         joining.lease.begin(control);
-        programs.try_storage()?;
-        programs.attach(joining.cgroup.as_fd(), None)?;
+        let attached = programs.try_storage();
+        let attached = attached.and_then(|()| programs.attach(joining.cgroup.as_fd(), None));
+        attached.inspect_err(|_| joining.lease.withdraw(control))?;
         Ok(programs)
     }
 }

@@ -6,6 +6,7 @@ mod support;
 use ebb_kernel::{AttachOptions, Attachment, owner_of, requires_root, sweep, until};
 use std::io::Write;
 use std::net::TcpStream;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use support::process::{Actor, Role, role};
 use support::transfer::{self, Sender};
 use support::{Cable, Side};
@@ -16,6 +17,13 @@ const UNLIMITED_BYTES: u32 = 1 << 30;
 const FREE_CLAMP_BYTES: u32 = 60_000;
 /// Those of an attachment for receiving: ingress, egress, sockops.
 const PROGRAMS: usize = 3;
+
+/// Who walks through all namespaces is in each for a moment, where another walk finds it: one scene
+/// after the other.
+fn alone() -> MutexGuard<'static, ()> {
+    static SCENE: Mutex<()> = Mutex::new(());
+    SCENE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 #[test]
 fn play_a_role() {
@@ -28,6 +36,7 @@ fn an_owner_that_cannot_reach_a_connection_leaves_the_programs_that_let_it_go() 
     if !requires_root(name) {
         return;
     }
+    let _alone = alone();
     for role in [Role::OwnerWithoutDescriptors, Role::OwnerWithoutThreads] {
         let cable = Cable::with_bottleneck(10, 30 * 1514);
         let path = cable.cgroup.path().display().to_string();
@@ -54,6 +63,7 @@ fn a_connection_in_a_namespace_without_processes_is_let_go_at_its_next_segment()
     if !requires_root(name) {
         return;
     }
+    let _alone = alone();
     let cable = Cable::with_bottleneck(10, 30 * 1514);
     let policy = "ebb".parse().unwrap();
     let attachment = Attachment::attach(&cable.cgroup, &policy, AttachOptions::default()).unwrap();
@@ -81,6 +91,7 @@ fn a_connection_in_a_namespace_that_is_only_mounted_is_let_go_at_once() {
     if !requires_root("a_connection_in_a_namespace_that_is_only_mounted_is_let_go_at_once") {
         return;
     }
+    let _alone = alone();
     let cable = Cable::with_bottleneck(10, 30 * 1514);
     let policy = "ebb".parse().unwrap();
     let attachment = Attachment::attach(&cable.cgroup, &policy, AttachOptions::default()).unwrap();
@@ -92,6 +103,34 @@ fn a_connection_in_a_namespace_that_is_only_mounted_is_let_go_at_once() {
     attachment.detach().unwrap();
     assert!(window_clamp(&receiver) >= UNLIMITED_BYTES);
     assert_eq!(sweep(&cable.cgroup).unwrap(), 0);
+}
+
+#[test]
+fn connections_of_a_bundle_have_a_fine_scale() {
+    let name = "connections_of_a_bundle_have_a_fine_scale";
+    if !requires_root(name) {
+        return;
+    }
+    let _alone = alone();
+    let cable = Cable::with_bottleneck(10, 30 * 1514);
+    let buffers = "4096 131072 33554432";
+    cable.set(Side::Right, "net/ipv4/tcp_rmem", buffers);
+    for (policy, scale) in [("ebb", 7), ("vulture", 10)] {
+        let policy = policy.parse().unwrap();
+        let attached = Attachment::attach(&cable.cgroup, &policy, AttachOptions::default());
+        let attachment = attached.unwrap();
+        for address in [cable.ipv4(Side::Left), cable.ipv6(Side::Left)] {
+            let (_sender, address) = Sender::listen_idle(&cable, address);
+            let address = address.to_string();
+            let cgroup = Some(&cable.cgroup);
+            let mut receiver = Actor::start(&cable, cgroup, Role::Download, &address);
+            receiver.told("CONNECTED");
+            until("limited", || window_clamp(&receiver) < FREE_CLAMP_BYTES);
+            let sockets = receiver.sockets();
+            assert_eq!(transfer::window_scale(&sockets[0]), scale, "{policy}");
+        }
+        attachment.detach().unwrap();
+    }
 }
 
 /// The clamp of the receiver's only connection.

@@ -120,6 +120,28 @@ impl Scene {
     }
 }
 
+#[test]
+fn a_rule_that_gets_a_number_again_has_no_peers_of_the_former() {
+    let name = "a_rule_that_gets_a_number_again_has_no_peers_of_the_former";
+    if !requires_root(name) {
+        return;
+    }
+    let mut scene = Scene::new(|ruling, _| {
+        let paths = [("(/.*)?/ebb\\-a".to_owned(), 0b10)];
+        ruling.paths = PathRules::build(&paths).unwrap();
+    });
+    scene.hold(1);
+    let former = scene.start(&scene.group("ebb-a"), |_| {});
+    assert_eq!(scene.attachments[2].peers(), [scene.to.ip()]);
+    assert_eq!(scene.attachments[0].peers().len(), 0);
+    scene.end(former);
+    for attachment in scene.attachments.drain(2..) {
+        attachment.detach().unwrap();
+    }
+    scene.hold(1);
+    assert_eq!(scene.attachments[2].peers().len(), 0);
+}
+
 fn starts() -> u32 {
     let wanted = std::env::var("EBB_STARTS").ok();
     wanted.map_or(STARTS, |text| text.parse().unwrap())
@@ -326,7 +348,7 @@ fn rules_of_one_policy_share_programs_and_are_told_apart() {
         each.map(|flows| flows.iter().map(of_one).collect())
             .collect()
     };
-    let (down, up) = (("ebb", true), ("ledbat++", true));
+    let (down, up) = (("ebb", true), ("ebb-sender", true));
     let both = vec![vec![down], vec![up], vec![down; 2], vec![up; 2]];
     assert_eq!(flows(&scene), both);
     let taken = scene.attachments.iter();
@@ -343,7 +365,7 @@ fn rules_of_one_policy_share_programs_and_are_told_apart() {
         vec![down],
         vec![up],
         vec![("ebb", false); 2],
-        vec![("ledbat++", false); 2],
+        vec![("ebb-sender", false); 2],
     ];
     assert_eq!(flows(&scene), free);
     for attachment in &mut scene.attachments[2..] {

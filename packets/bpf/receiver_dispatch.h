@@ -29,6 +29,14 @@ enum {
 #undef EBB_NUMBER
 };
 
+/* What a law keeps of all connections together; four bytes for those that keep nothing. */
+union ebb_law_bundle {
+	u32 none;
+#define EBB_BUNDLE_MEMBER(name) struct ebb_##name##_bundle name;
+	EBB_BUNDLE_LAWS(EBB_BUNDLE_MEMBER)
+#undef EBB_BUNDLE_MEMBER
+};
+
 EBB_INLINE void ebb_law_init(u32 law_number, union ebb_law_state *state,
 			     const struct ebb_start *start, const u32 *params)
 {
@@ -68,6 +76,71 @@ EBB_INLINE void ebb_law_on_ack(u32 law_number, union ebb_law_state *state,
 		break;
 		EBB_ON_ACK_LAWS(EBB_CASE)
 #undef EBB_CASE
+	}
+}
+
+/* ---- the same for a connection that is one of many ---- */
+
+EBB_INLINE int ebb_law_is_of_bundle(u32 law_number)
+{
+	switch (law_number) {
+#define EBB_CASE(name) case EBB_LAW_##name:
+		EBB_BUNDLE_LAWS(EBB_CASE)
+#undef EBB_CASE
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+EBB_INLINE void ebb_law_bundle_init(u32 law_number, union ebb_law_bundle *bundle,
+				    union ebb_law_state *state, const struct ebb_start *start,
+				    const u32 *params)
+{
+	switch (law_number) {
+#define EBB_CASE(name)                                                                \
+	case EBB_LAW_##name:                                                          \
+		ebb_##name##_bundle_init(&bundle->name, &state->name, start,          \
+					 (const struct ebb_##name##_params *)params); \
+		break;
+		EBB_BUNDLE_LAWS(EBB_CASE)
+#undef EBB_CASE
+	default:
+		ebb_law_init(law_number, state, start, params);
+	}
+}
+
+EBB_INLINE void ebb_law_bundle_on_segment(u32 law_number, union ebb_law_bundle *bundle,
+					  union ebb_law_state *state,
+					  const struct ebb_segment *segment, const u32 *params)
+{
+	switch (law_number) {
+#define EBB_CASE(name)                                                                      \
+	case EBB_LAW_##name:                                                                \
+		ebb_##name##_bundle_on_segment(&bundle->name, &state->name, segment,        \
+					       (const struct ebb_##name##_params *)params); \
+		break;
+		EBB_BUNDLE_LAWS(EBB_CASE)
+#undef EBB_CASE
+	default:
+		ebb_law_on_segment(law_number, state, segment, params);
+	}
+}
+
+EBB_INLINE void ebb_law_bundle_on_ack(u32 law_number, union ebb_law_bundle *bundle,
+				      union ebb_law_state *state, const struct ebb_ack *ack,
+				      const u32 *params)
+{
+	switch (law_number) {
+#define EBB_CASE(name)                                                                  \
+	case EBB_LAW_##name:                                                            \
+		ebb_##name##_bundle_on_ack(&bundle->name, &state->name, ack,            \
+					   (const struct ebb_##name##_params *)params); \
+		break;
+		EBB_BUNDLE_LAWS(EBB_CASE)
+#undef EBB_CASE
+	default:
+		ebb_law_on_ack(law_number, state, ack, params);
 	}
 }
 

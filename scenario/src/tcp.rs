@@ -36,6 +36,11 @@ pub struct TcpOptions {
     /// that does not say of how many; zero: it hands over each. Only a kernel can (the lab's).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub receive_offload: Nanos,
+    /// The receiver closes its window where its law wants less than a segment, and opens it when
+    /// the law says so. Without it such a window is as small as a clamp can make it, as in the
+    /// kernel backend.
+    #[serde(default)]
+    pub closes_window: bool,
     /// What the sender holds until it is acknowledged.
     pub send_buffer: Buffer,
     /// Retransmission timer before the first RTT sample.
@@ -176,6 +181,7 @@ impl TcpOptions {
         },
         shrinks_window: false,
         receive_offload: Nanos::ZERO,
+        closes_window: false,
         send_buffer: Buffer::Autotuned {
             initial_bytes: 16_384,
             max_bytes: 4 << 20,
@@ -212,6 +218,7 @@ impl TcpOptions {
         receive_buffer: Buffer::Fixed(64 << 20),
         shrinks_window: false,
         receive_offload: Nanos::ZERO,
+        closes_window: false,
         send_buffer: Buffer::Fixed(64 << 20),
         initial_rto: Nanos::from_secs(3),
         min_rto: Nanos::from_secs(1),

@@ -8,6 +8,7 @@ mod rtts;
 
 use std::sync::Arc;
 
+use ebb_algorithms::{Policy, ReceiverBundle};
 use ebb_link::{Class, Nanos};
 use ebb_scenario::{Flow, Stream};
 
@@ -87,6 +88,16 @@ impl FlowTcp {
             drift_ppm: timestamps.map_or(0, |timestamps| timestamps.drift_ppm),
             identities,
         })
+    }
+
+    /// Makes its connections some of a bundle.
+    pub(crate) fn set_bundle(&mut self, bundle: Option<ReceiverBundle>) {
+        Arc::make_mut(&mut self.configs[End::Sink.index()]).set_bundle(bundle);
+    }
+
+    /// The policy of its receiving end.
+    pub(crate) fn receiver_policy(&self) -> Option<&Policy> {
+        self.configs[End::Sink.index()].receiver_policy()
     }
 
     fn connection(&mut self, end: End, opener: End, is_observing: bool) -> Connection {

@@ -92,6 +92,12 @@ pub enum Error {
         /// When.
         at: Nanos,
     },
+    /// Whoever runs it wanted no more of it.
+    #[error("given up at {at}")]
+    Stopped {
+        /// When.
+        at: Nanos,
+    },
 }
 
 impl Error {

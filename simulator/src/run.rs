@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
-use ebb_link::{Hop, Packets};
-use ebb_scenario::{LinkId, NodeId, Outcome, Scenario, Seeds};
+use ebb_algorithms::ReceiverBundle;
+use ebb_link::{Hop, Nanos, Packets};
+use ebb_scenario::{Flow, LinkId, NodeId, Outcome, Scenario, Seeds};
 
 use crate::application::Application;
 use crate::endpoints::{Configs, Endpoints, FlowTcp};
@@ -26,7 +27,9 @@ pub struct Options<'a> {
     /// Sees every packet.
     pub observer: Option<&'a mut dyn Observer>,
     /// Is told of the time that was reached, at each reading of the meters.
-    pub progress: Option<&'a mut dyn FnMut(ebb_link::Nanos)>,
+    pub progress: Option<&'a mut dyn FnMut(Nanos)>,
+    /// Whether to give the run up; asked a thousand times in a run.
+    pub is_stopped: Option<&'a dyn Fn() -> bool>,
 }
 
 /// What a run cost.
@@ -38,7 +41,7 @@ pub struct Cost {
 
 /// Runs a scenario once.
 ///
-/// *Errors:* [`Error`] if the scenario contradicts itself or makes no progress.
+/// *Errors:* [`Error`] if the scenario contradicts itself, makes no progress or is given up.
 pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Outcome, Error> {
     run_counted(scenario, options).map(|(outcome, _)| outcome)
 }
@@ -68,10 +71,10 @@ pub fn run_applications(
         run,
         observer,
         mut progress,
+        is_stopped,
     } = options;
     check(scenario, applications.len())?;
-    let seed = scenario.seed_of_run(run);
-    let mut network = build(scenario, Seeds::new(seed))?;
+    let mut network = build(scenario, Seeds::new(scenario.seed_of_run(run)))?;
     network.observed = observer.is_some().then(Vec::new);
     let mut simulation = Simulation {
         network,
@@ -86,16 +89,45 @@ pub fn run_applications(
             progress(network.now);
         }
     };
+    let mut pass = |it: &mut Simulation<'_>, end| pass(it, end, scenario, &mut read, is_stopped);
     while let Some(at) = groups.next_period(scenario.duration) {
-        simulation.run_until(at, &mut read)?;
+        pass(&mut simulation, at)?;
         groups.control(&mut simulation.network)?;
     }
-    simulation.run_until(scenario.duration, read)?;
+    pass(&mut simulation, scenario.duration)?;
     simulation.network.count_all_rtts();
     let cost = Cost {
         events: simulation.network.events,
     };
     Ok((readings.outcome(scenario, run, &simulation), cost))
+}
+
+/// How often a run asks whether it is to go on.
+const STEPS: u64 = 1_000;
+
+/// As [`Simulation::run_until`], which is the same in one piece or in many.
+fn pass(
+    simulation: &mut Simulation<'_>,
+    end: Nanos,
+    scenario: &Scenario,
+    mut read: impl FnMut(&mut Network),
+    is_stopped: Option<&dyn Fn() -> bool>,
+) -> Result<(), Error> {
+    let Some(is_stopped) = is_stopped else {
+        return simulation.run_until(end, read);
+    };
+    let step = Nanos(scenario.duration.0.div_ceil(STEPS).max(1));
+    loop {
+        let at = simulation.network.now;
+        if is_stopped() {
+            return Err(Error::Stopped { at });
+        }
+        let next = end.min(at + step);
+        simulation.run_until(next, &mut read)?;
+        if next == end {
+            return Ok(());
+        }
+    }
 }
 
 /// So many readings of the meters are more than anybody looks at.
@@ -136,24 +168,20 @@ fn build(scenario: &Scenario, seeds: Seeds) -> Result<Network, Error> {
     }
     let mut routes = Routes::default();
     let mut configs = Configs::default();
+    let mut bundles = Bundles::default();
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (place, flow) in scenario.flows.iter().enumerate() {
         let there = routes.add(scenario, &flow.name, &flow.path, flow.from, flow.to)?;
         let back = routes.add(scenario, &flow.name, &flow.return_path, flow.to, flow.from)?;
-        let delay = seeds.stream("start", &flow.name).up_to(flow.start_spread.0);
-        let start = flow.start + ebb_link::Nanos(delay);
         let intervals = scenario.intervals.len();
-        let identities = seeds.stream("tcp", &flow.name);
-        let tcp = match flow.traffic.is_tcp() {
-            true => Some(FlowTcp::new(flow, identities, &mut configs)?),
-            false => None,
-        };
+        let tcp = tcp_of(flow, seeds, &mut configs, &mut bundles)?;
+        let start = start_of(flow, seeds);
         let mut state = FlowState::new(flow.clone(), [there, back], start, tcp, intervals);
         state.arm(place as u32, &mut schedule);
         flows.push(state);
     }
     Ok(Network {
-        now: ebb_link::Nanos::ZERO,
+        now: Nanos::ZERO,
         schedule,
         ports: ports(scenario, seeds)?,
         hops: routes.hops,
@@ -169,6 +197,25 @@ fn build(scenario: &Scenario, seeds: Seeds) -> Result<Network, Error> {
     })
 }
 
+fn tcp_of(
+    flow: &Flow,
+    seeds: Seeds,
+    configs: &mut Configs,
+    bundles: &mut Bundles,
+) -> Result<Option<FlowTcp>, Error> {
+    if !flow.traffic.is_tcp() {
+        return Ok(None);
+    }
+    let mut tcp = FlowTcp::new(flow, seeds.stream("tcp", &flow.name), configs)?;
+    bundles.put_in(&mut tcp, flow.to);
+    Ok(Some(tcp))
+}
+
+fn start_of(flow: &Flow, seeds: Seeds) -> Nanos {
+    let delay = seeds.stream("start", &flow.name).up_to(flow.start_spread.0);
+    flow.start + Nanos(delay)
+}
+
 fn ports(scenario: &Scenario, seeds: Seeds) -> Result<Vec<Port>, Error> {
     let mut ports = Vec::with_capacity(scenario.links.len());
     for link in &scenario.links {
@@ -181,6 +228,24 @@ fn ports(scenario: &Scenario, seeds: Seeds) -> Result<Vec<Port>, Error> {
         ports.push(Port::new(made, &link.spec.queue, intervals));
     }
     Ok(ports)
+}
+
+/// The bundles of a run: connections of one policy at one host are one command's.
+#[derive(Default)]
+struct Bundles {
+    known: HashMap<(NodeId, String), Option<ReceiverBundle>>,
+}
+
+impl Bundles {
+    fn put_in(&mut self, tcp: &mut FlowTcp, home: NodeId) {
+        let Some(policy) = tcp.receiver_policy().cloned() else {
+            return;
+        };
+        let key = (home, policy.to_string());
+        let bundle = self.known.entry(key);
+        let bundle = bundle.or_insert_with(|| ReceiverBundle::new(&policy));
+        tcp.set_bundle(bundle.clone());
+    }
 }
 
 /// All routes in one list; flows on the same way share one.

@@ -183,6 +183,10 @@ impl Connection {
             self.send_ack(now, out);
         }
         self.send_held_acks(now, out);
+        let time = self.local_time(now);
+        if self.receiver.opens_window(time) {
+            self.send_ack(now, out);
+        }
         if self.timer_at <= now {
             self.on_sender_timer(now, out);
         }

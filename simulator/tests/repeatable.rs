@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::cell::Cell;
+
 use common::{Builder, Dumbbell, DumbbellFlow};
 use ebb_link::{LinkSpec, Nanos, Probability, QueueLimit, Rate};
 use ebb_scenario::{NodeKind, Scenario, Traffic};
@@ -156,4 +158,24 @@ fn lets_another_law_meet_the_same_traffic() {
     assert!(reno.datagrams.len() > 2_000);
     assert_eq!(reno.starts.len(), 3);
     assert_eq!(reno, draws("cubic"));
+}
+
+#[test]
+fn who_may_give_a_run_up_gets_the_same_bytes_and_nothing_of_one_given_up() {
+    let scenario = busy("ledbat++");
+    let asked = Cell::new(0);
+    let give_up_after = |limit: u32| {
+        asked.set(0);
+        let is_stopped = || asked.replace(asked.get() + 1) >= limit;
+        let options = Options {
+            is_stopped: Some(&is_stopped),
+            ..Options::default()
+        };
+        run(&scenario, options)
+    };
+    let whole = give_up_after(u32::MAX).unwrap();
+    assert_eq!(serde_json::to_string(&whole).unwrap(), bytes(&scenario, 0));
+    assert_eq!(asked.get(), 1000);
+    let error = give_up_after(500).unwrap_err();
+    assert_eq!(error.to_string(), "given up at 5s");
 }

@@ -24,7 +24,7 @@ use crate::timing::Search;
 use crate::wanted::{Change, Flow, Wanted, Whose};
 use given::Given;
 
-pub use given::{Standing, Terms};
+pub use given::{Standing, Terms, inode_of_socket};
 
 /// A connection that another Ebb governs is asked for again so often.
 const ASK_AGAIN_EVERY: Duration = Duration::from_secs(1);

@@ -56,7 +56,7 @@ pub use copying::{probe, probe_process};
 pub use counters::Counters;
 pub use ebb_host::{Family, TcpInfo, descendants_of};
 pub use error::{Error, Result};
-pub use governor::{Governor, Standing, Terms};
+pub use governor::{Governor, Standing, Terms, inode_of_socket};
 pub use guardian::lift_limits_of_descendants;
 pub use hold::{Hold, Holds, Note, Own};
 pub use options::{Ends, Filter, Journal, Options};

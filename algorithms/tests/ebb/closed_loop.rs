@@ -325,3 +325,32 @@ fn a_link_that_becomes_slower_is_filled_at_once() {
         assert!(after > 0.9, "{rate_bits_per_s}: {after}");
     }
 }
+
+/// A device that waits for more makes gaps of its own: they look like others in a queue of theirs,
+/// for whom the law stays away longer.
+#[test]
+fn gaps_that_receive_offload_makes_are_nobody_s() {
+    let bursts: Vec<u64> = (0..9).map(|it| 10 + 6 * it).collect();
+    for offload_us in [0, 1_000, 2_000, 5_000] {
+        let of_burst = |from_s: &u64| (from_s * SECOND_US, (from_s + 3) * SECOND_US, 9_900_000);
+        let path = Path {
+            others: bursts.iter().map(of_burst).collect(),
+            offload_us,
+            ..home_link()
+        };
+        let outcome = run(&path, &ebb(), 64);
+        let mean = |after_s: u64| {
+            let used = bursts.iter().map(|from_s| {
+                let from_s = (from_s + after_s) as f64;
+                outcome.utilisation(&path, from_s, from_s + 3.0)
+            });
+            used.sum::<f64>() / bursts.len() as f64
+        };
+        let alone = outcome.utilisation(&path, 5.0, 10.0);
+        let (during, between) = (mean(0), mean(3));
+        println!("{offload_us} us: alone {alone:.3}, in bursts {during:.3}, between {between:.3}");
+        assert!(alone > 0.99, "{offload_us} us: {alone}");
+        assert!(during < 0.08, "{offload_us} us: {during}");
+        assert!(between > 0.69, "{offload_us} us: {between}");
+    }
+}

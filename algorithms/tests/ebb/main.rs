@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The law `ebb`: in closed loop, against its document, and whatever arrives.
 
+mod bundle;
 mod closed_loop;
 mod oracle;
 mod properties;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 /// What happens to a connection: time passes, then a segment or an acknowledgement.
 #[derive(Debug, Clone)]
-enum Step {
+pub enum Step {
     Segment(Segment, u64),
     Ack(Ack, u64),
 }
@@ -44,7 +44,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
     })
 }
 
-fn any_step() -> impl Strategy<Value = Step> {
+pub fn any_step() -> impl Strategy<Value = Step> {
     let time_us = prop_oneof![0u64..5_000, 0u64..5_000_000, 0u64..5_000_000_000_000];
     let ack = (any::<[u32; 3]>(), 0u8..2).prop_map(|(words, is_observing)| Ack {
         ack_seq: words[0],
@@ -59,7 +59,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn any_start() -> impl Strategy<Value = Start> {
+pub fn any_start() -> impl Strategy<Value = Start> {
     (any::<u32>(), 0u32..100_000, any::<u32>(), 0u32..2).prop_map(
         |(time, mss, tsval, timestamps)| Start {
             now_us: u64::from(time),

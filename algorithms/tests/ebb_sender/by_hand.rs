@@ -13,6 +13,8 @@ struct Upload {
     acked: u32,
     sent: u32,
     delivered_pkts: u64,
+    /// Segments, and in what time: the sample of the delivery rate.
+    rate: (u32, u32),
 }
 
 impl Upload {
@@ -30,6 +32,7 @@ impl Upload {
             acked: 0,
             sent: cwnd_pkts,
             delivered_pkts: 0,
+            rate: (0, 0),
         }
     }
 
@@ -46,6 +49,8 @@ impl Upload {
         self.flow.on_ack(&SenderAck {
             now_us: self.now_us,
             delivered_pkts: self.delivered_pkts,
+            rate_delivered_pkts: self.rate.0,
+            rate_interval_us: self.rate.1,
             ack_seq: self.acked * MSS,
             snd_nxt: self.sent * MSS,
             acked_pkts: pkts,
@@ -77,6 +82,22 @@ impl Upload {
         }
     }
 
+    /// Others' queue of 60 ms comes: it yields, and what it had sent has been acknowledged.
+    fn yield_to_others(&mut self) {
+        self.alone_for(3_000_000);
+        while self.cwnd_pkts() > 2 || self.sent - self.acked > 2 {
+            self.ack_after(2_400, 2, RTT_US + 60_000);
+        }
+    }
+
+    /// What is in flight comes back after a queue; a lone segment is acknowledged 40 ms late.
+    fn flight_after(&mut self, queue_us: u64) {
+        let pkts = self.sent - self.acked;
+        let held_us = if pkts == 1 { 40_000 } else { 0 };
+        let rtt_us = RTT_US + queue_us + held_us;
+        self.ack_after(rtt_us, pkts, rtt_us);
+    }
+
     /// A link of 10 Mbit/s for a while: a pair comes back each 2.4 ms.
     fn alone_for(&mut self, us: u64) {
         let until_us = self.now_us + us;
@@ -99,6 +120,31 @@ fn ten_segments_are_twenty_when_they_have_been_acknowledged() {
         upload.ack_after(2_400, 2, RTT_US);
     }
     assert_eq!(upload.cwnd_pkts(), 20);
+    for _ in 0..10 {
+        upload.ack_after(2_400, 2, RTT_US);
+    }
+    assert_eq!(upload.cwnd_pkts(), 40);
+}
+
+/// Difference 9: 40 segments queue for 60 ms. 30 in 160 ms are 18.75 in a round trip without the
+/// queue. Of the last flight 40 in 160 ms come back, which are 25. Half-way are 21.9.
+#[test]
+fn slow_start_ends_at_what_the_path_delivers() {
+    let mut upload = Upload::new(10);
+    for _ in 0..15 {
+        upload.ack_after(2_400, 2, RTT_US);
+    }
+    assert_eq!(upload.cwnd_pkts(), 40);
+    upload.rate = (30, 160_000);
+    for acks in 0..5 {
+        upload.ack_after(2_400, 2, RTT_US + 60_000);
+        assert_eq!(upload.cwnd_pkts(), 42 + 2 * acks);
+    }
+    upload.ack_after(2_400, 2, RTT_US + 60_000);
+    assert_eq!(upload.cwnd_pkts(), 18);
+    upload.rate = (40, 160_000);
+    upload.ack_after(2_400, 2, RTT_US + 60_000);
+    assert_eq!(upload.cwnd_pkts(), 21);
 }
 
 /// Difference 4: no queue, hence 0.7 of the window; an undo gives it back.
@@ -120,14 +166,8 @@ fn a_loss_without_a_queue_takes_three_tenths_and_may_be_undone() {
 #[test]
 fn it_sends_pairs_while_others_queue_and_none_after_a_lone_segment_until_it_is_acknowledged() {
     let mut upload = Upload::new(10);
-    upload.alone_for(3_000_000);
-    while upload.cwnd_pkts() > 2 {
-        upload.ack_after(2_400, 2, RTT_US + 60_000);
-    }
-    while upload.sent - upload.acked > 2 {
-        upload.ack_after(2_400, 2, RTT_US + 60_000);
-    }
-    for _ in 0..40 {
+    upload.yield_to_others();
+    for _ in 0..20 {
         upload.ack_after(160_000, 2, RTT_US + 60_000);
     }
     assert_eq!(upload.cwnd_pkts(), 2);
@@ -136,6 +176,47 @@ fn it_sends_pairs_while_others_queue_and_none_after_a_lone_segment_until_it_is_a
     assert_eq!(upload.cwnd_pkts(), 1);
     upload.ack_after(40_000, 1, RTT_US + 40_000);
     assert_eq!(upload.cwnd_pkts(), 2);
+}
+
+/// How many segments each of so many flights of a long YIELD has; others' queue swings by so much.
+fn flights(upload: &mut Upload, count: u64, swing_us: u64) -> Vec<u32> {
+    let mut flight = |i: u64| {
+        upload.flight_after(60_000 + i % 3 * swing_us);
+        upload.sent - upload.acked
+    };
+    (0..count).map(&mut flight).collect()
+}
+
+/// Difference 3: of four flights three are a lone segment, of two one if nothing changes; pairs again
+/// when what a lone one shows may be how late its acknowledgement is.
+#[test]
+fn where_others_stay_most_flights_are_a_lone_segment() {
+    let mut upload = Upload::new(10);
+    upload.yield_to_others();
+    assert_eq!(flights(&mut upload, 20, 10_000), [2; 20]);
+    flights(&mut upload, 20, 10_000);
+    for four in flights(&mut upload, 40, 10_000).chunks(4) {
+        assert_eq!(four.iter().sum::<u32>(), 5, "{four:?}");
+    }
+    while upload.sent - upload.acked != 1 {
+        upload.flight_after(60_000);
+    }
+    upload.flight_after(0);
+    assert_eq!(upload.sent - upload.acked, 2);
+    upload.flight_after(0);
+    assert!(upload.cwnd_pkts() > 2);
+}
+
+#[test]
+fn where_the_delay_may_be_a_longer_route_every_other_flight_is_a_pair_until_that_is_sure() {
+    let mut upload = Upload::new(10);
+    upload.yield_to_others();
+    flights(&mut upload, 40, 0);
+    for two in flights(&mut upload, 20, 0).chunks(2) {
+        assert_eq!(two.iter().sum::<u32>(), 3, "{two:?}");
+    }
+    flights(&mut upload, 200, 0);
+    assert!(upload.cwnd_pkts() > 2, "{}", upload.cwnd_pkts());
 }
 
 /// Difference 7: what comes back at half the pace has others' segments in it.

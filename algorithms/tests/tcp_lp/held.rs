@@ -27,7 +27,7 @@ fn deliver(hand: &mut Hand, pkts: u32, rtt_ms: u64, back_ms: u64) -> u32 {
 
 /// The peer's clock is known.
 fn on_a_path_with_clocks() -> Hand {
-    let mut hand = after_first_loss("tcp-lp");
+    let mut hand = after_first_loss("tcp-lp:lone_extremes=1");
     hand.template.has_timestamps = 1;
     for _ in 0..150 {
         hand.wait_ms(20);
@@ -144,7 +144,7 @@ fn difference_3_acknowledgements_of_nothing_or_without_a_delay_show_nothing() {
 
 #[test]
 fn difference_3_a_receiver_may_delay_before_it_has_acknowledged_two_at_once() {
-    let mut hand = Hand::new("tcp-lp", 80);
+    let mut hand = Hand::new("tcp-lp:lone_extremes=1", 80);
     hand.window.ssthresh_pkts = 80;
     hand.ack(1, 100.0);
     hand.wait_ms(40);

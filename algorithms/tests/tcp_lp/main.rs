@@ -22,8 +22,10 @@ use ebb_algorithms::SenderEvent;
 fn after_first_loss(policy: &str) -> Hand {
     let mut hand = Hand::new(policy, 80);
     hand.window.ssthresh_pkts = 80;
-    hand.ack(1, 100.0);
-    hand.ack(1, 200.0);
+    // Two samples have to agree.
+    for delay_ms in [100.0, 100.0, 200.0, 200.0] {
+        hand.ack(1, delay_ms);
+    }
     assert_eq!(hand.lose(), 40);
     // What was in flight with the larger window, and the first segment sent since.
     hand.pass_round(100.0);
@@ -176,6 +178,7 @@ fn difference_4_a_reset_forgets_the_least_delay_and_not_the_range() {
 fn difference_4_of_a_range_above_100_ms_a_reset_keeps_half_of_the_excess() {
     let mut hand = after_first_loss("tcp-lp");
     hand.ack(1, 1300.0);
+    hand.ack(1, 1300.0);
     hand.wait_ms(2000);
     hand.pass_round(100.0);
     // Range 1200 ms: the first reset has seen it itself, the others leave 650, 375, 237.5,
@@ -253,6 +256,30 @@ fn difference_8_an_indication_at_the_end_of_the_inference_phase_halves_the_windo
     // And it was a first one: half of 20, not a single segment; 20 * 0.8 come back.
     hand.wait_ms(301);
     assert_eq!(hand.ack(1, 100.0), 16);
+}
+
+#[test]
+fn difference_9_a_delay_that_one_sample_showed_is_no_extreme() {
+    // A path that seems to take 10 ms: with 100 ms as before it would seem to have a queue.
+    let reacts_after = |policy: &str, lie_ms: f64, delay_ms: f64| {
+        let mut hand = after_first_loss(policy);
+        hand.template.is_cwnd_limited = 0;
+        hand.ack(1, lie_ms);
+        for _ in 0..60 {
+            hand.ack(1, 100.0);
+        }
+        hand.pass_round(100.0);
+        hand.window.cwnd_pkts = 40;
+        for _ in 0..40 {
+            hand.ack(1, delay_ms);
+        }
+        hand.cwnd() < 40
+    };
+    assert!(!reacts_after("tcp-lp", 10.0, 100.0));
+    assert!(reacts_after("tcp-lp:lone_extremes=1", 10.0, 100.0));
+    // And a queue that seems to be able to take a minute: nothing would be a sign of others.
+    assert!(reacts_after("tcp-lp", 60_000.0, 190.0));
+    assert!(!reacts_after("tcp-lp:lone_extremes=1", 60_000.0, 190.0));
 }
 
 #[test]

@@ -17,8 +17,10 @@ struct Delays {
     reset_us: f64,
     kept: f64,
     smoothed_us: Option<f64>,
-    /// Of the three minutes under way: since when, least, greatest.
-    now: Option<(f64, f64, f64)>,
+    /// Of the three minutes under way: since when, and all delays.
+    now: Option<(f64, Vec<f64>)>,
+    /// The second least and the second greatest count: difference 9.
+    skipped: usize,
     last_least_us: f64,
     /// d_max - d_min that earlier ones left.
     old_range_us: f64,
@@ -29,15 +31,31 @@ struct Delays {
 }
 
 impl Delays {
+    /// Those of these three minutes, from the least on.
+    fn sorted_us(&self) -> Vec<f64> {
+        let mut delays_us = self.now.as_ref().map_or(Vec::new(), |now| now.1.clone());
+        delays_us.sort_by(f64::total_cmp);
+        delays_us
+    }
+
+    fn agreed_least_us(&self) -> f64 {
+        let sorted_us = self.sorted_us();
+        let least_us = sorted_us.get(self.skipped).copied();
+        least_us.unwrap_or(f64::INFINITY)
+    }
+
     fn least_us(&self) -> f64 {
-        self.now
-            .map_or(f64::INFINITY, |(_, least_us, _)| least_us)
-            .min(self.last_least_us)
+        let agreed_us = self.agreed_least_us().min(self.last_least_us);
+        if agreed_us.is_finite() {
+            return agreed_us;
+        }
+        self.sorted_us().first().copied().unwrap_or(f64::INFINITY)
     }
 
     fn seen_range_us(&self) -> f64 {
-        self.now
-            .map_or(0.0, |(_, _, most_us)| (most_us - self.least_us()).max(0.0))
+        let sorted_us = self.sorted_us();
+        let most_us = sorted_us.iter().rev().nth(self.skipped);
+        most_us.map_or(0.0, |most_us| (most_us - self.least_us()).max(0.0))
     }
 
     fn range_us(&self) -> f64 {
@@ -49,7 +67,7 @@ impl Delays {
         let (range_us, seen_us) = (self.range_us(), self.seen_range_us());
         let faded_us = range_us.min(100_000.0) + (range_us - 100_000.0).max(0.0) * self.kept;
         self.old_range_us = faded_us.max(seen_us);
-        self.last_least_us = self.now.map_or(f64::INFINITY, |(_, least_us, _)| least_us);
+        self.last_least_us = self.agreed_least_us();
         self.now = None;
     }
 
@@ -57,13 +75,13 @@ impl Delays {
     fn take(&mut self, now_us: f64, delay_us: f64) -> f64 {
         if self
             .now
-            .is_some_and(|(since_us, ..)| now_us - since_us >= self.reset_us)
+            .as_ref()
+            .is_some_and(|(since_us, _)| now_us - since_us >= self.reset_us)
         {
             self.reset();
         }
-        let (_, least_us, most_us) = self.now.get_or_insert((now_us, f64::INFINITY, 0.0));
-        *least_us = least_us.min(delay_us);
-        *most_us = most_us.max(delay_us);
+        let (_, delays_us) = self.now.get_or_insert((now_us, Vec::new()));
+        delays_us.push(delay_us);
         let smoothed_us = match self.smoothed_us {
             Some(old_us) => (1.0 - self.gamma) * old_us + self.gamma * delay_us,
             None => delay_us,
@@ -117,6 +135,7 @@ impl TcpLp {
                 kept: part(params.kept_range_x1024),
                 smoothed_us: None,
                 now: None,
+                skipped: usize::from(!params.lone_extremes),
                 last_least_us: f64::INFINITY,
                 old_range_us: 0.0,
                 last_ack_us: 0.0,

@@ -25,12 +25,15 @@ impl Rounds {
     /// Past slow start, at a window.
     fn avoiding(policy: &str, cwnd_pkts: u32) -> Self {
         let mut rounds = Self::new(policy, cwnd_pkts);
-        rounds.acknowledge(&SenderAck {
-            ssthresh_pkts: cwnd_pkts,
-            rtt_us: 100_000,
-            phase: Phase::Disorder as u8,
-            ..SenderAck::default()
-        });
+        // Two samples agree on the shortest RTT; reno adds nothing for two acknowledgements.
+        for _ in 0..2 {
+            rounds.acknowledge(&SenderAck {
+                ssthresh_pkts: cwnd_pkts,
+                rtt_us: 100_000,
+                phase: Phase::Disorder as u8,
+                ..SenderAck::default()
+            });
+        }
         // Opens a round of nine acknowledgements.
         rounds.acknowledge(&SenderAck::default());
         rounds
@@ -232,6 +235,21 @@ fn difference_8_slow_start_that_is_over_leaves_what_the_path_holds_and_a_segment
     // 38 x 100 / 110 + 1 = 35
     assert_eq!(rounds.flow.window().cwnd_pkts, 35);
     assert_eq!(rounds.flow.window().ssthresh_pkts, 35);
+}
+
+#[test]
+fn difference_9_an_rtt_that_one_sample_showed_is_not_the_shortest() {
+    let window_after = |policy: &str| {
+        let mut rounds = Rounds::avoiding(policy, 40);
+        rounds.acknowledge(&SenderAck {
+            rtt_us: 10_000,
+            ..SenderAck::default()
+        });
+        *rounds.run(100_000, 4).last().unwrap()
+    };
+    assert!(window_after("vegas") > 40);
+    // The path itself seems to be a queue of 360 segments.
+    assert!(window_after("vegas:lone_extremes=1") < 40);
 }
 
 #[test]

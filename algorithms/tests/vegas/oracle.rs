@@ -12,7 +12,8 @@ use proptest::prelude::*;
 struct Vegas {
     constants: Constants,
     reno: Reno,
-    base_rtt: Option<f64>,
+    /// All since the last idle time.
+    rtts: Vec<f64>,
     round: Option<Round>,
     grows_in_slow_start: bool,
     is_doubtful: bool,
@@ -29,6 +30,8 @@ struct Constants {
     is_slow_start_every_round: bool,
     /// Difference 7: the queue is held against the shortest RTT, not against the last one.
     is_queue_of_linux: bool,
+    /// Difference 9: the shortest RTT is that of a single sample.
+    is_lone_extreme_enough: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -42,7 +45,7 @@ impl Vegas {
         Self {
             constants,
             reno: Reno::new(),
-            base_rtt: None,
+            rtts: Vec::new(),
             round: None,
             grows_in_slow_start: true,
             is_doubtful: false,
@@ -67,8 +70,17 @@ impl Vegas {
     }
 
     /// Expected - Actual (§3.2), as segments in the queue: times BaseRTT.
+    /// Difference 9: the second shortest. There were samples of a round trip.
+    fn base_rtt(&self) -> f64 {
+        let mut rtts = self.rtts.clone();
+        rtts.sort_by(f64::total_cmp);
+        rtts[usize::from(!self.constants.is_lone_extreme_enough)]
+    }
+
     fn queued(&self, base: f64, rtt: f64) -> f64 {
         let window = self.reno.cwnd;
+        // Difference 9: one that is shorter than what two agree on has no queue.
+        let rtt = rtt.max(base);
         if self.constants.is_queue_of_linux {
             window * (rtt - base) / base
         } else {
@@ -80,7 +92,7 @@ impl Vegas {
         let Constants {
             alpha, beta, gamma, ..
         } = self.constants;
-        let base = self.base_rtt.expect("there were samples");
+        let base = self.base_rtt();
         let queued = self.queued(base, rtt);
         // Difference 7: whole segments.
         let whole = queued.floor();
@@ -118,7 +130,7 @@ impl Model for Vegas {
         }
         if ack.rtt_us > 0 {
             let rtt = f64::from(ack.rtt_us) / 1e6;
-            self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
+            self.rtts.push(rtt);
             if let Some(round) = &mut self.round {
                 round.rtts.push(rtt);
             }
@@ -169,7 +181,7 @@ impl Model for Vegas {
     /// Difference 4.
     fn on_idle(&mut self, _: &SenderEvent) {
         self.reno.cwnd = self.reno.cwnd.min(f64::from(FIRST_PKTS));
-        self.base_rtt = None;
+        self.rtts.clear();
         self.round = None;
     }
 
@@ -188,13 +200,13 @@ impl Model for Vegas {
 }
 
 /// The paper's constants where the law has them by default, or any.
-fn any_constants() -> impl Strategy<Value = Option<(u32, u32, u32, bool, bool)>> {
-    let any = (0u32..5, 0u32..5, 0u32..4, any::<bool>(), any::<bool>());
+fn any_constants() -> impl Strategy<Value = Option<(u32, u32, u32, [bool; 3])>> {
+    let any = (0u32..5, 0u32..5, 0u32..4, any::<[bool; 3]>());
     prop_oneof![Just(None), any.prop_map(Some)]
 }
 
-fn policy_of(given: &Option<(u32, u32, u32, bool, bool)>) -> (String, Vegas) {
-    let Some((alpha, more, gamma, is_every_round, is_queue_of_linux)) = *given else {
+fn policy_of(given: &Option<(u32, u32, u32, [bool; 3])>) -> (String, Vegas) {
+    let Some((alpha, more, gamma, choices)) = *given else {
         let constants = Constants {
             alpha: 2.0,
             beta: 4.0,
@@ -202,15 +214,18 @@ fn policy_of(given: &Option<(u32, u32, u32, bool, bool)>) -> (String, Vegas) {
             left: 0.5,
             is_slow_start_every_round: true,
             is_queue_of_linux: true,
+            is_lone_extreme_enough: false,
         };
         return ("vegas".to_owned(), Vegas::new(constants));
     };
+    let [is_every_round, is_queue_of_linux, is_lone_extreme_enough] = choices;
     let beta = alpha + more;
     let policy = format!(
         "vegas:alpha_pkts={alpha},beta_pkts={beta},gamma_pkts={gamma},beta_x1024=768,\
-         slow_start_rounds={},queue_rule={}",
+         slow_start_rounds={},queue_rule={},lone_extremes={}",
         if is_every_round { 1 } else { 2 },
         u8::from(!is_queue_of_linux),
+        u8::from(is_lone_extreme_enough),
     );
     let constants = Constants {
         alpha: alpha.into(),
@@ -219,6 +234,7 @@ fn policy_of(given: &Option<(u32, u32, u32, bool, bool)>) -> (String, Vegas) {
         left: 0.75,
         is_slow_start_every_round: is_every_round,
         is_queue_of_linux,
+        is_lone_extreme_enough,
     };
     (policy, Vegas::new(constants))
 }

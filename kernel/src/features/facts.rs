@@ -17,8 +17,8 @@ pub(super) struct Facts {
     pub has_btf: bool,
     /// None where BTF is missing, or cannot be read.
     pub types: Option<KernelTypes>,
-    /// The keys of [`KINDS`] that the kernel has; none if it was not asked, or without the right
-    /// to ask.
+    /// The keys of [`KINDS`] that the kernel has; none if it was not asked, without the right to
+    /// ask, or while it refuses to answer.
     pub kinds: Option<BTreeSet<&'static str>>,
     /// Whether a congestion control may set its pace; none as above.
     pub sets_pace: Option<bool>,
@@ -94,7 +94,8 @@ impl Facts {
         let kinds = kinds.map(|kind| kind.key).collect();
         crate::messages::take();
         Self {
-            kinds: Some(kinds),
+            // A kernel that takes no types now seems to have no kind of map that needs them.
+            kinds: trials::refusal_of_types().is_none().then_some(kinds),
             sets_pace: facts.types.map(trials::sets_pace),
             ..facts
         }

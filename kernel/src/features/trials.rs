@@ -6,8 +6,11 @@ use crate::layout::Config;
 use crate::object::bytes_of;
 use crate::skeleton::sender::SenderSkelBuilder;
 use crate::skeleton::sender::types::tcp_congestion_ops;
+use libbpf_rs::libbpf_sys::bpf_btf_load;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 
 /// Whether the kernel lets a congestion control set a socket's pace (6.0).
@@ -26,6 +29,58 @@ pub(super) fn sets_pace(types: KernelTypes) -> bool {
         }),
     }
 }
+
+/// The kernel's refusal of type information (BTF_LOAD), if it refuses it. libbpf does not tell of
+/// that: it goes on without, and the kernel then says of storage in sockets, which needs types,
+/// that there is no such thing.
+pub(crate) fn refusal_of_types() -> Option<io::Error> {
+    // SAFETY: the types are read through the call, and are as long as is said; options may be none.
+    let loaded = unsafe {
+        bpf_btf_load(
+            AN_INTEGER.as_ptr().cast(),
+            AN_INTEGER.len() as u64,
+            std::ptr::null_mut(),
+        )
+    };
+    if loaded < 0 {
+        return Some(io::Error::from_raw_os_error(-loaded));
+    }
+    // SAFETY: nobody else has this descriptor.
+    drop(unsafe { OwnedFd::from_raw_fd(loaded) });
+    None
+}
+
+/// Type information of one type, `int`, as linux/btf.h lays it out in the host's order: a
+/// header of 24 bytes, the type, and the names.
+static AN_INTEGER: [u8; 45] = {
+    let words = [
+        // The header's length; where the type begins behind it, its length; the names likewise.
+        24u32,
+        0,
+        16,
+        16,
+        5, // Its name, its kind in the upper bits, its length in bytes.
+        1,
+        1 << 24,
+        4, // It has a sign, and 32 bits.
+        1 << 24 | 32,
+    ];
+    let mut bytes = [0; 45];
+    let [first, second] = 0xeb9f_u16.to_ne_bytes();
+    (bytes[0], bytes[1], bytes[2]) = (first, second, 1);
+    let mut index = 0;
+    while index < words.len() * 4 {
+        bytes[4 + index] = words[index / 4].to_ne_bytes()[index % 4];
+        index += 1;
+    }
+    let names = *b"\0int\0";
+    let mut index = 0;
+    while index < names.len() {
+        bytes[40 + index] = names[index];
+        index += 1;
+    }
+    bytes
+};
 
 /// Loads, of all programs, the one that ends a pace, in a table of its own.
 fn load_pace_setter() -> libbpf_rs::Result<()> {

@@ -88,7 +88,8 @@ impl World {
             mss_bytes: 1448,
             has_timestamps: random.flag(),
             is_observing: (random.below(50) == 0).into(),
-            reserved: [0; 2],
+            can_park: 0,
+            reserved: 0,
         };
         if random.below(10) == 0 {
             let number = random.number();

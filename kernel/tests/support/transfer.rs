@@ -230,6 +230,18 @@ pub fn uses_ecn(socket: &impl AsRawFd) -> bool {
     /// TCPI_OPT_ECN, and where tcpi_options stands in struct tcp_info.
     const ECN: u8 = 8;
     const OPTIONS_AT: usize = 5;
+    info(socket)[OPTIONS_AT] & ECN != 0
+}
+
+/// The scale of the windows that a connection advertises.
+pub fn window_scale(socket: &impl AsRawFd) -> u8 {
+    /// tcpi_snd_wscale and tcpi_rcv_wscale, four bits each.
+    const SCALES_AT: usize = 6;
+    info(socket)[SCALES_AT] >> 4
+}
+
+/// The beginning of struct tcp_info.
+fn info(socket: &impl AsRawFd) -> [u8; 104] {
     let mut info = [0u8; 104];
     let mut length = info.len() as libc::socklen_t;
     // SAFETY: the buffer has the length given.
@@ -243,7 +255,7 @@ pub fn uses_ecn(socket: &impl AsRawFd) -> bool {
         )
     };
     assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
-    info[OPTIONS_AT] & ECN != 0
+    info
 }
 
 /// The differentiated services field of what an IPv4 socket sends, without its bits of ECN.

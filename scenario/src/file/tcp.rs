@@ -70,6 +70,7 @@ fn read_sizes(table: &Section<'_, '_>, tcp: &mut TcpOptions) {
     tcp.receive_buffer = read_buffer(table, "receive_buffer", tcp.receive_buffer);
     tcp.shrinks_window = table.get_or("shrink_window", tcp.shrinks_window);
     tcp.receive_offload = table.get_or("receive_offload", tcp.receive_offload);
+    tcp.closes_window = table.get_or("close_window", tcp.closes_window);
     tcp.send_buffer = read_buffer(table, "send_buffer", tcp.send_buffer);
     if tcp.receive_offload > MAX_RECEIVE_OFFLOAD {
         let message = format!("is longer than {MAX_RECEIVE_OFFLOAD}, the most that a host waits");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use std::sync::Arc;
 
-use ebb_algorithms::{Policy, PolicyError};
+use ebb_algorithms::{Policy, PolicyError, ReceiverBundle};
 use ebb_link::Nanos;
 use ebb_scenario::{Recovery, TcpOptions, TcpProfile};
 
@@ -51,6 +51,8 @@ pub struct TcpConfig {
     pub(super) options: TcpOptions,
     pub(super) sender: Policy,
     pub(super) receiver: Option<Policy>,
+    /// What the receiver's law has in common with those of other connections.
+    pub(super) bundle: Option<ReceiverBundle>,
     /// The law sets the window in recovery, too.
     pub(super) has_full_control: bool,
     pub(super) wants_ecn: bool,
@@ -91,6 +93,7 @@ impl TcpConfig {
             options,
             sender,
             receiver,
+            bundle: None,
         }))
     }
 

@@ -291,8 +291,9 @@ impl Receiver {
     }
 
     pub(super) fn next_timer(&self) -> Nanos {
-        let held_until = self.law.as_ref().map_or(NEVER, |law| law.held_until());
-        self.acks.at.min(self.acks.compressed_at).min(held_until)
+        let law = self.law.as_ref();
+        let law_at = law.map_or(NEVER, |law| law.held_until().min(law.wakes_at()));
+        self.acks.at.min(self.acks.compressed_at).min(law_at)
     }
 
     /// A segment with an acknowledgement leaves: nothing waits any more.

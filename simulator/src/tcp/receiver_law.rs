@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use ebb_algorithms::{Ack, Policy, ReceiverFlow, Segment as LawSegment, Start};
+use ebb_algorithms::{Ack, Policy, ReceiverBundle, ReceiverFlow, Segment as LawSegment, Start};
 use ebb_link::Nanos;
 
 use super::clock::NEVER;
@@ -15,6 +15,8 @@ use crate::segment::{SackBlocks, Segment};
 const NO_CLAMP_BYTES: u32 = 1 << 30;
 /// The kernel takes no smaller clamp.
 const LEAST_CLAMP_BYTES: u32 = 1_152;
+/// How far a window below a segment may open with the next one.
+const ROOM_SEGMENTS: u32 = 4;
 /// The law is not asked again before this.
 const ASK_AGAIN: Nanos = Nanos::from_micros(50);
 /// After so many segments the largest one seen is believed to be the sender's.
@@ -28,6 +30,8 @@ pub(super) struct ReceiverLaw {
     /// What it sees while it observes, if it has an eye for it.
     watch: Option<Watch>,
     asked_at: Option<Nanos>,
+    /// When it is asked again about a window that is closed.
+    wakes_at: Nanos,
     /// What the window may be at the most.
     pub(super) clamp_bytes: u32,
     guessed_mss_bytes: u32,
@@ -71,9 +75,32 @@ impl ReceiverLaw {
         self.held.front().map_or(NEVER, |held| held.at)
     }
 
+    /// Whether the window is to be closed.
+    #[inline]
+    pub(super) fn is_parked(&self) -> bool {
+        self.wakes_at < NEVER && !self.is_observing
+    }
+
+    /// When to ask about a closed window.
+    #[inline]
+    pub(super) fn wakes_at(&self) -> Nanos {
+        self.wakes_at
+    }
+
+    fn note_wait(&mut self, now: Nanos) {
+        self.wakes_at = match self.flow.wait_us() {
+            0 => NEVER,
+            wait_us => now + Nanos::from_micros(u64::from(wait_us)),
+        };
+    }
+
     fn wanted_clamp_bytes(&self) -> u32 {
         if self.is_observing {
             return NO_CLAMP_BYTES;
+        }
+        // A window is not closed by its bound, which would have to grow again.
+        if self.is_parked() {
+            return self.clamp_bytes;
         }
         self.flow
             .window_bytes()
@@ -99,9 +126,10 @@ impl Receiver {
         };
         let law = ReceiverLaw {
             watch: Watch::new(policy.clone()),
-            flow: ReceiverFlow::new(policy, &start),
+            flow: ReceiverFlow::new_in(self.config.bundle.clone(), policy, &start),
             is_observing,
             asked_at: None,
+            wakes_at: NEVER,
             clamp_bytes: NO_CLAMP_BYTES,
             guessed_mss_bytes: options.payload_bytes(),
             seen_mss_bytes: 0,
@@ -178,6 +206,7 @@ impl Receiver {
             can_delay_acks: 1,
         };
         law.flow.on_segment(&told);
+        law.note_wait(time.now);
     }
 
     /// Asks the law for the window of a segment that is about to leave.
@@ -203,12 +232,38 @@ impl Receiver {
             mss_bytes: law.mss_bytes(),
             has_timestamps: u8::from(time.has_timestamps),
             is_observing: u8::from(law.is_observing),
+            can_park: u8::from(self.config.options.closes_window),
             ..Ack::default()
         });
+        law.note_wait(time.now);
         let clamp_bytes = law.wanted_clamp_bytes();
         if clamp_bytes != law.clamp_bytes {
             self.apply_clamp(clamp_bytes);
         }
+    }
+
+    /// The least window is told. A larger clamp from now on lets its bound grow with the next
+    /// segment, so that the answer to that can be a larger window.
+    #[inline]
+    pub(super) fn leave_room(&mut self) {
+        if self.config.bundle.is_none() {
+            return;
+        }
+        if let Some(law) = &mut self.law
+            && law.clamp_bytes == LEAST_CLAMP_BYTES
+        {
+            law.clamp_bytes += ROOM_SEGMENTS * self.config.options.mss_bytes;
+        }
+    }
+
+    /// Asks the law about a closed window. *Returns:* whether it is to be opened.
+    pub(super) fn opens_window(&mut self, time: LocalTime) -> bool {
+        let is_due = |law: &mut Box<ReceiverLaw>| law.wakes_at <= time.now;
+        if !self.law.as_mut().is_some_and(is_due) {
+            return false;
+        }
+        self.ask_law(time, self.nxt);
+        self.law.as_ref().is_some_and(|law| !law.is_parked())
     }
 
     /// Holds an acknowledgement back if the law wants that. *Returns:* whether it does.
@@ -294,6 +349,11 @@ impl super::TcpConfig {
     /// The policy of the receiving end.
     pub(crate) fn receiver_policy(&self) -> Option<&Policy> {
         self.receiver.as_ref()
+    }
+
+    /// What the receiving end of connections to come has in common with others.
+    pub(crate) fn set_bundle(&mut self, bundle: Option<ReceiverBundle>) {
+        self.bundle = bundle;
     }
 
     /// Another policy for the receiving end of connections to come.

@@ -306,6 +306,7 @@ impl Connection {
         if segment.flags.has(Flags::ACK) {
             self.receiver.ask_law(time, ack);
             segment.window = self.receiver.advertise(ack);
+            self.receiver.leave_room();
             segment.ack = self.receiver.wire(ack);
             if self.receiver.echoes_mark && !segment.flags.has(Flags::SYN) {
                 segment.flags |= Flags::ECE;

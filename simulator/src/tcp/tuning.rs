@@ -123,6 +123,9 @@ impl Receiver {
     /// held where it was.
     #[inline]
     pub(super) fn wanted_window(&self) -> u32 {
+        if self.law.as_ref().is_some_and(|law| law.is_parked()) {
+            return 0;
+        }
         let full = self.window_clamp_bytes();
         let mss_bytes = self.acks.mss_bytes.min(full);
         let mut free = self.free_bytes();

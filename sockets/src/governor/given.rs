@@ -288,7 +288,10 @@ impl Governor {
     }
 }
 
-fn inode_of_socket(socket: BorrowedFd<'_>) -> Result<u64> {
+/// The number of a socket's inode, by which a [`Governor`] knows it.
+///
+/// *Errors:* [`Error::NotASocket`].
+pub fn inode_of_socket(socket: BorrowedFd<'_>) -> Result<u64> {
     inode_of(socket.as_raw_fd()).map_err(|source| Error::NotASocket { source })
 }
 

@@ -21,7 +21,6 @@ fn no_capability_is_needed() {
             unsafe { libc::_exit(i32::from(!is_right)) }
         }
     };
-    let _stream = peer.accept();
     let status = nix::sys::wait::waitpid(watcher, None).unwrap();
     assert_eq!(status, nix::sys::wait::WaitStatus::Exited(watcher, 0));
 }
@@ -32,6 +31,8 @@ fn govern_without_capabilities(peer: &Peer) -> bool {
         return false;
     }
     let child = peer.helper("read").spawn().unwrap();
+    // Met before its first segment it would be bounded by segments as long as loopback has them.
+    let _stream = peer.accept();
     let mut governor = governor(Root::DescendantsOf(std::process::id()), peer);
     let deadline = Instant::now() + PATIENCE;
     let mut is_limited = false;

@@ -17,6 +17,7 @@ pub struct Params {
     pub kept_range_x1024: u32,
     pub inference_rtts: u32,
     pub resume_x1024: u32,
+    pub lone_extremes: bool,
 }
 
 pub fn any_params() -> impl Strategy<Value = Params> {
@@ -27,6 +28,7 @@ pub fn any_params() -> impl Strategy<Value = Params> {
         kept_range_x1024: 512,
         inference_rtts: 3,
         resume_x1024: 820,
+        lone_extremes: false,
     };
     let any = (
         20u32..1000,
@@ -35,17 +37,21 @@ pub fn any_params() -> impl Strategy<Value = Params> {
         0u32..=1024,
         1u32..20,
         prop_oneof![Just(0u32), 0u32..=1024],
+        any::<bool>(),
     );
     prop_oneof![
         Just(usual),
-        any.prop_map(|(delta, gamma, reset_ms, kept, rtts, resume)| Params {
-            delta_x1024: delta,
-            gamma_x1024: gamma,
-            reset_ms,
-            kept_range_x1024: kept,
-            inference_rtts: rtts,
-            resume_x1024: resume,
-        }),
+        any.prop_map(
+            |(delta, gamma, reset_ms, kept, rtts, resume, lone)| Params {
+                delta_x1024: delta,
+                gamma_x1024: gamma,
+                reset_ms,
+                kept_range_x1024: kept,
+                inference_rtts: rtts,
+                resume_x1024: resume,
+                lone_extremes: lone,
+            }
+        ),
     ]
 }
 
@@ -54,13 +60,14 @@ impl Params {
     pub fn policy(&self) -> String {
         format!(
             "tcp-lp:delta_x1024={},gamma_x1024={},reset_ms={},kept_range_x1024={},\
-             inference_rtts={},resume_x1024={}",
+             inference_rtts={},resume_x1024={},lone_extremes={}",
             self.delta_x1024,
             self.gamma_x1024,
             self.reset_ms,
             self.kept_range_x1024,
             self.inference_rtts,
-            self.resume_x1024
+            self.resume_x1024,
+            u8::from(self.lone_extremes)
         )
     }
 }

@@ -5,11 +5,13 @@
 
 mod fair;
 mod greedy;
+mod offload;
 pub mod path;
 
 use ebb_algorithms::{Ack, Policy, ReceiverFlow, Segment, Start};
 use fair::Fair;
 use greedy::Greedy;
+use offload::{Aggregate, Offload};
 pub use path::Path;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -49,8 +51,10 @@ impl Outcome {
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A segment of ours arrives: first byte, the sender's timestamp, the echo.
-    Segment(u64, u32, u32),
+    /// A segment of ours arrives.
+    Segment(Aggregate),
+    /// A segment has waited long enough for others.
+    Flush,
     /// Our acknowledgement reaches the sender: acknowledged, right edge, timestamp.
     Ack(u64, u64, u32),
     /// A packet of others reaches the bottleneck, of the stream of this index.
@@ -78,6 +82,7 @@ struct World<'a> {
     fair: Fair,
     sent_segments: u64,
     held_until_us: u64,
+    offload: Offload,
 }
 
 /// Runs a greedy sender against a policy for a time.
@@ -107,6 +112,7 @@ pub fn run(path: &Path, policy: &Policy, seconds: u64) -> Outcome {
         fair: Fair::default(),
         sent_segments: 0,
         held_until_us: 0,
+        offload: Offload::default(),
     };
     for (from_us, until_us) in &path.greedy {
         world.schedule(*from_us, Event::GreedyTurn(true));
@@ -132,8 +138,15 @@ pub fn run(path: &Path, policy: &Policy, seconds: u64) -> Outcome {
             break;
         }
         match event {
-            Event::Segment(byte, tsval, tsecr) => {
-                receiver.take(&mut world, now_us, byte, tsval, tsecr);
+            Event::Segment(segment) => {
+                if let Some(arrived) = world.merge(now_us, segment) {
+                    receiver.take(&mut world, now_us, arrived);
+                }
+            }
+            Event::Flush => {
+                if let Some(arrived) = world.offload.flush(now_us) {
+                    receiver.take(&mut world, now_us, arrived);
+                }
             }
             Event::Ack(acked, edge, tsval) => {
                 let most_bytes = path.taken_over.map_or(u64::MAX, |it| it.cwnd_bytes);
@@ -181,20 +194,20 @@ impl Receiver<'_> {
         self.flow = Some(ReceiverFlow::new(self.policy.clone(), &start));
     }
 
-    fn take(&mut self, world: &mut World, now_us: u64, byte: u64, tsval: u32, tsecr: u32) {
+    fn take(&mut self, world: &mut World, now_us: u64, arrived: Aggregate) {
         let path = world.path;
         let mss = u64::from(path.mss_bytes);
         let local_ts = path.first_local_ts.wrapping_add((now_us / 1000) as u32);
         if self.flow.is_none() && path.taken_over.is_some_and(|it| now_us >= it.at_us) {
-            self.begin(path, now_us, tsval);
+            self.begin(path, now_us, arrived.tsval);
         }
         let segment = Segment {
             now_us: CLOCK_US + now_us,
-            seq: byte as u32,
-            payload_bytes: path.mss_bytes,
-            segments: 1,
-            tsval,
-            tsecr,
+            seq: arrived.byte as u32,
+            payload_bytes: path.mss_bytes * arrived.segments,
+            segments: arrived.segments,
+            tsval: arrived.tsval,
+            tsecr: arrived.tsecr,
             local_ts,
             local_tick_us: 1000,
             rcv_nxt: self.rcv_nxt as u32,
@@ -206,13 +219,14 @@ impl Receiver<'_> {
         if let Some(flow) = &mut self.flow {
             flow.on_segment(&segment);
         }
-        self.out_of_order.insert(byte);
+        let each = (0..arrived.segments).map(|it| arrived.byte + u64::from(it) * mss);
+        self.out_of_order.extend(each);
         while self.out_of_order.remove(&self.rcv_nxt) {
             self.rcv_nxt += mss;
         }
-        self.unacked_segments += 1;
+        self.unacked_segments += arrived.segments;
         let bin = (now_us / 100_000) as usize;
-        world.outcome.received_bytes[bin] += mss;
+        world.outcome.received_bytes[bin] += u64::from(arrived.segments) * mss;
         world.outcome.window_bytes[bin] = self.flow.as_ref().map_or(0, ReceiverFlow::window_bytes);
         // Two segments, all that the window allows, and holes are acknowledged at once.
         let has_hole = !self.out_of_order.is_empty();
@@ -277,7 +291,24 @@ impl World<'_> {
             return self.schedule(noticed_us, Event::Retransmit(byte));
         };
         let arrival_us = self.hold_up(left_us + self.one_way_us(now_us));
-        self.schedule(arrival_us, Event::Segment(byte, tsval, self.echo));
+        let segment = Aggregate {
+            byte,
+            segments: 1,
+            tsval,
+            tsecr: self.echo,
+        };
+        self.schedule(arrival_us, Event::Segment(segment));
+    }
+
+    /// What the receiver's device hands over when a segment comes.
+    fn merge(&mut self, now_us: u64, segment: Aggregate) -> Option<Aggregate> {
+        if self.path.offload_us == 0 {
+            return Some(segment);
+        }
+        let until_us = now_us + self.path.offload_us;
+        self.schedule(until_us, Event::Flush);
+        let mss = u64::from(self.path.mss_bytes);
+        self.offload.take(until_us, segment, mss)
     }
 
     /// When a packet of ours has left the bottleneck.

@@ -29,6 +29,8 @@ pub struct Path {
     pub longer: Option<(u64, u64)>,
     /// One segment of so many is held up by so much (us), and all behind it until it comes.
     pub held_up: Option<(u64, u64)>,
+    /// The receiver's device waits so long for what follows a segment (us); 0: not at all.
+    pub offload_us: u64,
     /// The connection is an ordinary one before.
     pub taken_over: Option<TakenOver>,
 }
@@ -61,6 +63,7 @@ impl Default for Path {
             slower: None,
             longer: None,
             held_up: None,
+            offload_us: 0,
             taken_over: None,
         }
     }

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Many connections of one command under `ebb`, beside a greedy one and alone.
+
+use std::path::Path;
+
+use ebb_scenario::{FlowOutcome, Outcome, Scenario};
+use ebb_simulator::Options;
+
+const LONGEST_SILENCE_S: f64 = 2.5;
+
+fn beside_greedy(count: u32, closes_window: bool) -> Outcome {
+    let text = format!(
+        "duration = \"70s\"\nbin = \"100ms\"\n[measure]\nalone = [\"25s\", \"40s\"]\n\
+         busy = [\"42s\", \"70s\"]\n[bottleneck]\nrate = \"10mbit\"\nrtt = \"50ms\"\n\
+         queue = \"1bdp\"\n[tcp]\nclose_window = {closes_window}\n[[flow]]\nname = \"other\"\nstart = \"40s\"\n[[flow]]\n\
+         name = \"mine\"\nclass = \"lbe\"\nreceiver = \"ebb\"\ncount = {count}\n\
+         stagger = \"200ms\"\n"
+    );
+    let scenario = Scenario::parse("bundle.toml", &text, Path::new("")).unwrap();
+    ebb_simulator::run(&scenario, Options::default()).unwrap()
+}
+
+/// Mbit/s of the other one, and of all that are of the bundle.
+fn rates(outcome: &Outcome, interval: usize) -> (f64, f64) {
+    let rate = |it: &FlowOutcome| it.measures[interval].goodput_bits_per_s / 1e6;
+    let rates: Vec<f64> = outcome.flows.iter().map(rate).collect();
+    (rates[0], rates[1..].iter().sum())
+}
+
+/// The longest time from `from_s` on in which nothing of a connection came.
+fn longest_silence_s(outcome: &Outcome, from_s: f64) -> f64 {
+    let bin_s = outcome.series.bin_s;
+    let mut longest = 0;
+    // Of very many there is no series.
+    for flow in outcome.series.flows.iter().skip(1) {
+        let bins = &flow.goodput_bits_per_s[(from_s / bin_s) as usize..];
+        let silences = bins.split(|rate| *rate > 0.0);
+        longest = silences.map(<[f64]>::len).max().unwrap_or(0).max(longest);
+    }
+    longest as f64 * bin_s
+}
+
+#[test]
+fn many_connections_take_the_link_and_leave_it_as_one() {
+    // A host that closes windows, and one whose least window is a clamp's.
+    for (closes_window, count, alone_least, other_least) in [
+        (true, 4, 9.3, 9.3),
+        (true, 8, 9.2, 9.3),
+        (true, 32, 9.0, 9.2),
+        (true, 64, 9.0, 9.1),
+        (false, 8, 9.2, 9.2),
+        (false, 64, 9.0, 8.0),
+    ] {
+        let outcome = beside_greedy(count, closes_window);
+        let (_, alone) = rates(&outcome, 0);
+        let (other, _) = rates(&outcome, 1);
+        let silence_s = longest_silence_s(&outcome, 40.0);
+        println!(
+            "{count} ({closes_window}): alone {alone:.2}, other {other:.2} Mbit/s, silent {silence_s:.1} s"
+        );
+        assert!(alone > alone_least, "{count}: {alone}");
+        assert!(other > other_least, "{count}: {other}");
+        assert!(silence_s < LONGEST_SILENCE_S, "{count}: {silence_s}");
+    }
+}
