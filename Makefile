@@ -27,7 +27,7 @@ BESIDE := --policy none --policy priority --policy ebb --case constant --case 'g
 	--case 'greedy, BE second' --case 'greedy, queue of 500' --case 'bursts of 1 s' \
 	--case 'bursts of 3 s' --case 'bursts of 10 s'
 # What uploads could yield by.
-UPLOADS := --policy ledbat:target_us=5000 --policy tcp-lp --policy ledbat++ \
+UPLOADS := --policy ebb-sender --policy ledbat:target_us=5000 --policy tcp-lp --policy ledbat++ \
 	--policy ledbat++:target_us=10000,slowdown_interval=60 \
 	--policy ledbat++:target_us=20000,slowdown_interval=60
 
@@ -38,7 +38,7 @@ IN_FULL := bwss/internet-1 bwss/internet-2 vulture/fig-3 vulture/fig-4 vulture/f
 
 .DEFAULT_GOAL := build
 LIBRARY_VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-.PHONY: help setup build library wheel demo gateway test test-root test-kernels soak fuzz check-deep \
+.PHONY: help setup build library wheel test-research demo gateway test test-root test-kernels soak fuzz check-deep \
 	lint format bench \
 	figures reproduce reproduce-quick reproduce-lab results man install uninstall deb rpm \
 	test-packages
@@ -58,6 +58,9 @@ library: setup ## build the library for programs, into target/release
 
 wheel: setup ## build the library for Python, into target/packages (maturin comes from PyPI)
 	@scripts/wheel $(TARGET)
+
+test-research: setup ## sweeps from Python on processes and on dask; pandas and dask come from PyPI
+	@scripts/test-research $(TARGET)
 
 demo: build ## a download steps aside, everything emulated on this machine, 75 seconds; no root needed
 	$(EBB) demo

@@ -26,8 +26,13 @@ impl RunStore {
             path: "/proc/self/exe".into(),
             source,
         })?;
-        // Laws and simulator change without a new version of Ebb: its bytes do not lie.
-        let version = format!("{:032x}", XxHash3_128::oneshot(&program));
+        // Laws and simulator change without a new version of Ebb: its bytes do not lie. Nor do those
+        // of laws of one's own.
+        let mut code = program;
+        for file in ebb_algorithms::own_law_files() {
+            code.extend_from_slice(&file);
+        }
+        let version = format!("{:032x}", XxHash3_128::oneshot(&code));
         Ok(Self {
             folder: folder.join("runs").join(version),
             is_fresh,

@@ -323,9 +323,10 @@ fn the_figures_of_ebb_are_of_the_laws_that_it_has_unless_told_otherwise() {
     assert_eq!(laws("ebb/tcp-lp"), [("tcp-lp".to_owned(), None)]);
 }
 
-/// The bounds are for real kernel TCP; slow start ends a little otherwise in the simulator.
+/// The bounds are for real kernel TCP; slow start ends a little otherwise in the simulator, and over
+/// FQ-CoDel chance says more there than the law does (docs/notebook/ebb-sender.md).
 #[test]
-fn the_simulator_keeps_all_bounds_of_the_figures_of_ebb_but_one() {
+fn the_simulator_keeps_all_bounds_of_the_figures_of_ebb_but_two() {
     let plan = Plan {
         engine: Engine::Sim,
         is_quick: true,
@@ -342,6 +343,9 @@ fn the_simulator_keeps_all_bounds_of_the_figures_of_ebb_but_one() {
     }
     assert_eq!(
         lost,
-        ["ebb/tcp-lp (sim): LBE, share of the link, alone, RTT 50 ms: 0.898, not >= 0.9"]
+        [
+            "ebb/kernel-uploads (sim): BE's share, FQ-CoDel, greedy, BE second: 0.834, not >= 0.9",
+            "ebb/tcp-lp (sim): LBE, share of the link, alone, RTT 50 ms: 0.898, not >= 0.9",
+        ]
     );
 }

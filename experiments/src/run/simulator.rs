@@ -78,6 +78,7 @@ impl Queue<'_, '_> {
                 run,
                 observer: observer.as_mut().map(|observer| &mut **observer as _),
                 progress: Some(&mut |now| self.runner.watch.reached(number, now)),
+                is_stopped: Some(&|| self.runner.watch.is_stopped()),
             };
             let scenario = &self.scenarios[place];
             let result = run_or_load(scenario, options, self.runner.store);

@@ -10,6 +10,11 @@ pub trait Watch: Sync {
     /// A run, counted over all scenarios, has reached this time.
     fn reached(&self, _run: usize, _now: Nanos) {}
 
+    /// Whether the simulator's runs are to be given up.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+
     /// None is simulated any more.
     fn ends(&self) {}
 
