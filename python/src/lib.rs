@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The library for Python: the module `ebb`. `ebb.pyi` has its types and the readers' comments.
+//! The library for Python: the module `ebb._native`, whose stubs are for readers.
+
+mod failure;
+mod laws;
+mod packets;
+mod result;
+mod simulate;
+mod table;
+mod toml;
 
 use std::os::fd::{BorrowedFd, RawFd};
 
@@ -14,12 +22,29 @@ pyo3::create_exception!(
 );
 
 /// One socket in the background: it gets the bandwidth that nobody else wants.
-#[pymodule(name = "ebb")]
+#[pymodule(name = "_native")]
 mod module {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::failure::WrongScenario;
+    #[pymodule_export]
+    use super::laws::{WrongLaw, build_law, load_law, loaded_laws};
+    #[pymodule_export]
+    use super::result::Simulated;
+    #[pymodule_export]
+    use super::simulate::{resolve, run};
+    #[pymodule_export]
+    use super::table::Table;
     #[pymodule_export]
     use super::{
         Error, Flow, State, background, background_all, foreground, foreground_all, state,
     };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }
 
 /// One direction of a connection.

@@ -2,15 +2,14 @@
 """What the module does, and that its stubs say so. Both ends are on this machine, at addresses that
 are not of the loopback device."""
 
-import ast
 import asyncio
-import inspect
 import os
 import socket
 import sys
 import time
 
 import ebb
+from stubs import stubs_are_right
 
 SERVER, CLIENT = "10.9.0.1", "10.9.0.2"
 # The first window is of ten segments; by itself the kernel sets no less than 30 kB.
@@ -92,22 +91,6 @@ async def with_asyncio(listener):
         await asyncio.sleep(0.005)
     ebb.foreground(own)
     writer.close()
-
-
-def stubs_are_right(file):
-    tree = ast.parse(open(file, encoding="utf-8").read())
-    told = {node.name: node for node in tree.body if hasattr(node, "name")}
-    names = {name for name in dir(ebb) if not name.startswith("_")}
-    assert names == {name for name in told if not name.startswith("_")}, names
-    for name, node in told.items():
-        if isinstance(node, ast.FunctionDef):
-            arguments = node.args.args + node.args.kwonlyargs
-            real = list(inspect.signature(getattr(ebb, name)).parameters)
-            assert [it.arg for it in arguments] == real, name
-        elif name in ("Flow", "State"):
-            fields = {it.name for it in node.body if isinstance(it, ast.FunctionDef)}
-            real = {it for it in vars(getattr(ebb, name)) if not it.startswith("_")}
-            assert fields == real, name
 
 
 def main():

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Python imports the module and uses all of it: `module.py`.
 
+mod support;
+
 use std::path::Path;
 
 use ebb_host::testing::requires_root;
@@ -16,17 +18,14 @@ fn python_has_all_of_it_as_the_stubs_say() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // As cargo names it for tests, and as Python does.
-    let test = std::env::current_exe().unwrap();
-    let built = test.parent().unwrap().join("libebb_python.so");
-    std::fs::copy(built, folder.path().join("ebb.abi3.so")).unwrap();
+    support::install(folder.path());
     let namespace = NamespaceHandle::create().unwrap();
     namespace.ip(ADDRESSES).unwrap();
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut python = namespace.command("python3");
     let output = python
         .arg(package.join("tests/module.py"))
-        .arg(package.join("ebb.pyi"))
+        .arg(package.join("ebb/_native.pyi"))
         .env("PYTHONPATH", folder.path())
         .output()
         .unwrap();

@@ -58,6 +58,7 @@ pub mod reading {
 }
 
 pub use error::{Problem, ScenarioError};
+pub use file::key_path::key_path;
 pub use flow::Flow;
 pub use outcome::{
     ApplicationMeasure, ClassMeasure, Distribution, FlowMeasure, FlowOutcome, FlowSeries,

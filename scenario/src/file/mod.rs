@@ -2,6 +2,7 @@
 //! From the TOML file to a [`Scenario`]: docs/scenarios.md describes the language.
 mod ends;
 mod flows;
+pub(crate) mod key_path;
 mod links;
 mod network;
 mod queues;
