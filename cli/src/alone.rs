@@ -6,19 +6,20 @@
 //! ebb gateway --lan br-lan home.toml
 //! ```
 
-// What the whole `ebb` uses more of.
-#![allow(dead_code)]
-
+#[expect(dead_code, reason = "the whole `ebb` uses more of it")]
 mod backend;
 mod commands {
     pub mod gateway;
     pub mod status;
     pub mod top {
+        #[expect(dead_code, reason = "`ebb top` uses more of it")]
         pub mod sample;
     }
 }
 mod gateway_file;
+#[expect(dead_code, reason = "the whole `ebb` uses more of it")]
 mod output;
+#[expect(dead_code, reason = "the whole `ebb` uses more of it")]
 mod summary;
 
 use std::fmt::Debug;

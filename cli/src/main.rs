@@ -17,6 +17,7 @@ mod count;
 mod data;
 mod gateway_file;
 mod output;
+mod own_laws;
 mod scope;
 mod sharing_file;
 mod summary;
@@ -61,10 +62,16 @@ Examples:
 Exit status: 0 done, 1 failed, 2 wrong usage. `ebb run` exits as its command does; see there.
 
 Environment: EBB_LOG sets what is logged, as in EBB_LOG=debug; EBB_RUNTIME_DIR is where Ebb notes \
-what is attached: if it is not set, /run/ebb for root, else ebb in XDG_RUNTIME_DIR or /tmp/ebb-UID.";
+what is attached: if it is not set, /run/ebb for root, else ebb in XDG_RUNTIME_DIR or /tmp/ebb-UID; \
+EBB_LAWS names laws of one's own for ebb sim, score and policies, files of ebb law build with colons \
+between them.";
 
 fn main() -> ExitCode {
     ebb_lab::endpoint::become_worker_if_asked();
+    if let Err(error) = own_laws::load_if_asked() {
+        output::complain(&output::describe(&error));
+        return ExitCode::FAILURE;
+    }
     let cli = match Cli::try_parse_from(arguments()) {
         Ok(cli) => cli,
         Err(error) => return usage_error(&error),
@@ -95,15 +102,18 @@ fn arguments() -> impl Iterator<Item = OsString> {
 fn usage_error(error: &clap::Error) -> ExitCode {
     // Nothing is left to be done where even the terminal is gone.
     let _ = error.print();
-    let is_run = std::env::args_os()
-        .skip(1)
-        .find(|argument| !argument.to_string_lossy().starts_with('-'))
-        .is_some_and(|command| command == "run");
+    let is_run = command_word().is_some_and(|command| command == "run");
     match error.exit_code() {
         0 => ExitCode::SUCCESS,
         _ if is_run => ExitCode::from(commands::run::EBB_FAILED),
         _ => ExitCode::from(2),
     }
+}
+
+/// The first word that is no flag, before anything is read.
+fn command_word() -> Option<OsString> {
+    let mut words = std::env::args_os().skip(1);
+    words.find(|word| !word.to_string_lossy().starts_with('-'))
 }
 
 fn start_log(verbose: u8) {

@@ -27,8 +27,8 @@ pub struct Attach {
     #[arg(short, long, value_name = "POLICY", value_parser = Policy::receiver)]
     policy: Option<Policy>,
 
-    /// How to yield when sending: a sender law, or none; without it `ledbat++`, with the user
-    /// backend `paced`
+    /// How to yield when sending: a sender law, or none; without it `ebb-sender`, with the
+    /// user backend `paced`
     #[arg(long, value_name = "POLICY")]
     upload_policy: Option<UploadPolicy>,
 

@@ -9,6 +9,7 @@ pub mod detach;
 pub mod doctor;
 pub mod gateway;
 pub mod lab;
+pub mod law;
 pub mod laws;
 pub mod man;
 pub mod policies;
@@ -39,6 +40,7 @@ pub enum Command {
     Top(top::Top),
     Policies(policies::ListPolicies),
     Laws(laws::Laws),
+    Law(law::Law),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
     Lab(lab::Lab),
@@ -65,6 +67,7 @@ impl Command {
             Self::Top(command) => command.execute().map(|()| 0),
             Self::Policies(command) => command.execute().map(|()| 0),
             Self::Laws(command) => command.execute().map(|()| 0),
+            Self::Law(command) => command.execute().map(|()| 0),
             Self::Lab(command) => command.execute(),
             Self::Sim(command) => command.execute().map(|()| 0),
             Self::Reproduce(command) => command.execute().map(|()| 0),

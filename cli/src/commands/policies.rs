@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use clap::Args;
-use ebb_algorithms::{LawInfo, ParamInfo, Policy, Side, counter_laws, laws};
+use ebb_algorithms::{LawInfo, ParamInfo, Policy, Side, counter_laws, laws, own, own_laws};
 use serde::Serialize;
 
 use crate::output;
@@ -46,7 +46,11 @@ impl ListPolicies {
     pub fn execute(self) -> Result<()> {
         let chosen: Vec<&LawInfo> = match self.law {
             Some(law) => vec![law],
-            None => laws().iter().chain(counter_laws()).collect(),
+            None => laws()
+                .iter()
+                .chain(counter_laws())
+                .chain(own_laws())
+                .collect(),
         };
         if self.json {
             let laws: Vec<_> = chosen.into_iter().map(LawOutput::from).collect();
@@ -129,9 +133,18 @@ fn direction(law: &LawInfo) -> &'static str {
 }
 
 fn backend(law: &LawInfo) -> &'static str {
-    match law.is_for_counters() {
-        true => "user",
-        false => "kernel",
+    match (law.number < own::FIRST_NUMBER, law.is_for_counters()) {
+        (true, true) => "user",
+        (true, false) => "kernel",
+        (false, _) => "none",
+    }
+}
+
+/// Who has it, after "for uploads".
+fn host(law: &LawInfo) -> String {
+    match backend(law) {
+        "none" => "in the simulator alone".into(),
+        backend => format!("by the {backend} backend"),
     }
 }
 
@@ -142,11 +155,11 @@ fn describe(law: &LawInfo) -> String {
         ""
     };
     let mut text = format!(
-        "{}{mark}, {}, for {}s by the {} backend: {}\n",
+        "{}{mark}, {}, for {}s {}: {}\n",
         law.name,
         law.side(),
         direction(law),
-        backend(law),
+        host(law),
         law.summary
     );
     let width = law

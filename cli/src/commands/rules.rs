@@ -90,7 +90,7 @@ A rule:
   name = \"backup\"
   unit = [\"restic*\", \"backup.service\"]   # or slice, container, cgroup, executable, user, port
   policy = \"ebb\"                         # what arrives; `ebb policies` lists them
-  upload_policy = \"ledbat++\"             # what is sent; \"none\" leaves it alone
+  upload_policy = \"ebb-sender\"           # what is sent; \"none\" leaves it alone
 
 Examples:
   ebb rules

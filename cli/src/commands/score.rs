@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use ebb_algorithms::{Policy, laws};
+use ebb_algorithms::{Policy, laws, own_laws};
 use ebb_experiments::score::{Group, Matrix, Score, ScoreScenario, scores_to_csv, scores_to_json};
 use ebb_experiments::{RunStore, Runner};
 use ebb_report::{image, score};
@@ -142,7 +142,11 @@ impl ScoreCommand {
 
     fn laws(&self) -> Vec<Policy> {
         match self.laws.is_empty() {
-            true => laws().iter().map(Policy::with_defaults).collect(),
+            true => laws()
+                .iter()
+                .chain(own_laws())
+                .map(Policy::with_defaults)
+                .collect(),
             false => self.laws.clone(),
         }
     }
