@@ -193,7 +193,7 @@ fn measure() -> Attempt {
                 .filter_map(move |one| judge(report, path, epoch, one))
         })
         .collect();
-    transfers::attempt(wrong, report)
+    Attempt::over(report, wrong)
 }
 
 fn judge(report: &EmulatorReport, path: usize, epoch: Instant, seen: &Expected) -> Option<String> {

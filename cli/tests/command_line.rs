@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use nix::unistd::getuid;
 use support::{Ebb, stderr, stdout};
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "run",
     "attach",
     "detach",
@@ -26,6 +26,7 @@ const COMMANDS: [&str; 22] = [
     "demo",
     "lab shell",
     "lab run",
+    "law build",
     "reproduce",
     "sim run",
     "sim sweep",
@@ -124,7 +125,7 @@ fn policies_lists_every_law_and_the_same_as_json() {
     let start = "ebb (the default), receiver, for downloads by the kernel backend: ";
     assert!(text.starts_with(start), "{text}");
     for start in [
-        "\nledbat++ (the default), sender, for uploads by the kernel backend: ",
+        "\nebb-sender (the default), sender, for uploads by the kernel backend: ",
         "\nsampled (the default), receiver, for downloads by the user backend: ",
         "\npaced (the default), sender, for uploads by the user backend: ",
     ] {

@@ -18,6 +18,7 @@ const MAP_UPDATE: u32 = 2;
 const PROG_LOAD: u32 = 5;
 const PROG_ATTACH: u32 = 8;
 const OBJECT_INFO: u32 = 15;
+const BTF_LOAD: u32 = 18;
 const MAP_FREEZE: u32 = 22;
 const LINK_CREATE: u32 = 28;
 const ITERATOR_CREATE: u32 = 33;
@@ -27,26 +28,30 @@ const NUMBER_AT: u32 = 0;
 const ARGUMENT_AT: u32 = 16;
 
 fn run_without_memory_for(request: u32) -> Output {
+    run_refused(request, libc::ENOMEM)
+}
+
+fn run_refused(request: u32, errno: i32) -> Output {
     let ebb = Ebb::new();
     let mut command = ebb.command(["run", "--backend=kernel", "--", "echo", "it ran"]);
     // SAFETY: it only makes system calls.
-    unsafe { command.pre_exec(move || refuse(request)) };
+    unsafe { command.pre_exec(move || refuse(request, errno)) };
     command.stdin(Stdio::null()).output().unwrap()
 }
 
-/// From now on this request has no memory, for this process and what it starts.
-fn refuse(request: u32) -> io::Result<()> {
+/// From now on this request is answered so, for this process and what it starts.
+fn refuse(request: u32, errno: i32) -> io::Result<()> {
     let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     let jump = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     let answer = (libc::BPF_RET | libc::BPF_K) as u16;
-    let no_memory = libc::SECCOMP_RET_ERRNO | libc::ENOMEM.cast_unsigned();
+    let refusal = libc::SECCOMP_RET_ERRNO | errno.cast_unsigned();
     let line = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     let mut lines = [
         line(load, 0, 0, NUMBER_AT),
         line(jump, 0, 3, libc::SYS_bpf as u32),
         line(load, 0, 0, ARGUMENT_AT),
         line(jump, 0, 1, request),
-        line(answer, 0, 0, no_memory),
+        line(answer, 0, 0, refusal),
         line(answer, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let filter = libc::sock_fprog {
@@ -81,6 +86,7 @@ fn a_command_for_whose_programs_there_is_no_memory_is_refused_with_what_ran_out(
         PROG_LOAD,
         PROG_ATTACH,
         OBJECT_INFO,
+        BTF_LOAD,
         MAP_FREEZE,
     ] {
         let output = run_without_memory_for(request);
@@ -91,6 +97,22 @@ fn a_command_for_whose_programs_there_is_no_memory_is_refused_with_what_ran_out(
         assert!(is_named, "{request}: {said}");
         // Nothing else is wrong with this kernel.
         assert!(!said.contains("use a kernel"), "{request}: {said}");
+    }
+}
+
+/// libbpf goes on without types, and the kernel then denies having what needs them.
+#[test]
+fn types_that_the_kernel_refuses_are_named() {
+    if !ebb_kernel::requires_root("types_that_the_kernel_refuses_are_named") {
+        return;
+    }
+    for (errno, words) in [(libc::EPERM, "not permitted"), (libc::EINVAL, "Invalid")] {
+        let output = run_refused(BTF_LOAD, errno);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(125), "{said}");
+        let is_named = said.contains("type information of programs (BTF_LOAD): ");
+        assert!(is_named && said.contains(words), "{said}");
+        assert!(!said.contains("use a kernel"), "{said}");
     }
 }
 

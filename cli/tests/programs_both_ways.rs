@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use ebb_kernel::until;
 use ebb_lab::emulator::{EmulatorReport, Path, SERVER_IPV4, Testbed};
-use ebb_lab::judging::judge;
+use ebb_lab::judging::{Attempt, judge};
 use greedy::Others;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use support::{Directions, Ebb, PATIENCE};
 use transfers::{
-    NOBODY, as_nobody, attempt, has_installed, home_link, open_folder, path_with, program, words,
+    NOBODY, as_nobody, has_installed, home_link, open_folder, path_with, program, words,
 };
 use two_way::{OURS, PROGRAMS, Place, Program};
 
@@ -209,7 +209,7 @@ fn rsync_git_and_restic_yield_both_ways_and_all_arrives() {
         .collect();
     judge(name, || {
         let (wrong, report) = go_through(&programs);
-        attempt(wrong, &report)
+        Attempt::over(&report, wrong)
     });
 }
 

@@ -50,7 +50,7 @@ struct Client {
 impl Scene {
     fn new(test: &str) -> Self {
         let name = format!("ebb{test}{}", std::process::id());
-        let hosts = Hosts::new(&format!("ebb{test}"), [10, 78, 0]);
+        let hosts = Hosts::new([10, 78, 0]);
         hosts.enter("b");
         let listener = TcpListener::bind((hosts.address("b"), 7_000)).unwrap();
         hosts.enter("a");

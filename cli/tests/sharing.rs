@@ -20,7 +20,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use support::{Ebb, stderr, stdout};
-use transfers::{OURS, attempt};
+use transfers::OURS;
 
 #[test]
 fn a_file_is_judged_without_root_and_mistakes_are_told_with_line_and_key() {
@@ -308,7 +308,7 @@ fn share_by_weight() -> Attempt {
             .any(|entry| entry.file_name().to_string_lossy().starts_with(&name))
     });
     let report = testbed.stop().unwrap();
-    attempt(wrong, &report)
+    Attempt::over(&report, wrong)
 }
 
 fn own_cgroup() -> std::path::PathBuf {

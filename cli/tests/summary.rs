@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use ebb_kernel::until;
 use ebb_lab::emulator::{CLIENT_IPV4, Path, SERVER_IPV4, Testbed};
-use ebb_lab::judging::judge;
+use ebb_lab::judging::{Attempt, judge};
 use support::{Ebb, stderr};
-use transfers::{attempt, home_link, path_with, program, words};
+use transfers::{home_link, path_with, program, words};
 
 mod support;
 mod transfers;
@@ -127,7 +127,7 @@ fn the_line_tells_bytes_each_way_time_held_back_queueing_delay_and_peers() {
             wrong.extend(misses(backend, stderr(&output).trim_end()));
             eprintln!("{}", stderr(&output));
         }
-        attempt(wrong, &testbed.stop().unwrap())
+        Attempt::over(&testbed.stop().unwrap(), wrong)
     });
 }
 

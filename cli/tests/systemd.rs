@@ -257,7 +257,7 @@ fn under_systemd_services_and_scopes_of_a_rule_are_governed_from_their_first_con
     if !ebb_kernel::requires_root(name) || !has_systemd() {
         return;
     }
-    let hosts = Hosts::new("ebbsd", [10, 79, 0]);
+    let hosts = Hosts::new([10, 79, 0]);
     hosts.enter("b");
     let listener = std::net::TcpListener::bind((hosts.address("b"), 7_000)).unwrap();
     hosts.enter("a");

@@ -82,11 +82,11 @@ fn an_upload_gets_the_law_and_everything_else_stays_as_it_was() {
     let output = under(&[]);
     let said = stdout(&output);
     assert!(
-        said.lines().all(|name| name.ends_with("_ledbatpp")),
+        said.lines().all(|name| name.ends_with("_ebb_sender")),
         "{said}"
     );
     assert!(
-        stderr(&output).contains("sent, policy ledbat++:"),
+        stderr(&output).contains("sent, policy ebb-sender;"),
         "{output:?}"
     );
 

@@ -216,7 +216,7 @@ fn a_transfer_both_ways_is_seen_and_can_be_detached() {
     let _running = start(&ebb, path, BOTH_WAYS, port);
 
     let seen = flows(&ebb);
-    for (direction, law) in [("down", "ebb"), ("up", "ledbat++")] {
+    for (direction, law) in [("down", "ebb"), ("up", "ebb-sender")] {
         let flow = seen.iter().find(|flow| flow["direction"] == direction);
         let flow = flow.unwrap_or_else(|| panic!("no {direction} in {seen:?}"));
         assert_eq!(flow["law"], law);

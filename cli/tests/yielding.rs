@@ -61,14 +61,11 @@ fn an_upload_under_ebb_run_leaves_the_link_to_another_and_has_it_alone() {
         actor.told("CONNECTED");
         (receiver, actor)
     };
-    // It is there first: the law of a sender takes a queue that it finds for the path, until a
-    // slowdown shows it the path (docs/figures.md, Uploads).
-    let (receiver, governed) = upload(ebb_run(&ebb));
-    std::thread::sleep(SETTLING);
     let ordinary = upload(Command::new("env"));
+    let (receiver, governed) = upload(ebb_run(&ebb));
     expect_yielding(|| receiver.measure_mbit_per_s(MEASURING), || drop(ordinary));
     let said = governed.end();
-    assert!(said.contains(" sent, policy ledbat++"), "{said}");
+    assert!(said.contains(" sent, policy ebb-sender"), "{said}");
     assert!(said.contains("kernel backend"), "{said}");
 }
 

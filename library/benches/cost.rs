@@ -9,12 +9,15 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ebb_lab::namespace::NamespaceHandle;
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrIn, bind, connect as connect_to, socket,
+};
 
 const CONNECTIONS: usize = 100;
 /// Everybody reads so much so often: about 1 Mbit/s each.
@@ -154,31 +157,16 @@ fn enter_network() {
 
 /// A connection to the server from the other address.
 fn connect(port: u16) -> TcpStream {
-    let from = address(CLIENT, 0);
-    let to = address(SERVER, port);
-    let length = size_of_val(&to) as libc::socklen_t;
-    // SAFETY: makes a descriptor, which is ours alone; the addresses are as long as is said.
-    let (socket, is_connected) = unsafe {
-        let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-        let socket = OwnedFd::from_raw_fd(libc::socket(libc::AF_INET, kind, 0));
-        let number = socket.as_raw_fd();
-        let is_bound = libc::bind(number, (&raw const from).cast(), length) == 0;
-        let is_connected = libc::connect(number, (&raw const to).cast(), length) == 0;
-        (socket, is_bound && is_connected)
-    };
-    assert!(is_connected, "{}", std::io::Error::last_os_error());
+    let (family, kind) = (AddressFamily::Inet, SockType::Stream);
+    let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC, None).expect("a socket");
+    let number = socket.as_raw_fd();
+    bind(number, &address(CLIENT, 0)).expect("it is ours");
+    connect_to(number, &address(SERVER, port)).expect("somebody listens");
     let stream = TcpStream::from(socket);
     stream.set_nonblocking(true).expect("a socket");
     stream
 }
 
-fn address(ip: Ipv4Addr, port: u16) -> libc::sockaddr_in {
-    libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: port.to_be(),
-        sin_addr: libc::in_addr {
-            s_addr: u32::from(ip).to_be(),
-        },
-        sin_zero: [0; 8],
-    }
+fn address(ip: Ipv4Addr, port: u16) -> SockaddrIn {
+    SocketAddrV4::new(ip, port).into()
 }

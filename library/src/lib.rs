@@ -40,6 +40,8 @@ mod worker;
 
 use std::os::fd::AsFd;
 
+use ebb_sockets::inode_of_socket;
+
 /// The page's code is tested with this crate's.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/library.md")]
@@ -70,8 +72,11 @@ pub fn background_with(socket: &impl AsFd, options: &Options) -> Result<()> {
 ///
 /// *Errors:* it is no socket.
 pub fn foreground(socket: &impl AsFd) -> Result<()> {
-    let answer = worker::ask(|governor| governor.take_back(socket.as_fd()));
-    answer.unwrap_or(Ok(false)).map(drop).map_err(Error::from)
+    match worker::ask(|governor| governor.take_back(socket.as_fd())) {
+        Some(answer) => answer.map(drop)?,
+        None => inode_of_socket(socket.as_fd()).map(drop)?,
+    }
+    Ok(())
 }
 
 /// Puts all TCP sockets that this process has and will have into the background, but for those
@@ -93,7 +98,9 @@ pub fn foreground_all() {
 ///
 /// *Errors:* it is no socket.
 pub fn state(socket: &impl AsFd) -> Result<State> {
-    let standing = worker::ask(|governor| governor.standing(socket.as_fd()));
-    let standing = standing.unwrap_or(Ok(ebb_sockets::Standing::NotGiven));
-    Ok(State::from(standing?))
+    let standing = match worker::ask(|governor| governor.standing(socket.as_fd())) {
+        Some(answer) => answer?,
+        None => inode_of_socket(socket.as_fd()).map(|_| ebb_sockets::Standing::NotGiven)?,
+    };
+    Ok(State::from(standing))
 }

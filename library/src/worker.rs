@@ -14,8 +14,9 @@ use crate::error::{Error, Result};
 
 /// What the thread needs is small; the rest of a usual stack would count as the program's.
 const STACK_BYTES: usize = 256 << 10;
-/// A process that ends waits so often for a look that goes on, and so long each time.
-const PATIENCE: (u32, Duration) = (20, Duration::from_millis(1));
+/// A process that ends waits so often for a look that goes on, and so long each time. What is not
+/// taken back then stays as it is limited, where somebody else has the socket still.
+const PATIENCE: (u32, Duration) = (1000, Duration::from_millis(1));
 
 static WORKER: Mutex<Worker> = Mutex::new(Worker {
     governor: None,
@@ -66,7 +67,17 @@ fn start() -> std::io::Result<()> {
     started.map(drop)
 }
 
+/// While the thread lives. Whatever ends it, the next that is asked for starts another.
+struct Running;
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        lock().is_running = false;
+    }
+}
+
 fn keep() {
+    let _running = Running;
     let mut worker = lock();
     loop {
         let Some(governor) = &mut worker.governor else {
@@ -74,8 +85,15 @@ fn keep() {
             continue;
         };
         let next = governor.tick();
-        for notice in governor.take_notices() {
-            tracing::warn!("{notice}");
+        let notices = governor.take_notices();
+        if !notices.is_empty() {
+            // Whoever hears of them may call the library.
+            drop(worker);
+            for notice in notices {
+                tracing::warn!("{notice}");
+            }
+            worker = lock();
+            continue;
         }
         let pause = match governor.has_given() {
             true => next.saturating_duration_since(Instant::now()),

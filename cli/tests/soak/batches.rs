@@ -76,6 +76,11 @@ impl Triple {
     pub fn slowness_of_plain(&self) -> f64 {
         self.plain_s / self.transfer.ideal_s()
     }
+
+    /// The same of its second one.
+    pub fn slowness_of_again(&self) -> f64 {
+        self.again_s / self.transfer.ideal_s()
+    }
 }
 
 /// Transfers that cross paths of one kind, one after the other.

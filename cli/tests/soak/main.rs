@@ -12,6 +12,7 @@ mod support;
 mod transfers;
 
 mod batches;
+mod chance;
 mod clamp;
 mod kill_table;
 mod kills;
@@ -113,7 +114,9 @@ fn transfers_over_bad_paths_are_whole_and_not_slower_than_without_ebb() {
         &transfer_table::of_transfers(&crossed.triples),
     );
     eprintln!(
-        "seed {}; {} batches, {} attempts repeated, {} disturbed each time\n{}",
+        "{}{}\nseed {}; {} batches, {} attempts repeated, {} disturbed each time\n{}",
+        chance::of_single_ones(&crossed.triples),
+        chance::of_quotient(&settings, &crossed.triples),
         settings.seed,
         crossed.batches,
         crossed.repeated,
@@ -129,7 +132,8 @@ fn transfers_over_bad_paths_are_whole_and_not_slower_than_without_ebb() {
         broken.join("\n")
     );
     if count >= batches::JUDGED_FROM {
-        let quotient = transfer_table::quotient_of_slowness(&crossed.triples);
+        let all: Vec<_> = crossed.triples.iter().collect();
+        let quotient = transfer_table::quotient(&all, batches::Triple::slowness);
         assert!(
             quotient <= MOST_QUOTIENT,
             "99 % are slower by {quotient:.3}"

@@ -106,7 +106,7 @@ impl Backend {
 
     fn upload_policies(self) -> &'static [&'static str] {
         match self {
-            Self::Kernel => &["ledbat++", "tcp-lp", "ledbat", "bbr"],
+            Self::Kernel => &["ebb-sender", "ledbat++", "tcp-lp", "bbr"],
             Self::User => &["paced", "paced:target_us=9000"],
         }
     }

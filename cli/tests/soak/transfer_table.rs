@@ -60,7 +60,8 @@ fn transfers_row(name: &str, chosen: &[&Triple]) -> String {
     let at = |values: &[f64], share| quantile(values, share).unwrap();
     let beside = sorted(|it| it.ebb_s / it.plain_s);
     let twins = sorted(|it| it.again_s / it.plain_s);
-    let [ebb, plain] = slowness(chosen);
+    let ebb = slowest(chosen, Triple::slowness);
+    let plain = slowest(chosen, Triple::slowness_of_plain);
     format!(
         "| {name} | {} | {} | {:.3} | {:.2} | {:.2} | {ebb:.2} | {plain:.2} | {:.3} |\n",
         chosen.len(),
@@ -72,17 +73,14 @@ fn transfers_row(name: &str, chosen: &[&Triple]) -> String {
     )
 }
 
-/// Of 99 % with Ebb, and without.
-fn slowness(chosen: &[&Triple]) -> [f64; 2] {
-    [Triple::slowness, Triple::slowness_of_plain].map(|slowness| {
-        let mut values: Vec<f64> = chosen.iter().map(|it| slowness(it)).collect();
-        values.sort_by(f64::total_cmp);
-        quantile(&values, 0.99).unwrap_or(f64::NAN)
-    })
+/// What 99 % are not slower than.
+fn slowest(chosen: &[&Triple], slowness: fn(&Triple) -> f64) -> f64 {
+    let mut values: Vec<f64> = chosen.iter().map(|it| slowness(it)).collect();
+    values.sort_by(f64::total_cmp);
+    quantile(&values, 0.99).unwrap_or(f64::NAN)
 }
 
-/// The one by the other, of all.
-pub fn quotient_of_slowness(all: &[Triple]) -> f64 {
-    let [ebb, plain] = slowness(&all.iter().collect::<Vec<_>>());
-    ebb / plain
+/// The slowness of 99 % by that of the first twins.
+pub fn quotient(chosen: &[&Triple], slowness: fn(&Triple) -> f64) -> f64 {
+    slowest(chosen, slowness) / slowest(chosen, Triple::slowness_of_plain)
 }

@@ -9,12 +9,12 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use ebb_lab::emulator::{DirectionReport, EmulatorReport, Path, PathReport, SERVER_IPV4, Testbed};
-use ebb_lab::judging::judge;
+use ebb_lab::judging::{Attempt, judge};
 use ebb_link::{Class, Nanos};
 
 use crate::greedy::{Others, serve};
 use crate::support::Ebb;
-use crate::transfers::{attempt, home_link, path_with, program};
+use crate::transfers::{home_link, path_with, program};
 
 /// Less than best effort: what runs under Ebb.
 pub const OURS: u16 = 8_081;
@@ -68,7 +68,7 @@ pub fn expect_yielding(test: &str, ebb: &Ebb, runs: &[Run], talk: fn(&TcpStream)
                 wrong.push(told);
             }
         }
-        attempt(wrong, &measured.report)
+        Attempt::over(&measured.report, wrong)
     });
 }
 

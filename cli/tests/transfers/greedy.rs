@@ -11,10 +11,14 @@ use ebb_lab::emulator::{CLIENT_IPV4, Path, SERVER_IPV4};
 use ebb_lab::namespace::NamespaceHandle;
 
 /// Runs something for every connection to a port of a namespace.
-pub fn serve(namespace: &NamespaceHandle, at: (Ipv4Addr, u16), talk: fn(&TcpStream)) {
+pub fn serve<T>(namespace: &NamespaceHandle, at: (Ipv4Addr, u16), talk: T)
+where
+    T: Fn(&TcpStream) + Clone + Send + 'static,
+{
     let listener = namespace.run_in(|| TcpListener::bind(at)).unwrap().unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
+            let talk = talk.clone();
             std::thread::spawn(move || talk(&stream));
         }
     });

@@ -56,16 +56,8 @@ pub fn expect_nothing_wrong(name: &str, measure: impl Fn() -> (Findings, Emulato
         let (Findings { broken, slow }, report) = measure();
         eprintln!("{}", report.summary());
         assert!(broken.is_empty(), "{}", broken.join("\n"));
-        attempt(slow, &report)
+        Attempt::over(&report, slow)
     });
-}
-
-/// What an emulator's report makes of what is wrong.
-pub fn attempt(wrong: Vec<String>, report: &EmulatorReport) -> Attempt {
-    Attempt {
-        wrong,
-        disturbed: report.is_disturbed().then(|| report.summary()),
-    }
 }
 
 /// Bytes that do not compress, the same for the same seed.

@@ -6,14 +6,14 @@ use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ebb_host::{TcpInfo, copies_of_sockets};
 use ebb_lab::emulator::CLIENT_IPV4;
-use ebb_lab::emulator::{EmulatorReport, Path, PathReport, PathSpec, SERVER_IPV4, Testbed};
+use ebb_lab::emulator::{Path, PathReport, PathSpec, SERVER_IPV4, Testbed};
 use ebb_lab::judging::Attempt;
 use ebb_link::{Class, LinkSpec, Nanos, QueueLimit, Rate};
 
@@ -45,9 +45,12 @@ const OTHERS_SHARE: f64 = 0.97;
 const OTHERS_SHARE_OVER_S: f64 = 60.0;
 /// Of the link, alone in the background.
 const ALONE_SHARE: f64 = 0.95;
-/// Of the link, in the foreground: as much as the sender's congestion window lets it have, which is
-/// less than the link's for a while if packets were lost in its start.
-const FOREGROUND_SHARE: f64 = 0.75;
+/// In the foreground, of what the sender's congestion window lets it have of the link: that is all a
+/// plain receiver would get from there. The window can be less than the link's for a while, since it
+/// does not grow while the connection was held back, and packets may have been lost in its start.
+const FOREGROUND_SHARE: f64 = 0.95;
+/// So often the sender is asked for its window.
+const SENDER_ASKED_EVERY: Duration = Duration::from_millis(50);
 /// What is advertised by then: more than the link carries in a round trip, so that it is the sender
 /// who decides.
 const FOREGROUND_WINDOW_BYTES: u32 = 150_000;
@@ -100,7 +103,7 @@ pub fn measure(programs: &[Program]) -> Attempt {
     fetching.iter_mut().for_each(|it| it.go("foreground\n"));
     wait_until(began + FOREGROUND[0]);
     let windows: Vec<u32> = fetching.iter().map(Fetching::window_bytes).collect();
-    wait_until(began + FOREGROUND[1]);
+    let allowed = shares_that_senders_allow(&fetching, began + FOREGROUND[1]);
     fetching.iter_mut().for_each(|it| it.go("background\n"));
     wait_until(began + BESIDE[0]);
     let paths = testbed.paths().iter();
@@ -110,12 +113,33 @@ pub fn measure(programs: &[Program]) -> Attempt {
     let report = testbed.stop().unwrap();
     drop((fetching, others));
     eprintln!("{}", report.summary());
-    let seen = report.paths.iter().zip(programs).zip(windows);
-    let wrong = seen.flat_map(|((path, it), window)| what_is_wrong(&it.name, path, began, window));
-    attempt(wrong.collect(), &report)
+    let free = windows.into_iter().zip(allowed);
+    let seen = report.paths.iter().zip(programs).zip(free);
+    let wrong = seen.flat_map(|((path, it), free)| what_is_wrong(&it.name, path, began, free));
+    Attempt::over(&report, wrong.collect())
 }
 
-fn what_is_wrong(name: &str, path: &PathReport, began: Duration, window_bytes: u32) -> Vec<String> {
+/// Of the link, what each sender's congestion window lets it have until then.
+fn shares_that_senders_allow(fetching: &[Fetching], until: Instant) -> Vec<f64> {
+    let mut sums = vec![0.0; fetching.len()];
+    let mut times = 0;
+    while Instant::now() < until {
+        for (sum, it) in sums.iter_mut().zip(fetching) {
+            *sum += it.share_that_sender_allows();
+        }
+        times += 1;
+        std::thread::sleep(SENDER_ASKED_EVERY);
+    }
+    sums.iter().map(|sum| sum / f64::from(times)).collect()
+}
+
+/// The last argument is what is advertised in the foreground, and what the sender allows then.
+fn what_is_wrong(
+    name: &str,
+    path: &PathReport,
+    began: Duration,
+    (window_bytes, allowed): (u32, f64),
+) -> Vec<String> {
     let rate = |class, span: [Duration; 2]| mbit_per_s(path, class, span.map(|at| began + at));
     let ours = |span| rate(Class::LessThanBestEffort, span) / LINK_MBIT_PER_S;
     let (alone, foreground) = (ours(ALONE), ours(FOREGROUND));
@@ -124,11 +148,13 @@ fn what_is_wrong(name: &str, path: &PathReport, began: Duration, window_bytes: u
     let taken_s = ours(BESIDE) * (BESIDE[1] - BESIDE[0]).as_secs_f64();
     let told = format!(
         "{name}: {alone:.3} of the link alone, {foreground:.3} in the foreground, with a window of \
-         {window_bytes}; others had {share:.3}, {taken_s:.2} s were taken from them"
+         {window_bytes} and {allowed:.3} by the sender's; others had {share:.3}, {taken_s:.2} s were \
+         taken from them"
     );
     eprintln!("{told}");
     let yields = share >= OTHERS_SHARE && taken_s <= (1.0 - OTHERS_SHARE) * OTHERS_SHARE_OVER_S;
-    let is_free = foreground >= FOREGROUND_SHARE && window_bytes >= FOREGROUND_WINDOW_BYTES;
+    let is_free =
+        foreground >= FOREGROUND_SHARE * allowed && window_bytes >= FOREGROUND_WINDOW_BYTES;
     let is_right = yields && alone >= ALONE_SHARE && is_free;
     (!is_right).then_some(told).into_iter().collect()
 }
@@ -138,13 +164,6 @@ fn mbit_per_s(path: &PathReport, class: Class, [from, until]: [Duration; 2]) -> 
     let at = |time: Duration| series.epoch + Nanos(time.as_nanos() as u64);
     let bytes = series.between(class, at(from), at(until)).sent_bytes;
     bytes as f64 * 8e-6 / (until - from).as_secs_f64()
-}
-
-fn attempt(wrong: Vec<String>, report: &EmulatorReport) -> Attempt {
-    Attempt {
-        wrong,
-        disturbed: report.is_disturbed().then(|| report.summary()),
-    }
 }
 
 /// The link of the figures: 10 Mbit/s with a queue of 86 packets and RTT 100 ms.
@@ -177,12 +196,19 @@ fn answer(mut stream: &TcpStream) {
 struct Fetching {
     name: String,
     child: Child,
+    /// The server's end of its connection.
+    sender: Arc<Mutex<Option<TcpStream>>>,
 }
 
 impl Fetching {
     fn start(path: &Path, program: &Program) -> Self {
         path.set_class(OURS, Class::LessThanBestEffort);
-        serve(path.server(), (SERVER_IPV4, OURS), answer);
+        let sender = Arc::new(Mutex::new(None));
+        let kept = Arc::clone(&sender);
+        serve(path.server(), (SERVER_IPV4, OURS), move |stream| {
+            *kept.lock().unwrap() = stream.try_clone().ok();
+            answer(stream);
+        });
         Others::expect(path, OTHERS);
         let mut command = path.client().command(&program.words[0]);
         let command = command.args(&program.words[1..]);
@@ -191,6 +217,7 @@ impl Fetching {
         Self {
             name: program.name.clone(),
             child: streams.spawn().unwrap(),
+            sender,
         }
     }
 
@@ -199,6 +226,16 @@ impl Fetching {
         let input = self.child.stdin.as_mut().unwrap();
         input.write_all(where_to.as_bytes()).unwrap();
         self.expect(where_to);
+    }
+
+    /// Of the link, what the sender's congestion window would let it have now.
+    fn share_that_sender_allows(&self) -> f64 {
+        let sender = self.sender.lock().unwrap();
+        let socket = sender.as_ref().expect("it was fetching before");
+        let info = TcpInfo::read(socket.as_fd()).unwrap();
+        let bytes = f64::from(info.snd_cwnd) * f64::from(info.pmtu);
+        let mbit_per_s = bytes * 8.0 / f64::from(info.rtt_us.max(1));
+        (mbit_per_s / LINK_MBIT_PER_S).min(1.0)
     }
 
     /// What its connection advertises.

@@ -141,6 +141,21 @@ static void test_there_and_back(void)
 	close(other);
 }
 
+/* Before anything is in the background. */
+static void test_nothing_is_governed_yet(void)
+{
+	struct ebb_state seen;
+	int other, own = make_connection(&other);
+
+	EXPECT(ebb_foreground(-1) == EBB_NOT_A_SOCKET);
+	EXPECT(ebb_foreground(0) == EBB_NOT_A_SOCKET);
+	EXPECT(ebb_state(9999, &seen) == EBB_NOT_A_SOCKET);
+	EXPECT(ebb_foreground(own) == EBB_OK);
+	EXPECT(standing(own) == EBB_FOREGROUND);
+	close(own);
+	close(other);
+}
+
 static void test_errors(void)
 {
 	struct ebb_options wrong = {.download = "sampeld"}, none = {"none", "none", 0, {0}};
@@ -308,6 +323,7 @@ static void test_all(void)
 int main(void)
 {
 	make_listener();
+	test_nothing_is_governed_yet();
 	test_there_and_back();
 	test_errors();
 	test_fork();
