@@ -123,6 +123,8 @@ def a_law_of_ones_own_is_built_and_built_again():
 
 def others_go_on_and_ctrl_c_ends_it():
     counted = 0
+    # Whoever runs in the background of a script was started without it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     def count():

@@ -36,7 +36,7 @@ fn tree(root: &Path, package: &str) -> Result<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(root)
-        .args(["tree", "--locked", "--package", package])
+        .args(["tree", "--package", package])
         .args([
             "--edges",
             "normal,build",
