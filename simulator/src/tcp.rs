@@ -14,6 +14,7 @@ mod handshake;
 mod info;
 mod law;
 mod loss;
+mod offload;
 mod rack;
 mod rate;
 mod reassembly;
@@ -159,8 +160,8 @@ impl Connection {
         }
     }
 
-    /// Takes a segment that has arrived; `is_ce` says that a router marked its packet.
-    pub fn on_segment(&mut self, now: Nanos, segment: &Segment, is_ce: bool, out: Out<'_>) {
+    /// Takes a segment that is handed over.
+    fn take_segment(&mut self, now: Nanos, segment: &Segment, is_ce: bool, out: Out<'_>) {
         if segment.flags.has(Flags::RST) {
             return self.on_reset();
         }
@@ -175,6 +176,7 @@ impl Connection {
 
     /// The time that [`Connection::next_timer`] gave has come (or one before it).
     pub fn on_timer(&mut self, now: Nanos, out: Out<'_>) {
+        self.end_wait(now, out);
         let acks = &mut self.receiver.acks;
         if acks.at.min(acks.compressed_at) <= now {
             if acks.at <= now {

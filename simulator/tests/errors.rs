@@ -43,17 +43,6 @@ fn names_the_flow_whose_path_has_a_gap_or_ends_elsewhere() {
 }
 
 #[test]
-fn names_the_flow_that_asks_for_what_only_a_kernel_does() {
-    let mut offload = scenario();
-    offload.flows[0].tcp.receive_offload = Nanos::from_millis(5);
-    assert_eq!(
-        message(&offload),
-        "flow 'flow-0': receive-offload (5ms): the simulator hands over each segment; leave it \
-         out, or run this in the lab"
-    );
-}
-
-#[test]
 fn names_the_flow_whose_policy_is_unknown_and_the_link_that_contradicts_itself() {
     let mut unknown = scenario();
     unknown.flows[0].sender = "cubik".to_owned();

@@ -60,15 +60,6 @@ impl Default for Runner<'_> {
     }
 }
 
-/// What is simulated beside runs in the lab: its hosts take each segment by itself.
-fn beside(scenarios: &[Scenario]) -> Vec<Scenario> {
-    let mut scenarios = scenarios.to_vec();
-    for flow in scenarios.iter_mut().flat_map(|it| &mut it.flows) {
-        flow.tcp.receive_offload = Nanos::ZERO;
-    }
-    scenarios
-}
-
 impl Runner<'_> {
     /// Runs an experiment and holds it against the paper. In the lab its scenarios are simulated,
     /// too, to stand beside.
@@ -86,7 +77,7 @@ impl Runner<'_> {
         let (results, simulated, disturbed) = match plan.engine {
             Engine::Lab => {
                 let (results, disturbed) = self.in_lab(experiment, &scenarios)?;
-                (results, Some(simulate(&beside(&scenarios))?), disturbed)
+                (results, Some(simulate(&scenarios)?), disturbed)
             }
             Engine::Sim | Engine::Analytic => (simulate(&scenarios)?, None, Vec::new()),
         };

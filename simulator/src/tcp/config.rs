@@ -35,11 +35,6 @@ pub enum TcpConfigError {
         /// Upper end.
         max_rto: Nanos,
     },
-    /// What only a kernel does.
-    #[error(
-        "receive-offload ({0}): the simulator hands over each segment; leave it out, or run this in the lab"
-    )]
-    ReceiveOffload(Nanos),
     /// A law that is none of this end.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -160,9 +155,6 @@ fn validate(options: &TcpOptions) -> Result<(), TcpConfigError> {
     validate_timers(options)?;
     validate_buffers(options)?;
     validate_timestamps(options)?;
-    if options.receive_offload > Nanos::ZERO {
-        return Err(TcpConfigError::ReceiveOffload(options.receive_offload));
-    }
     if options.min_rto > options.max_rto {
         return Err(TcpConfigError::Rto {
             min_rto: options.min_rto,

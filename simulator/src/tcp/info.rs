@@ -165,7 +165,7 @@ impl Connection {
             undos: sender.undos,
             probes: sender.probes,
             acks: self.acks_sent,
-            duplicate_pkts: self.receiver.duplicate_pkts,
+            duplicate_pkts: u64::from(self.receiver.duplicate_pkts),
         }
     }
 

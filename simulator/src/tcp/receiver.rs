@@ -11,6 +11,7 @@ use super::LINE_BYTES;
 use super::acks::AckState;
 use super::clock::{NEVER, is_before32, unwrap32};
 use super::config::TcpConfig;
+use super::offload::ReceiveOffload;
 use super::reassembly::{Range, Reassembly};
 use super::receiver_law::ReceiverLaw;
 use super::tuning::Tuning;
@@ -60,9 +61,12 @@ pub(super) struct Receiver {
     has_duplicate: bool,
     pub(super) acks: AckState,
     pub(super) tuning: Tuning,
-    duplicate: Range,
+    duplicate_at: u64,
+    duplicate_bytes: u32,
     /// Data segments that brought nothing new.
-    pub(super) duplicate_pkts: u64,
+    pub(super) duplicate_pkts: u32,
+    /// Segments that wait for more, if they do so.
+    pub(super) offload: Option<Box<ReceiveOffload>>,
 }
 
 /// More than any stream has.
@@ -106,11 +110,13 @@ impl Receiver {
             recent_ts: 0,
             reassembly: None,
             has_duplicate: false,
-            duplicate: (0, 0),
+            duplicate_at: 0,
+            duplicate_bytes: 0,
             acks: AckState::new(options),
             tuning: Tuning::new(first_window.min(options.initial_window_pkts * options.mss_bytes)),
             law: None,
             duplicate_pkts: 0,
+            offload: ReceiveOffload::new(options.receive_offload),
             config,
         }
     }
@@ -181,8 +187,9 @@ impl Receiver {
         if end <= self.nxt || end > self.furthest_edge.max(self.right_edge()).max(self.nxt) + 1 {
             return self.refuse(now, (start, end));
         }
+        let segment_bytes = segment.payload_bytes.min(self.merged_bytes());
         self.acks
-            .measure_mss(segment.payload_bytes, segment.flags.has(Flags::PSH));
+            .measure_mss(segment_bytes, segment.flags.has(Flags::PSH));
         self.note_marks(segment, is_ce);
         if segment.flags.has(Flags::FIN) {
             self.end = end;
@@ -241,7 +248,7 @@ impl Receiver {
         if let Some(duplicate) = inserted.duplicate {
             self.note_duplicate(duplicate);
         }
-        self.duplicate_pkts += u64::from(inserted.new_bytes == 0);
+        self.duplicate_pkts += u32::from(inserted.new_bytes == 0);
         // Without SACK a larger window would hide that this is a duplicate.
         if inserted.new_bytes > 0 && self.has_sack {
             self.grow_bound(u32::try_from(range.1 - range.0).unwrap_or(0));
@@ -276,12 +283,14 @@ impl Receiver {
 
     /// A range that came twice, to be reported by the next acknowledgement.
     pub(super) fn duplicate(&self) -> Option<Range> {
-        self.has_duplicate.then_some(self.duplicate)
+        let end = self.duplicate_at + u64::from(self.duplicate_bytes);
+        self.has_duplicate.then_some((self.duplicate_at, end))
     }
 
     fn note_duplicate(&mut self, range: Range) {
         self.has_duplicate = true;
-        self.duplicate = range;
+        self.duplicate_at = range.0;
+        self.duplicate_bytes = u32::try_from(range.1 - range.0).unwrap_or(u32::MAX);
     }
 
     /// Payload that has arrived in order. *Units:* bytes.
@@ -293,7 +302,8 @@ impl Receiver {
     pub(super) fn next_timer(&self) -> Nanos {
         let law = self.law.as_ref();
         let law_at = law.map_or(NEVER, |law| law.held_until().min(law.wakes_at()));
-        self.acks.at.min(self.acks.compressed_at).min(law_at)
+        let at = self.acks.at.min(self.acks.compressed_at);
+        at.min(law_at).min(self.waits_until())
     }
 
     /// A segment with an acknowledgement leaves: nothing waits any more.

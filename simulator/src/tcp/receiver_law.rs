@@ -177,21 +177,23 @@ impl Receiver {
     pub(super) fn tell_law(&mut self, time: LocalTime, segment: &Segment, is_ce: bool) {
         let (rcv_nxt, right_edge_seq) = (self.wire(self.nxt), self.wire(self.right_edge()));
         let rtt_us = self.tuning.rtt_us();
+        let segment_bytes = segment.payload_bytes.min(self.merged_bytes());
+        let segments = segment.payload_bytes.div_ceil(segment_bytes.max(1));
         let Some(law) = &mut self.law else {
             return;
         };
-        law.segments = law.segments.saturating_add(1);
+        law.segments = law.segments.saturating_add(segments);
         law.arrived_bytes += u64::from(segment.payload_bytes);
         if let Some(watch) = law.watch.as_mut().filter(|_| law.is_observing) {
             watch.on_segment(time, segment);
         }
-        law.seen_mss_bytes = law.seen_mss_bytes.max(segment.payload_bytes);
+        law.seen_mss_bytes = law.seen_mss_bytes.max(segment_bytes);
         let timestamps = segment.timestamps.unwrap_or_default();
         let told = LawSegment {
             now_us: time.now.0 / 1_000,
             seq: segment.seq,
             payload_bytes: segment.payload_bytes,
-            segments: 1,
+            segments,
             tsval: timestamps.value,
             tsecr: timestamps.echo,
             local_ts: time.ts,
