@@ -60,12 +60,15 @@ EBB_INLINE void ebb_ebb_lend(const struct ebb_ebb_bundle *b, struct ebb_ebb_stat
 	ebb_end_step();
 	s->virtual_queue_at_us = b->virtual_at_us - ebb_ebb_apart_us(s);
 	ebb_end_step();
+	/* Of the one whose segment was the last, too: its edge was that of its segment before. */
+	if (b->members > 1)
+		s->blind_edge_seq = ebb_ebb_lent_edge_seq(b, segment);
+	ebb_end_step();
 	if (b->last_number == s->member.number)
 		return;
 	EBB_EBB_COMMON(EBB_EBB_LEND)
 	__builtin_memcpy(s->arrivals, b->arrivals, sizeof(s->arrivals));
 	s->round_local_ts = ebb_ebb_local_ts_at(segment, b->round_since_us);
-	s->blind_edge_seq = ebb_ebb_lent_edge_seq(b, segment);
 }
 
 /*
@@ -87,6 +90,7 @@ EBB_INLINE void ebb_ebb_give_back(struct ebb_ebb_bundle *b, const struct ebb_ebb
 	u64 virtual_at_us = ebb_min(s->virtual_queue_at_us + ebb_ebb_apart_us(s), now_us);
 
 	if (s->round_since_us != b->round_since_us) {
+		b->round++;
 		b->queue_us = b->round_queue_us;
 		b->last_most_us = b->most_us;
 		b->most_us = 0;
@@ -124,6 +128,9 @@ EBB_INLINE void ebb_ebb_lower_base(struct ebb_ebb_state *s, const struct ebb_ebb
 	if (now_us - b->heard_us > EBB_EBB_QUEUE_KNOWN_US || known_us == EBB_MOVES_NO_DELAY ||
 	    s->base_us[0] == EBB_MOVES_NO_DELAY)
 		return;
+	s->member.lowered_us += queue_us;
+	s->member.above_us = EBB_MOVES_NO_DELAY;
+	s->member.above_rounds = 0;
 	s->base_us[0] = (u32)ebb_max(ebb_sub_floor(s->base_us[0], queue_us), 1);
 	s->lowest_us = s->base_us[0];
 	s->second_us = s->base_us[0];
@@ -133,6 +140,56 @@ EBB_INLINE void ebb_ebb_lower_base(struct ebb_ebb_state *s, const struct ebb_ebb
 	s->lowest_rtt_us = s->least_rtt_us[0];
 	s->second_rtt_us = s->least_rtt_us[0];
 	s->rtt_us = (u32)ebb_min(s->least_rtt_us[0], EBB_MOVES_MAX_RTT_US);
+}
+
+/* What others knew was gone before it came: its delays are longer than theirs ever since. */
+EBB_INLINE void ebb_ebb_raise_base(struct ebb_ebb_state *s)
+{
+	u32 wrong_us = (u32)ebb_min(s->member.above_us, s->member.lowered_us);
+
+	s->member.lowered_us -= wrong_us;
+	s->base_us[0] += wrong_us;
+	s->lowest_us += wrong_us;
+	s->second_us += wrong_us;
+	if (s->least_rtt_us[0] == EBB_MOVES_NO_DELAY)
+		return;
+	s->least_rtt_us[0] += wrong_us;
+	s->lowest_rtt_us += wrong_us;
+	s->second_rtt_us += wrong_us;
+	s->rtt_us = (u32)ebb_min(s->least_rtt_us[0], EBB_MOVES_MAX_RTT_US);
+}
+
+/* The round trip in which it was heard last is over: what of that did others see, too? */
+EBB_INLINE void ebb_ebb_compare_queues(struct ebb_ebb_state *s, const struct ebb_ebb_bundle *b)
+{
+	struct ebb_ebb_member *m = &s->member;
+
+	if (b->round == m->round + 1) {
+		m->above_us = (u32)ebb_min(m->above_us, ebb_sub_floor(m->least_us, b->queue_us));
+		m->above_rounds++;
+	}
+	ebb_end_step();
+	m->round = b->round;
+	m->least_us = EBB_MOVES_NO_DELAY;
+	if (!m->above_rounds || m->above_rounds % EBB_EBB_ABOVE_ROUNDS)
+		return;
+	if (m->above_us >= s->target_us)
+		ebb_ebb_raise_base(s);
+	ebb_end_step();
+	m->above_us = EBB_MOVES_NO_DELAY;
+	if (m->above_rounds >= EBB_EBB_ABOVE_ROUNDS * EBB_EBB_ABOVE_LOOKS)
+		m->lowered_us = 0;
+}
+
+/* Whether its base was lowered by too much: it is looked at for a while. */
+EBB_INLINE void ebb_ebb_check_base(struct ebb_ebb_state *s, const struct ebb_ebb_bundle *b)
+{
+	if (!s->member.lowered_us)
+		return;
+	if (s->member.round != b->round)
+		ebb_ebb_compare_queues(s, b);
+	ebb_end_step();
+	s->member.least_us = (u32)ebb_min(s->member.least_us, s->queue_us);
 }
 
 EBB_INLINE u8 ebb_ebb_is_bundle_alive(const struct ebb_ebb_bundle *b, u64 now_us)
@@ -231,6 +288,8 @@ EBB_INLINE void ebb_ebb_bundle_on_segment(struct ebb_ebb_bundle *b, struct ebb_e
 	ebb_ebb_complete_growth(b, s);
 	ebb_end_step();
 	ebb_ebb_give_back(b, s, segment->now_us);
+	ebb_end_step();
+	ebb_ebb_check_base(s, b);
 	ebb_end_step();
 	ebb_ebb_use_turn(b, s, segment);
 	ebb_end_step();

@@ -38,6 +38,9 @@
 #define EBB_EBB_WAIT_MOST_US 100000u
 /* [EBB §bundle] A delay of the bundle's is believed by newcomers for so long. */
 #define EBB_EBB_QUEUE_KNOWN_US 1000000u
+/* [EBB §bundle] What was believed so is looked at again after so many round trips, so many times. */
+#define EBB_EBB_ABOVE_ROUNDS 8u
+#define EBB_EBB_ABOVE_LOOKS 4u
 /* [EBB §domain] Bounds that keep products within 64 bits. */
 #define EBB_EBB_TURN_MOST_SEGMENTS (1u << 20)
 
@@ -115,7 +118,8 @@ struct ebb_ebb_bundle {
 	u64 heard_us;       /* when that was */
 	u64 virtual_at_us;  /* virtual_queue_at_us, on our clock as the bottleneck has it */
 	u64 blind_since_us; /* when the cut was made */
-	u32 queue_us;       /* least q of the last round trip */
+	u32 round;          /* how many round trips there were */
+	u32 queue_us;       /* least q of the last one */
 	u32 most_us;        /* most q of this round trip, and of the last one */
 	u32 last_most_us;
 

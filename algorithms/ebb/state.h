@@ -198,6 +198,11 @@ struct ebb_ebb_member {
 	u32 most_queue_us; /* the bundle's longest queue lately; 0 for a single connection */
 	u32 wait_us;       /* asks again after so long: the window is closed until then */
 	u32 wake;          /* of the bundle's, when it was heard last with a segment for all */
+	u32 lowered_us;    /* by so much its base is lower for what others knew of a queue */
+	u32 round;         /* the bundle's in which it was heard last */
+	u32 least_us;      /* its least q in that */
+	u32 above_us;      /* by so much that was above all others' at the least */
+	u32 above_rounds;  /* over so many round trips */
 	u8 is_modest;      /* does not use what it is given */
 	u8 is_waiting;     /* for its turn */
 	u8 has_turn;       /* may send a segment */
