@@ -131,11 +131,7 @@ impl Scene {
 
     fn status(&self) -> Vec<Value> {
         let text = self.says(&["status", "--flows", "--json"]);
-        serde_json::from_str::<Value>(&text)
-            .unwrap()
-            .as_array()
-            .unwrap()
-            .clone()
+        serde_json::from_str(&text).unwrap()
     }
 
     fn socket(&self) -> CopiedSocket {

@@ -43,21 +43,12 @@ use receiver_law::LocalTime;
 use sender::Sender;
 use timers::TimerKind;
 
-pub use config::{Identity, TcpConfig, TcpConfigError};
+pub use config::{Identity, Role, TcpConfig, TcpConfigError};
 pub use info::{Counters, Info};
 pub use watch::WatchedRound;
 
 /// Where segments are put that are to be sent now, in this order.
 pub type Out<'a> = &'a mut Vec<Segment>;
-
-/// Which end opens the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Waits for [`Connection::connect`].
-    Client,
-    /// Waits for a SYN.
-    Server,
-}
 
 /// Where a connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

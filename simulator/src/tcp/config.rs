@@ -215,6 +215,15 @@ fn in_range(key: &'static str, value: u64, min: u64, max: u64) -> Result<(), Tcp
     })
 }
 
+/// Which end opens the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Waits for [`Connection::connect`](super::Connection::connect).
+    Client,
+    /// Waits for a SYN.
+    Server,
+}
+
 /// What two connections of one configuration do not share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
