@@ -70,7 +70,7 @@ impl Aggregate {
     fn append(&mut self, segment: &Segment) {
         self.segment.payload_bytes += segment.payload_bytes;
         self.segment.size_bytes += segment.payload_bytes;
-        self.segment.flags = self.segment.flags | segment.flags;
+        self.segment.flags |= segment.flags;
     }
 
     /// Nothing may come after a segment with PSH, or a short one.
