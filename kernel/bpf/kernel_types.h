@@ -177,6 +177,10 @@ struct task_struct {
 struct bpf_map;
 struct seq_file;
 
+struct socket {
+	struct sock *sk;
+};
+
 struct bpf_iter_meta {
 	struct seq_file *seq;
 };
@@ -187,6 +191,14 @@ struct bpf_iter_meta {
 struct bpf_iter__tcp {
 	struct bpf_iter_meta *meta;
 	struct sock_common *sk_common;
+};
+
+/* Context of iter/task_file, as above. */
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	u32 fd;
+	struct file *file;
 };
 
 /* Context of iter/bpf_sk_storage_map, as above. */

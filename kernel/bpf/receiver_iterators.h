@@ -142,17 +142,51 @@ int ebb_leave(struct bpf_iter__tcp *context)
 	return 0;
 }
 
+EBB_INLINE void ebb_note_left(struct seq_file *seq, const struct sock *sk,
+			      const struct ebb_flow *flow)
+{
+	u8 one = 1;
+
+	if (flow->is_clamped && !ebb_is_passed(flow->rule) &&
+	    ebb_may_receive((struct sock_common *)&sk->__sk_common))
+		bpf_seq_write(seq, &one, sizeof(one));
+}
+
 /* One byte for each connection that is clamped still, in whatever network namespace it is. */
 SEC("iter/bpf_sk_storage_map")
 int ebb_left(struct bpf_iter__bpf_sk_storage_map *context)
 {
 	struct ebb_flow *flow = context->value;
 	struct sock *sk = context->sk;
-	u8 one = 1;
 
-	if (sk && flow && flow->is_clamped && !ebb_is_passed(flow->rule) &&
-	    ebb_may_receive(&sk->__sk_common))
-		bpf_seq_write(context->meta->seq, &one, sizeof(one));
+	if (sk && flow)
+		ebb_note_left(context->meta->seq, sk, flow);
+	return 0;
+}
+
+/*
+ * The same, once for each descriptor of such a connection that a process has: for kernels that
+ * let nobody walk over the elements of a map.
+ */
+SEC("?iter/task_file")
+int ebb_left_open(struct bpf_iter__task_file *context)
+{
+	struct file *file = context->file;
+	struct socket *socket;
+	struct ebb_flow *flow;
+	struct tcp_sock *tp;
+
+	if (!file)
+		return 0;
+	socket = (struct socket *)bpf_sock_from_file(file);
+	if (!socket)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(socket->sk);
+	if (!tp)
+		return 0;
+	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
+	if (flow)
+		ebb_note_left(context->meta->seq, (struct sock *)tp, flow);
 	return 0;
 }
 

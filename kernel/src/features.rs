@@ -15,6 +15,7 @@ use facts::{CAPABILITIES, Facts, KINDS};
 use kernel_types::KernelTypes;
 
 pub(crate) use form::SenderForm;
+pub(crate) use trials::walks_over_maps;
 
 const NEWER_KERNEL: &str = "use Linux 5.15 or newer (Debian 12 and Ubuntu 22.04 have one)";
 const AS_ROOT: &str = "run as root, or with sudo";
@@ -228,8 +229,8 @@ fn privileges(facts: &Facts) -> Feature {
     }
 }
 
-/// What BTF tells of TCP's hooks.
-fn of_types(facts: &Facts) -> [Feature; 3] {
+/// What BTF tells of TCP's hooks, and what lets connections be walked over.
+fn of_types(facts: &Facts) -> [Feature; 4] {
     let types = facts.types;
     let told = |has: fn(&KernelTypes) -> bool| tell(types.as_ref().map(has));
     [
@@ -260,7 +261,21 @@ fn of_types(facts: &Facts) -> [Feature; 3] {
             remedy: "use Linux 6.12 or newer (Debian 13 and Ubuntu 25.04 have one)",
             otherwise: Some("the user backend takes those over"),
         },
+        map_iterator(facts),
     ]
+}
+
+/// What looks for connections that are left.
+fn map_iterator(facts: &Facts) -> Feature {
+    Feature {
+        key: "map-iterator",
+        name: "iterators over elements of maps",
+        since: Some("5.10"),
+        presence: tell(facts.walks_over_maps),
+        detail: "see that no connection is left limited".to_owned(),
+        remedy: "use a kernel that is built to let root do so, as those of distributions are",
+        otherwise: Some("descriptors are looked through, of which some may be missed"),
+    }
 }
 
 /// What sender laws need, or use.

@@ -8,7 +8,7 @@ use crate::features;
 use crate::layout::Config;
 use crate::lease;
 use crate::names;
-use crate::programs::{Hooks, LoadOptions, Maps, Programs, Purpose, Walks};
+use crate::programs::{Hooks, Left, LoadOptions, Maps, Programs, Purpose, Walks};
 use crate::rules::MAX_RULES;
 use crate::skeleton::receiver::ReceiverSkelBuilder;
 use crate::skeleton::sender::SenderSkelBuilder;
@@ -122,6 +122,9 @@ pub(crate) fn load_receiver(options: &LoadOptions<'_>, config: &Config) -> Resul
     let opened = ReceiverSkelBuilder::default().open(&mut storage);
     let mut open = opened.map_err(|error| load_error(COMPILED, &error))?;
     prepare(opened!(open), options, config).map_err(|error| load_error(COMPILED, &error))?;
+    let walks_over_maps = features::walks_over_maps();
+    open.progs.ebb_left.set_autoload(walks_over_maps);
+    open.progs.ebb_left_open.set_autoload(!walks_over_maps);
     let maps = &mut open.maps;
     if options.rules.is_some() {
         let resized = maps.ebb_bundles.set_max_entries(MAX_RULES as u32);
@@ -141,7 +144,10 @@ pub(crate) fn load_receiver(options: &LoadOptions<'_>, config: &Config) -> Resul
         peers: Some(held(loaded.maps.ebb_peers.as_fd(), "ebb_peers")?),
         ingress: Some(held(loaded.progs.ebb_ingress.as_fd(), names::INGRESS)?),
         egress: Some(held(loaded.progs.ebb_egress.as_fd(), names::EGRESS)?),
-        left: Some(held(loaded.progs.ebb_left.as_fd(), "ebb_left")?),
+        left: Some(match walks_over_maps {
+            true => Left::InStorage(held(loaded.progs.ebb_left.as_fd(), "ebb_left")?),
+            false => Left::Open(held(loaded.progs.ebb_left_open.as_fd(), "ebb_left_open")?),
+        }),
     ))
 }
 

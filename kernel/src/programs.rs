@@ -12,7 +12,7 @@ use crate::peers;
 use crate::rules::RuleMaps;
 use crate::run_times::RunTime;
 use crate::sys::{self, Hook};
-use crate::walk::{walk, walk_in, walk_storage};
+use crate::walk::{walk, walk_here, walk_in, walk_storage};
 use ebb_algorithms::{LawInfo, Policy, Side};
 use std::fs::File;
 use std::io;
@@ -85,7 +85,15 @@ pub(crate) struct Walks {
     /// Where they act for a rule.
     pub(crate) leave: Option<OwnedFd>,
     /// Of the receiving end: what connections send is given back by the law's own hooks.
-    pub(crate) left: Option<OwnedFd>,
+    pub(crate) left: Option<Left>,
+}
+
+/// What looks for connections that are limited still.
+pub(crate) enum Left {
+    /// Over the storage, wherever they are.
+    InStorage(OwnedFd),
+    /// Over the descriptors of processes.
+    Open(OwnedFd),
 }
 
 /// What the programs share with their owner.
@@ -220,7 +228,11 @@ impl Programs {
         let Some(left) = &self.walks.left else {
             return Ok(0);
         };
-        walk_storage(left.as_fd(), self.maps.flows.as_fd()).map(|left| left.len())
+        let left = match left {
+            Left::InStorage(program) => walk_storage(program.as_fd(), self.maps.flows.as_fd()),
+            Left::Open(program) => walk_here(program.as_fd()),
+        };
+        left.map(|left| left.len())
     }
 
     /// Switches connections in the namespaces, those of a rule where there are rules, by their

@@ -50,6 +50,14 @@ pub(crate) fn walk_storage(program: BorrowedFd<'_>, storage: BorrowedFd<'_>) -> 
     walked.map_err(walk_error)
 }
 
+/// Runs an iterator that is not for a network namespace, and gives what it wrote.
+///
+/// *Errors*: as [`walk`].
+pub(crate) fn walk_here(program: BorrowedFd<'_>) -> Result<Vec<u8>> {
+    let walked = sys::iterate(program).and_then(read_all);
+    walked.map_err(walk_error)
+}
+
 fn read_all(iterator: OwnedFd) -> io::Result<Vec<u8>> {
     let mut written = Vec::new();
     File::from(iterator).read_to_end(&mut written)?;

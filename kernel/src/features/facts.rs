@@ -22,6 +22,8 @@ pub(super) struct Facts {
     pub kinds: Option<BTreeSet<&'static str>>,
     /// Whether a congestion control may set its pace; none as above.
     pub sets_pace: Option<bool>,
+    /// Whether programs may walk over the elements of a map; none: not tried.
+    pub walks_over_maps: Option<bool>,
     pub cgroup_mount: Option<String>,
     pub is_private_cgroup_possible: bool,
     pub has_bpffs: bool,
@@ -97,6 +99,7 @@ impl Facts {
             // A kernel that takes no types now seems to have no kind of map that needs them.
             kinds: trials::refusal_of_types().is_none().then_some(kinds),
             sets_pace: facts.types.map(trials::sets_pace),
+            walks_over_maps: Some(trials::walks_over_maps()),
             ..facts
         }
     }
@@ -111,6 +114,7 @@ impl Facts {
             types: KernelTypes::of_this_kernel(),
             kinds: None,
             sets_pace: None,
+            walks_over_maps: None,
             is_private_cgroup_possible: cgroup_mount.is_none() && cgroup::Cgroup::root().is_ok(),
             cgroup_mount,
             has_bpffs: mounts().iter().any(|mount| mount.kind == "bpf"),

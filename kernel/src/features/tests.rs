@@ -45,6 +45,7 @@ fn machine(release: &str) -> Facts {
         types: Some(types_of(release)),
         kinds: Some(KINDS.iter().map(|kind| kind.key).collect()),
         sets_pace: Some(!["5.10", "5.15"].contains(&release)),
+        walks_over_maps: Some(true),
         cgroup_mount: Some("/sys/fs/cgroup".to_owned()),
         is_private_cgroup_possible: false,
         has_bpffs: true,

@@ -4,6 +4,7 @@
 use super::kernel_types::KernelTypes;
 use crate::layout::Config;
 use crate::object::bytes_of;
+use crate::skeleton::receiver::ReceiverSkelBuilder;
 use crate::skeleton::sender::SenderSkelBuilder;
 use crate::skeleton::sender::types::tcp_congestion_ops;
 use libbpf_rs::libbpf_sys::bpf_btf_load;
@@ -28,6 +29,17 @@ pub(super) fn sets_pace(types: KernelTypes) -> bool {
             is_loaded
         }),
     }
+}
+
+/// Whether the kernel lets programs walk over the elements of a map: some are built to refuse it.
+pub(crate) fn walks_over_maps() -> bool {
+    static TRIED: OnceLock<bool> = OnceLock::new();
+    *TRIED.get_or_init(|| {
+        crate::messages::collect();
+        let is_loaded = load_storage_walk().is_ok();
+        crate::messages::take();
+        is_loaded
+    })
 }
 
 /// The kernel's refusal of type information (BTF_LOAD), if it refuses it. libbpf does not tell of
@@ -81,6 +93,22 @@ static AN_INTEGER: [u8; 45] = {
     }
     bytes
 };
+
+/// Loads, of all programs, the one that walks over a storage.
+fn load_storage_walk() -> libbpf_rs::Result<()> {
+    let mut storage = MaybeUninit::uninit();
+    let mut open = ReceiverSkelBuilder::default().open(&mut storage)?;
+    for mut program in open.open_object_mut().progs_mut() {
+        let is_it = program.name() == "ebb_left";
+        program.set_autoload(is_it);
+    }
+    for mut map in open.open_object_mut().maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        let is_used = name == "ebb_flows" || name.contains(".data") || name.contains(".rodata");
+        map.set_autocreate(is_used)?;
+    }
+    open.load().map(drop)
+}
 
 /// Loads, of all programs, the one that ends a pace, in a table of its own.
 fn load_pace_setter() -> libbpf_rs::Result<()> {
