@@ -13,6 +13,7 @@ fn main() {
     build
         .file("native.c")
         .file("insight.c")
+        .file("floor.c")
         .include(".")
         .std("c11")
         .extra_warnings(true)

@@ -8,16 +8,19 @@
 #define EBB_LAYOUT_H
 
 /* X(C struct, Rust struct, bytes) */
-#define EBB_LAYOUT_SIZES(X)                    \
-	X(ebb_start, Start, 24)                \
-	X(ebb_segment, Segment, 56)            \
-	X(ebb_ack, Ack, 32)                    \
-	X(ebb_variations, Variations, 16)      \
-	X(ebb_sender_window, SenderWindow, 24) \
-	X(ebb_sender_start, SenderStart, 24)   \
-	X(ebb_sender_ack, SenderAck, 112)      \
-	X(ebb_sender_event, SenderEvent, 48)   \
-	X(ebb_insight, NativeInsight, 8)
+#define EBB_LAYOUT_SIZES(X)                        \
+	X(ebb_start, Start, 24)                    \
+	X(ebb_segment, Segment, 56)                \
+	X(ebb_ack, Ack, 32)                        \
+	X(ebb_variations, Variations, 16)          \
+	X(ebb_sender_window, SenderWindow, 24)     \
+	X(ebb_sender_start, SenderStart, 24)       \
+	X(ebb_sender_ack, SenderAck, 112)          \
+	X(ebb_sender_event, SenderEvent, 48)       \
+	X(ebb_insight, NativeInsight, 8)           \
+	X(ebb_floor, NativeFloor, 48)              \
+	X(ebb_floor_member, NativeFloorMember, 32) \
+	X(ebb_floor_news, FloorNews, 24)
 
 /* X(C struct, Rust struct, field, bytes) */
 #define EBB_LAYOUT_OFFSETS(X)                                       \
@@ -108,7 +111,31 @@
 	X(ebb_sender_event, SenderEvent, phase, 45)                 \
 	X(ebb_sender_event, SenderEvent, reserved, 46)              \
 	X(ebb_insight, NativeInsight, queue_us, 0)                  \
-	X(ebb_insight, NativeInsight, doing, 4)
+	X(ebb_insight, NativeInsight, doing, 4)                     \
+	X(ebb_floor, NativeFloor, credit_us, 0)                     \
+	X(ebb_floor, NativeFloor, credit_bytes, 8)                  \
+	X(ebb_floor, NativeFloor, count_since_us, 16)               \
+	X(ebb_floor, NativeFloor, count, 24)                        \
+	X(ebb_floor, NativeFloor, count_rtt_us, 28)                 \
+	X(ebb_floor, NativeFloor, last_rtt_us, 32)                  \
+	X(ebb_floor, NativeFloor, counted, 36)                      \
+	X(ebb_floor, NativeFloor, members, 40)                      \
+	X(ebb_floor, NativeFloor, has_turns, 44)                    \
+	X(ebb_floor, NativeFloor, reserved, 45)                     \
+	X(ebb_floor_member, NativeFloorMember, count, 0)            \
+	X(ebb_floor_member, NativeFloorMember, rank, 4)             \
+	X(ebb_floor_member, NativeFloorMember, rtt_us, 8)           \
+	X(ebb_floor_member, NativeFloorMember, bytes, 12)           \
+	X(ebb_floor_member, NativeFloorMember, told_bytes, 16)      \
+	X(ebb_floor_member, NativeFloorMember, had_bytes, 20)       \
+	X(ebb_floor_member, NativeFloorMember, mss_bytes, 24)       \
+	X(ebb_floor_member, NativeFloorMember, is_modest, 28)       \
+	X(ebb_floor_member, NativeFloorMember, reserved, 29)        \
+	X(ebb_floor_news, FloorNews, now_us, 0)                     \
+	X(ebb_floor_news, FloorNews, bytes, 8)                      \
+	X(ebb_floor_news, FloorNews, rtt_us, 12)                    \
+	X(ebb_floor_news, FloorNews, mss_bytes, 16)                 \
+	X(ebb_floor_news, FloorNews, reserved, 20)
 
 /* The same of structs with pointers, where these have 64 bits. */
 #define EBB_LAYOUT_TABLE_SIZES(X)                          \
@@ -169,19 +196,24 @@
 	X(ebb_native_sender_law, NativeSenderLaw, on_idle, 88)
 
 /* X(C name, Rust expression, number) */
-#define EBB_LAYOUT_NUMBERS(X)                             \
-	X(EBB_MAX_PARAMS, MAX_PARAMS, 48)                 \
-	X(EBB_SENDER_OPEN, Phase::Open as u32, 0)         \
-	X(EBB_SENDER_DISORDER, Phase::Disorder as u32, 1) \
-	X(EBB_SENDER_CWR, Phase::Cwr as u32, 2)           \
-	X(EBB_SENDER_RECOVERY, Phase::Recovery as u32, 3) \
-	X(EBB_SENDER_LOSS, Phase::Loss as u32, 4)         \
-	X(EBB_DOING_UNKNOWN, Doing::Unknown as u32, 0)    \
-	X(EBB_DOING_START, Doing::Start as u32, 1)        \
-	X(EBB_DOING_GROW, Doing::Grow as u32, 2)          \
-	X(EBB_DOING_HOLD, Doing::Hold as u32, 3)          \
-	X(EBB_DOING_YIELD, Doing::Yield as u32, 4)        \
-	X(EBB_DOING_LOOK, Doing::Look as u32, 5)          \
-	X(EBB_DOING_WAIT, Doing::Wait as u32, 6)
+#define EBB_LAYOUT_NUMBERS(X)                                        \
+	X(EBB_MAX_PARAMS, MAX_PARAMS, 48)                            \
+	X(EBB_SENDER_OPEN, Phase::Open as u32, 0)                    \
+	X(EBB_SENDER_DISORDER, Phase::Disorder as u32, 1)            \
+	X(EBB_SENDER_CWR, Phase::Cwr as u32, 2)                      \
+	X(EBB_SENDER_RECOVERY, Phase::Recovery as u32, 3)            \
+	X(EBB_SENDER_LOSS, Phase::Loss as u32, 4)                    \
+	X(EBB_DOING_UNKNOWN, Doing::Unknown as u32, 0)               \
+	X(EBB_DOING_START, Doing::Start as u32, 1)                   \
+	X(EBB_DOING_GROW, Doing::Grow as u32, 2)                     \
+	X(EBB_DOING_HOLD, Doing::Hold as u32, 3)                     \
+	X(EBB_DOING_YIELD, Doing::Yield as u32, 4)                   \
+	X(EBB_DOING_LOOK, Doing::Look as u32, 5)                     \
+	X(EBB_DOING_WAIT, Doing::Wait as u32, 6)                     \
+	X(EBB_FLOOR_UNBOUND, FLOOR_UNBOUND_BYTES_PER_S, 68719476736) \
+	X(EBB_SENDER_FLOOR_LOSS, FloorEvent::Loss as u32, 0)         \
+	X(EBB_SENDER_FLOOR_TIMEOUT, FloorEvent::Timeout as u32, 1)   \
+	X(EBB_SENDER_FLOOR_UNDO, FloorEvent::Undo as u32, 2)         \
+	X(EBB_SENDER_FLOOR_IDLE, FloorEvent::Idle as u32, 3)
 
 #endif /* EBB_LAYOUT_H */

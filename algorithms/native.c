@@ -6,6 +6,7 @@
 #include "layout.h"
 #include "native_tables.h"
 #include "receiver_laws.h"
+#include "sender_floor.h"
 #include "sender_laws.h"
 
 EBB_RECEIVER_LAWS(EBB_NATIVE_RECEIVER_LAW)

@@ -2,6 +2,9 @@
 //! What `layout.h` says of the structs that C and Rust share, asserted of those in Rust.
 
 use crate::MAX_PARAMS;
+use crate::floor::{
+    FLOOR_UNBOUND_BYTES_PER_S, FloorEvent, FloorNews, NativeFloor, NativeFloorMember,
+};
 use crate::insight::{Doing, NativeInsight};
 use crate::native::{
     NativeBundle, NativePairs, NativeParam, NativeReceiverLaw, NativeSenderLaw, Variations,

@@ -29,6 +29,7 @@
 //! ```
 
 mod defaults;
+mod floor;
 mod insight;
 mod law_state;
 mod layout;
@@ -45,6 +46,7 @@ mod sender_contract;
 mod sender_flow;
 mod variations;
 
+pub use floor::{FLOOR_UNBOUND_BYTES_PER_S, Floor, FloorMember};
 pub use insight::{Doing, Insight};
 pub use native::Variations;
 pub use policy::{Policy, nearest};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One connection under a receiver law, run natively.
 
+use crate::floor::{Floor, FloorMember};
 use crate::law_state::LawState;
 use crate::native::NativeReceiverLaw;
 use crate::policy::Policy;
@@ -18,6 +19,7 @@ pub struct ReceiverFlow {
     native: &'static NativeReceiverLaw,
     state: LawState,
     bundle: Option<ReceiverBundle>,
+    floor: Option<Box<FloorMember>>,
 }
 
 impl ReceiverFlow {
@@ -57,7 +59,14 @@ impl ReceiverFlow {
             native,
             state,
             bundle,
+            floor: None,
         }
+    }
+
+    /// Gives it a part of a floor, below which its window never is. What arrives has to be told
+    /// with [`Segment::kernel_rtt_us`], or it has none.
+    pub fn set_floor(&mut self, floor: &Floor) {
+        self.floor = Some(Box::new(FloorMember::new(floor)));
     }
 
     /// Takes an arriving data segment.
@@ -71,6 +80,11 @@ impl ReceiverFlow {
             // SAFETY: as in `new_in`.
             None => unsafe { (self.native.on_segment)(memory, segment, params) },
         }
+        if let Some(floor) = self.floor.as_mut().filter(|_| segment.is_observing == 0) {
+            let (bytes, rtt_us) = (segment.payload_bytes, segment.kernel_rtt_us);
+            floor.hear(segment.now_us, bytes, rtt_us, segment.mss_bytes);
+        }
+        self.reckon_floor();
     }
 
     /// Takes an outgoing segment, about to carry a window.
@@ -85,6 +99,14 @@ impl ReceiverFlow {
             (None, Some(on_ack)) => unsafe { on_ack(memory, ack, params) },
             (None, None) => {}
         }
+        self.reckon_floor();
+    }
+
+    fn reckon_floor(&mut self) {
+        let law_bytes = self.ask(self.native.rwnd_bytes);
+        if let Some(floor) = &mut self.floor {
+            floor.reckon(law_bytes);
+        }
     }
 
     /// How long the window is closed before the law is to be asked again, by a host that says in
@@ -92,12 +114,17 @@ impl ReceiverFlow {
     pub fn wait_us(&self) -> u32 {
         // SAFETY: the state is of the bundle's law.
         let wait_us = |bundle: &ReceiverBundle| unsafe { bundle.wait_us(self.state.as_ptr()) };
+        if self.floor.as_ref().is_some_and(|it| it.has_segment()) {
+            return 0;
+        }
         self.bundle.as_ref().map_or(0, wait_us)
     }
 
     /// The largest window that may be advertised, in bytes.
     pub fn window_bytes(&self) -> u32 {
-        self.ask(self.native.rwnd_bytes)
+        let law_bytes = self.ask(self.native.rwnd_bytes);
+        let floor = self.floor.as_ref();
+        floor.map_or(law_bytes, |floor| law_bytes.max(floor.window_bytes()))
     }
 
     /// How long each acknowledgement should be held back, in us, by a host that can do

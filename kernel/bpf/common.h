@@ -105,6 +105,12 @@ EBB_INLINE const u32 *ebb_params(void)
 	return control.params[control.params_index & 1].values;
 }
 
+/* What the connections of a rule have together at the least; 0: whatever the law says. */
+EBB_INLINE u64 ebb_floor_rate(u32 rule)
+{
+	return rule < EBB_MAX_RULES ? control.floor_bytes_per_s[rule] : 0;
+}
+
 /* The owner is alive and wants us to act. */
 EBB_INLINE int ebb_is_leased(u64 now_ns)
 {

@@ -11,7 +11,7 @@
 
 enum ebb_constant {
 	/* Changes whenever a struct of this file or the flow's storage changes. */
-	EBB_CONTROL_VERSION = 14,
+	EBB_CONTROL_VERSION = 15,
 	EBB_MAX_PEERS = 1024,
 	EBB_MAX_CHOICES = 1024,
 	/* The key that stands for every connection: no socket has it as its cookie. */
@@ -57,6 +57,7 @@ struct ebb_control {
 	u64 observing_rules; /* of those: as is_observing, which counts without rules */
 	u64 passed_rules;    /* of those: ebb_switch and ebb_release pass their connections over */
 	struct ebb_param_set params[2];
+	u64 floor_bytes_per_s[EBB_MAX_RULES]; /* of each rule, floor.h; 0 is none */
 };
 
 /* Fixed before loading: the verifier drops what is not used. */

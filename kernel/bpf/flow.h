@@ -157,6 +157,21 @@ EBB_INLINE void ebb_flow_count(struct ebb_flow *flow, const struct ebb_packet *p
 		flow->seen_mss_bytes = segment_bytes;
 }
 
+/* Tells the floor what has come; under the bundle's lock. */
+EBB_INLINE void ebb_flow_hear(struct ebb_bundle *bundle, struct ebb_flow *flow)
+{
+	const struct ebb_segment *segment = &flow->segment;
+	struct ebb_floor_news news = {};
+
+	if (segment->is_observing)
+		return;
+	news.now_us = segment->now_us;
+	news.bytes = segment->payload_bytes;
+	news.rtt_us = segment->kernel_rtt_us;
+	news.mss_bytes = segment->mss_bytes;
+	ebb_floor_hear(&bundle->floor, &flow->floor, &news, ebb_floor_rate(flow->rule));
+}
+
 EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
 				   const struct ebb_packet *packet, u32 segments, u32 segment_bytes,
 				   u64 now_ns)
@@ -186,6 +201,8 @@ EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
 	ebb_end_step();
 	ebb_law_bundle_on_segment(config.law_number, &bundle->law, &flow->law, &flow->segment,
 				  ebb_params());
+	ebb_end_step();
+	ebb_flow_hear(bundle, flow);
 	order = flow->order++;
 	rwnd_bytes = flow->law.rwnd_bytes;
 	/* Read back: what the trace needs of the stack, the verifier follows through the law. */
@@ -210,7 +227,7 @@ EBB_INLINE u32 ebb_flow_on_outgoing(struct ebb_flow *flow, struct tcp_sock *tp, 
 {
 	struct ebb_bundle *bundle = ebb_bundle_of(flow->rule);
 	struct ebb_ack ack = {};
-	u32 order, rwnd_bytes, tick_us = ebb_local_tick_us(tp);
+	u32 order, rwnd_bytes, floor_bytes, tick_us = ebb_local_tick_us(tp);
 
 	if (!bundle)
 		return EBB_LARGEST_WINDOW_BYTES;
@@ -226,12 +243,16 @@ EBB_INLINE u32 ebb_flow_on_outgoing(struct ebb_flow *flow, struct tcp_sock *tp, 
 	flow->acks++;
 	ack.mss_bytes = ebb_mss(flow);
 	ebb_law_bundle_on_ack(config.law_number, &bundle->law, &flow->law, &ack, ebb_params());
+	ebb_end_step();
 	order = flow->order++;
 	rwnd_bytes = flow->law.rwnd_bytes;
+	floor_bytes = ebb_floor_window_bytes(&bundle->floor, &flow->floor,
+					     ebb_floor_rate(flow->rule), rwnd_bytes);
 	bpf_spin_unlock(&bundle->lock);
 
 	ebb_trace_call(flow, EBB_TRACE_ACK, order, rwnd_bytes, &ack, sizeof(ack));
-	return (u32)ebb_clamp(rwnd_bytes, EBB_LEAST_CLAMP_BYTES, EBB_LARGEST_WINDOW_BYTES);
+	return (u32)ebb_clamp(ebb_max(rwnd_bytes, floor_bytes), EBB_LEAST_CLAMP_BYTES,
+			      EBB_LARGEST_WINDOW_BYTES);
 }
 
 #endif /* EBB_FLOW_H */

@@ -4,6 +4,7 @@
 #define EBB_MAPS_H
 
 #include "common.h"
+#include "floor.h"
 #include "receiver_dispatch.h"
 
 /*
@@ -32,6 +33,7 @@ struct ebb_flow {
 	u64 payload_bytes;
 	u64 segments;
 	struct ebb_segment segment; /* what the law is told of, see ebb_flow_on_packet */
+	struct ebb_floor_member floor;
 	union ebb_law_state law;
 };
 
@@ -46,6 +48,7 @@ struct {
 struct ebb_bundle {
 	struct bpf_spin_lock lock; /* of the laws' state, of every connection */
 	u32 reserved;
+	struct ebb_floor floor;
 	union ebb_law_bundle law;
 };
 

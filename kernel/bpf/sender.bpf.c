@@ -163,6 +163,7 @@ u32 BPF_PROG(ebb_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct ebb_upload *upload = ebb_upload_of(tp);
+	struct ebb_sender_event event;
 
 	if (!upload)
 		return tp->snd_cwnd / 2 > 2 ? tp->snd_cwnd / 2 : 2;
@@ -174,7 +175,10 @@ u32 BPF_PROG(ebb_ssthresh, struct sock *sk)
 	bpf_probe_read_kernel(&upload->before, sizeof(upload->before), &upload->law);
 	ebb_sender_law_on_loss(config.law_number, &upload->law, &upload->event, ebb_params());
 	upload->has_event = 1;
-	return ebb_ssthresh_of(&upload->law.window);
+	/* What is told of it later is the law's, so the floor has a copy. */
+	event = upload->event;
+	ebb_floor_event(upload, EBB_SENDER_FLOOR_LOSS, &event);
+	return ebb_ssthresh_of(ebb_answer(upload));
 }
 
 SEC("struct_ops")
@@ -204,7 +208,8 @@ EBB_INLINE void ebb_on_timeout(struct tcp_sock *tp, struct ebb_upload *upload)
 	ebb_sender_law_on_timeout(config.law_number, &upload->law, &upload->event, ebb_params());
 	order = upload->order++;
 	ebb_trace_sender(upload, EBB_TRACE_TIMEOUT, order, &upload->event, sizeof(upload->event));
-	tp->snd_ssthresh = ebb_ssthresh_of(&upload->law.window);
+	ebb_floor_event(upload, EBB_SENDER_FLOOR_TIMEOUT, &upload->event);
+	tp->snd_ssthresh = ebb_ssthresh_of(ebb_answer(upload));
 }
 
 EBB_INLINE void ebb_on_start(struct tcp_sock *tp, struct ebb_upload *upload)
@@ -222,6 +227,7 @@ EBB_INLINE void ebb_on_start(struct tcp_sock *tp, struct ebb_upload *upload)
 	ebb_sender_law_on_idle(config.law_number, &upload->law, &event, ebb_params());
 	order = upload->order++;
 	ebb_trace_sender(upload, EBB_TRACE_IDLE, order, &event, sizeof(event));
+	ebb_floor_event(upload, EBB_SENDER_FLOOR_IDLE, &event);
 	if (!ebb_is_reducing(event.phase))
 		ebb_apply(tp, upload);
 }
@@ -269,7 +275,8 @@ u32 BPF_PROG(ebb_undo_cwnd, struct sock *sk)
 	ebb_sender_law_on_undo(config.law_number, &upload->law, &event, ebb_params());
 	order = upload->order++;
 	ebb_trace_sender(upload, EBB_TRACE_UNDO, order, &event, sizeof(event));
-	return ebb_cwnd_of(tp, &upload->law.window);
+	ebb_floor_event(upload, EBB_SENDER_FLOOR_UNDO, &event);
+	return ebb_cwnd_of(tp, ebb_answer(upload));
 }
 
 /* As Linux's BBR: a law with its own pace may have up to three windows in the buffer. */

@@ -11,6 +11,7 @@
 #include "common.h"
 #include "kernel_types.h"
 #include "sender_dispatch.h"
+#include "sender_floor.h"
 #include "timestamp_clock.h"
 
 /* Always under the socket's lock. */
@@ -39,7 +40,22 @@ struct ebb_upload {
 	struct ebb_sender_event event;
 	union ebb_sender_state law;
 	union ebb_sender_state before; /* the law's state before `event` */
+	struct ebb_sender_floor floor;
 };
+
+/* What all connections of a rule have in common: that of rule 0 where there are none. */
+struct ebb_upload_floor {
+	struct bpf_spin_lock lock;
+	u32 reserved;
+	struct ebb_floor all;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EBB_MAX_RULES);
+	__type(key, u32);
+	__type(value, struct ebb_upload_floor);
+} ebb_upload_floors SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -88,6 +104,12 @@ EBB_INLINE int ebb_is_reducing(u8 phase)
 	return phase == EBB_SENDER_CWR || phase == EBB_SENDER_RECOVERY;
 }
 
+/* What is applied: the law's answer, or what the floor has for the connection. */
+EBB_INLINE const struct ebb_sender_window *ebb_answer(const struct ebb_upload *upload)
+{
+	return upload->floor.is_begun ? &upload->floor.answer : &upload->law.window;
+}
+
 EBB_INLINE u32 ebb_cwnd_of(const struct tcp_sock *tp, const struct ebb_sender_window *window)
 {
 	u32 cwnd_pkts = window->cwnd_pkts, clamp_pkts = tp->snd_cwnd_clamp;
@@ -133,7 +155,7 @@ EBB_INLINE void ebb_end_pace(struct sock *sk, const struct ebb_upload *upload)
 EBB_INLINE void ebb_limit_pace(struct tcp_sock *tp, struct ebb_upload *upload)
 {
 	struct sock *sk = (struct sock *)tp;
-	u64 pace = upload->law.window.pacing_bytes_per_s;
+	u64 pace = ebb_answer(upload)->pacing_bytes_per_s;
 	u32 limit;
 
 	if (pace == upload->pace_bytes_per_s)
@@ -154,7 +176,7 @@ EBB_INLINE void ebb_limit_pace(struct tcp_sock *tp, struct ebb_upload *upload)
 EBB_INLINE void ebb_apply_pace(struct tcp_sock *tp, struct ebb_upload *upload)
 {
 	struct sock *sk = (struct sock *)tp;
-	u64 rate = upload->law.window.pacing_bytes_per_s;
+	u64 rate = ebb_answer(upload)->pacing_bytes_per_s;
 
 	/* The owner loads no law in full control then. */
 	if (!config.sets_pace)
@@ -176,7 +198,7 @@ EBB_INLINE void ebb_apply_pace(struct tcp_sock *tp, struct ebb_upload *upload)
 
 EBB_INLINE void ebb_apply(struct tcp_sock *tp, struct ebb_upload *upload)
 {
-	const struct ebb_sender_window *window = &upload->law.window;
+	const struct ebb_sender_window *window = ebb_answer(upload);
 
 	tp->snd_cwnd = ebb_cwnd_of(tp, window);
 	tp->snd_ssthresh = ebb_ssthresh_of(window);
@@ -195,6 +217,61 @@ __attribute__((noinline)) int ebb_law_ack(struct ebb_upload *upload)
 	upload->has_ack = 0;
 	ebb_trace_sender(upload, EBB_TRACE_SENDER_ACK, order, &upload->ack, sizeof(upload->ack));
 	return 0;
+}
+
+/* The floor on an acknowledgement, once the law has been told of it: a function of its own, too. */
+__attribute__((noinline)) int ebb_floor_ack(struct ebb_upload *upload)
+{
+	struct ebb_floor_news news = {};
+	struct ebb_upload_floor *common;
+	u32 rule, mss_bytes, srtt_us;
+	u64 rate;
+
+	if (!upload)
+		return 0;
+	rule = upload->rule;
+	rate = ebb_floor_rate(rule);
+	if (!rate && !upload->floor.is_begun)
+		return 0;
+	common = bpf_map_lookup_elem(&ebb_upload_floors, &rule);
+	if (!common)
+		return 0;
+	mss_bytes = upload->ack.mss_bytes;
+	srtt_us = upload->ack.srtt_us;
+	ebb_sender_floor_describe(&news, &upload->ack);
+	ebb_end_step();
+	ebb_sender_floor_on_ack(&upload->floor, &upload->ack, rate);
+	ebb_end_step();
+	bpf_spin_lock(&common->lock);
+	ebb_sender_floor_share(&common->all, &upload->floor, &news, rate);
+	bpf_spin_unlock(&common->lock);
+	ebb_sender_floor_answer(&upload->floor, &upload->law.window, mss_bytes, srtt_us);
+	return 0;
+}
+
+/* An event, once the law has been told of it. */
+EBB_INLINE void ebb_floor_event(struct ebb_upload *upload, u32 kind, struct ebb_sender_event *event)
+{
+	u32 mss_bytes = event->mss_bytes, srtt_us = event->srtt_us;
+
+	if (!upload->floor.is_begun)
+		return;
+	switch (kind) {
+	case EBB_SENDER_FLOOR_LOSS:
+		ebb_sender_floor_on_loss(&upload->floor, event);
+		break;
+	case EBB_SENDER_FLOOR_TIMEOUT:
+		ebb_sender_floor_on_timeout(&upload->floor, event, 1);
+		break;
+	case EBB_SENDER_FLOOR_UNDO:
+		ebb_sender_floor_on_undo(&upload->floor, event);
+		break;
+	case EBB_SENDER_FLOOR_IDLE:
+		ebb_sender_floor_on_idle(&upload->floor, event);
+		break;
+	}
+	ebb_end_step();
+	ebb_sender_floor_answer(&upload->floor, &upload->law.window, mss_bytes, srtt_us);
 }
 
 /* Starts the law on a connection. */
@@ -286,6 +363,7 @@ EBB_INLINE void ebb_upload_tell(struct tcp_sock *tp, struct ebb_upload *upload, 
 	ack->phase = ebb_phase(tp);
 	ack->is_cwnd_limited = ebb_is_cwnd_limited(tp);
 	ebb_law_ack(upload);
+	ebb_floor_ack(upload);
 }
 
 /*

@@ -34,6 +34,9 @@ pub struct AttachOptions {
     pub observing: bool,
     /// Do not mark what is sent under a sender law as Lower Effort (RFC 8622).
     pub keeps_code_point: bool,
+    /// What its connections have together at the least ([`Attachment::set_floor`]); 0: nothing.
+    /// *Units:* bytes per second.
+    pub floor_bytes_per_s: u64,
     /// Record what the law is told and answers into this file (see [`crate::trace`]).
     pub trace: Option<PathBuf>,
 }
@@ -105,6 +108,9 @@ impl Attachment {
             ended: Condvar::new(),
         });
         let mut state = shared.lock();
+        // Of a rule of this number before nothing is left.
+        shared.set_floor(&state.programs, options.floor_bytes_per_s);
+        state.floor_bytes_per_s = options.floor_bytes_per_s;
         // First, since to take many connections over may take longer than a lease.
         let heartbeat = lease::start(Arc::clone(&shared));
         let begun = match &heartbeat {
@@ -152,6 +158,18 @@ impl Attachment {
     /// The policy in force.
     pub fn policy(&self) -> Policy {
         self.shared.lock().policy.clone()
+    }
+
+    /// Changes what its connections have together at the least, live; 0: whatever the law says.
+    /// *Units:* bytes per second; from [`ebb_algorithms::FLOOR_UNBOUND_BYTES_PER_S`] on no limit
+    /// is left.
+    ///
+    /// *Errors*: [`Error::Ended`].
+    pub fn set_floor(&mut self, bytes_per_s: u64) -> Result<()> {
+        let mut state = self.living()?;
+        state.floor_bytes_per_s = bytes_per_s;
+        self.shared.set_floor(&state.programs, bytes_per_s);
+        Ok(())
     }
 
     /// Lets the law watch without setting windows, or act again; connections that were

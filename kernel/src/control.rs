@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use crate::layout::{Config, Constant, Control};
 use crate::names::CONTROL_MAP;
+use crate::rules::MAX_RULES;
 use ebb_algorithms::Policy;
 use ebb_host::SharedMemory;
 use ebb_host::clock::monotonic_ns;
@@ -116,6 +117,12 @@ impl ControlMapping {
         };
     }
 
+    /// What the connections of a rule have together at the least; 0: nothing. Without rules it is
+    /// that of rule 0.
+    pub(crate) fn set_floor(&self, rule: u32, bytes_per_s: u64) {
+        self.floor(rule).store(bytes_per_s, Ordering::Relaxed);
+    }
+
     /// Has walks switch and release the connections of this rule alone, or of all.
     pub(crate) fn walk_only(&self, rule: Option<u32>) {
         let passed = rule.map_or(0, |rule| !(1 << rule));
@@ -131,6 +138,13 @@ impl ControlMapping {
         let place = set * ebb_algorithms::MAX_PARAMS + place;
         self.memory
             .word(offset_of!(Control, params) + place * size_of::<u32>())
+    }
+
+    fn floor(&self, rule: u32) -> &AtomicU64 {
+        let rule = rule as usize;
+        assert!(rule < MAX_RULES);
+        self.memory
+            .double_word(offset_of!(Control, floor_bytes_per_s) + rule * size_of::<u64>())
     }
 
     fn version(&self) -> &AtomicU32 {

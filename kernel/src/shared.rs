@@ -33,6 +33,8 @@ pub(crate) struct State {
     pub(crate) programs: Arc<Programs>,
     pub(crate) policy: Policy,
     pub(crate) is_observing: bool,
+    /// What its connections have together at the least; 0: nothing.
+    pub(crate) floor_bytes_per_s: u64,
     /// Where connections of ours may be, though no process of ours is there any more.
     pub(crate) namespaces: Namespaces,
     pub(crate) ending: Option<Ending>,
@@ -44,6 +46,7 @@ impl State {
             programs,
             policy: policy.clone(),
             is_observing,
+            floor_bytes_per_s: 0,
             namespaces: Namespaces::default(),
             ending: None,
         }
@@ -73,6 +76,12 @@ impl Shared {
     /// The number of our rule; without rules 0.
     pub(crate) fn rule_number(&self) -> u32 {
         self.rule.as_ref().map_or(0, |rule| rule.rule)
+    }
+
+    /// Tells programs what our connections have together at the least.
+    pub(crate) fn set_floor(&self, programs: &Programs, bytes_per_s: u64) {
+        let rule = self.rule_number();
+        programs.control.set_floor(rule, bytes_per_s);
     }
 
     /// Lets everything go, first by word, then by hand, and takes the programs off. Where not
@@ -150,6 +159,7 @@ impl Shared {
         // What comes from now on is under the new ones, what exists follows.
         let successor = rule.join(&joining, policy, state.is_observing)?;
         self.lease.keep_only(&successor.control);
+        self.set_floor(&successor, state.floor_bytes_per_s);
         let left = rule.leave(&self.cgroup, &state.programs, &mut state.namespaces);
         state.programs = successor;
         state.policy = policy.clone();
@@ -167,6 +177,7 @@ impl Shared {
         })?;
         let control = &successor.control;
         control.initialise(policy, state.is_observing, &self.config);
+        self.set_floor(&successor, state.floor_bytes_per_s);
         self.lease.begin(control);
         // A failure half-way leaves both acting: end, rather than that.
         if let Err(error) = successor.attach(self.cgroup.as_fd(), Some(&state.programs)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use ebb_link::{Class, Nanos};
+use ebb_link::{Class, Nanos, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::{Interval, LinkId, NodeId, TcpOptions, Traffic};
@@ -40,6 +40,10 @@ pub struct Flow {
     pub sender: String,
     /// Receiver policy of its TCP connections; none: the receiver limits by its buffer.
     pub receiver: Option<String>,
+    /// What all flows of its entry have together at the least, whatever the law of the end that
+    /// yields answers: the receiver's, or the sender's where the receiver has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<Rate>,
     /// Both ends of its TCP connections.
     pub tcp: TcpOptions,
     /// The end that gets the data opens its TCP connections, as for a download; else the end that

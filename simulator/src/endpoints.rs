@@ -8,7 +8,7 @@ mod rtts;
 
 use std::sync::Arc;
 
-use ebb_algorithms::{Policy, ReceiverBundle};
+use ebb_algorithms::{Floor, Policy, ReceiverBundle};
 use ebb_link::{Class, Nanos};
 use ebb_scenario::{Flow, Stream};
 
@@ -93,6 +93,15 @@ impl FlowTcp {
     /// Makes its connections some of a bundle.
     pub(crate) fn set_bundle(&mut self, bundle: Option<ReceiverBundle>) {
         Arc::make_mut(&mut self.configs[End::Sink.index()]).set_bundle(bundle);
+    }
+
+    /// Gives its connections a floor, at the end that yields.
+    pub(crate) fn set_floor(&mut self, floor: Floor) {
+        let end = match self.receiver_policy() {
+            Some(_) => End::Sink,
+            None => End::Source,
+        };
+        Arc::make_mut(&mut self.configs[end.index()]).set_floor(floor);
     }
 
     /// The policy of its receiving end.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use ebb_algorithms::ReceiverBundle;
+use ebb_algorithms::{Floor, ReceiverBundle};
 use ebb_link::{Hop, Nanos, Packets};
 use ebb_scenario::{Flow, LinkId, NodeId, Outcome, Scenario, Seeds};
 
@@ -168,13 +168,13 @@ fn build(scenario: &Scenario, seeds: Seeds) -> Result<Network, Error> {
     }
     let mut routes = Routes::default();
     let mut configs = Configs::default();
-    let mut bundles = Bundles::default();
+    let mut shared = Shared::default();
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (place, flow) in scenario.flows.iter().enumerate() {
         let there = routes.add(scenario, &flow.name, &flow.path, flow.from, flow.to)?;
         let back = routes.add(scenario, &flow.name, &flow.return_path, flow.to, flow.from)?;
         let intervals = scenario.intervals.len();
-        let tcp = tcp_of(flow, seeds, &mut configs, &mut bundles)?;
+        let tcp = tcp_of(flow, seeds, &mut configs, &mut shared)?;
         let start = start_of(flow, seeds);
         let mut state = FlowState::new(flow.clone(), [there, back], start, tcp, intervals);
         state.arm(place as u32, &mut schedule);
@@ -201,13 +201,13 @@ fn tcp_of(
     flow: &Flow,
     seeds: Seeds,
     configs: &mut Configs,
-    bundles: &mut Bundles,
+    shared: &mut Shared,
 ) -> Result<Option<FlowTcp>, Error> {
     if !flow.traffic.is_tcp() {
         return Ok(None);
     }
     let mut tcp = FlowTcp::new(flow, seeds.stream("tcp", &flow.name), configs)?;
-    bundles.put_in(&mut tcp, flow.to);
+    shared.put_in(&mut tcp, flow);
     Ok(Some(tcp))
 }
 
@@ -230,21 +230,27 @@ fn ports(scenario: &Scenario, seeds: Seeds) -> Result<Vec<Port>, Error> {
     Ok(ports)
 }
 
-/// The bundles of a run: connections of one policy at one host are one command's.
+/// What connections of a run have in common beside their configuration.
 #[derive(Default)]
-struct Bundles {
-    known: HashMap<(NodeId, String), Option<ReceiverBundle>>,
+struct Shared {
+    /// Connections of one policy at one host are one command's.
+    bundles: HashMap<(NodeId, String), Option<ReceiverBundle>>,
+    /// Those of one entry have a floor together.
+    floors: HashMap<String, Floor>,
 }
 
-impl Bundles {
-    fn put_in(&mut self, tcp: &mut FlowTcp, home: NodeId) {
-        let Some(policy) = tcp.receiver_policy().cloned() else {
-            return;
-        };
-        let key = (home, policy.to_string());
-        let bundle = self.known.entry(key);
-        let bundle = bundle.or_insert_with(|| ReceiverBundle::new(&policy));
-        tcp.set_bundle(bundle.clone());
+impl Shared {
+    fn put_in(&mut self, tcp: &mut FlowTcp, flow: &Flow) {
+        if let Some(policy) = tcp.receiver_policy().cloned() {
+            let bundle = self.bundles.entry((flow.to, policy.to_string()));
+            let bundle = bundle.or_insert_with(|| ReceiverBundle::new(&policy));
+            tcp.set_bundle(bundle.clone());
+        }
+        if let Some(minimum) = flow.minimum {
+            let floor = self.floors.entry(flow.group.clone());
+            let floor = floor.or_insert_with(|| Floor::new(minimum.bits_per_s() / 8));
+            tcp.set_floor(floor.clone());
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use ebb_algorithms::Policy;
+use ebb_algorithms::{Floor, Policy};
 use ebb_host::TcpInfo;
 
 use crate::claim::Claim;
@@ -39,6 +39,8 @@ pub(crate) struct Met {
     pub(crate) own: Own,
     pub(crate) ends: ((IpAddr, u16), (IpAddr, u16)),
     pub(crate) claim: Claim,
+    /// What all have together at the least: of what arrives, of what is sent.
+    pub(crate) floors: [Floor; 2],
     /// What is sent is not marked.
     pub(crate) keeps_code_point: bool,
     /// While it does not move it is looked at rarely.
@@ -54,6 +56,7 @@ pub(crate) struct Connection {
     wanted: Wanted,
     download: Download,
     upload: Option<Upload>,
+    upload_floor: Floor,
     keeps_code_point: bool,
     may_sleep: bool,
     begun: TcpInfo,
@@ -72,8 +75,9 @@ impl Connection {
             own: met.own,
             ends: met.ends,
             wanted: Wanted::default(),
-            download: Download::new(),
+            download: Download::new(&met.floors[0]),
             upload: None,
+            upload_floor: met.floors[1].clone(),
             keeps_code_point: met.keeps_code_point,
             may_sleep: met.may_sleep,
             begun: met.info,
@@ -101,7 +105,9 @@ impl Connection {
             (Some(upload), Some(policy)) => upload.restart(policy.clone(), &self.last, now.1),
             (None, Some(policy)) => {
                 let marks = !self.keeps_code_point;
-                let upload = Upload::new(policy.clone(), &self.last, now.1, self.own, marks);
+                let seen = (&self.last, now.1);
+                let policy = policy.clone();
+                let upload = Upload::new(policy, &self.upload_floor, seen, self.own, marks);
                 self.upload = Some(upload);
             }
             // It stays until its limits are lifted.

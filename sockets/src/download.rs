@@ -3,7 +3,7 @@
 
 use std::io;
 
-use ebb_algorithms::{Policy, ReceiverFlow, Segment, Start};
+use ebb_algorithms::{Floor, Policy, ReceiverFlow, Segment, Start};
 use ebb_host::TcpInfo;
 
 use crate::socket::{CopiedSocket, NO_CLAMP_BYTES, NO_PACE};
@@ -16,6 +16,8 @@ const USUAL_MSS_BYTES: u32 = 1_448;
 pub(crate) struct Download {
     /// None: it is left alone.
     flow: Option<ReceiverFlow>,
+    /// What all have together at the least.
+    floor: Floor,
     clamp_bytes: u32,
     /// The clamp may have been lifted by somebody else.
     is_stale: bool,
@@ -26,9 +28,10 @@ pub(crate) struct Download {
 
 impl Download {
     /// One without a law.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(floor: &Floor) -> Self {
         Self {
             flow: None,
+            floor: floor.clone(),
             clamp_bytes: NO_CLAMP_BYTES,
             is_stale: false,
             samples: SenderSamples::default(),
@@ -45,6 +48,9 @@ impl Download {
             (flow, policy) => {
                 let start = start(info, now_us);
                 *flow = policy.map(|policy| ReceiverFlow::new(policy.clone(), &start));
+                if let Some(flow) = flow {
+                    flow.set_floor(&self.floor);
+                }
             }
         }
     }

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
-use ebb_algorithms::Policy;
+use ebb_algorithms::{Floor, Policy};
 
 use crate::claim::{Claims, is_of_kernel_backend};
 use crate::connection::Connection;
@@ -42,6 +42,8 @@ pub struct Governor {
     /// What is wanted of all, and of processes that were switched by themselves.
     wanted: Wanted,
     wanted_of: HashMap<u32, Wanted>,
+    /// What all have together at the least: of what arrives, of what is sent.
+    floors: [Floor; 2],
     processes: HashMap<u32, Process>,
     /// By inode.
     connections: HashMap<u64, Governed>,
@@ -93,6 +95,7 @@ impl Governor {
             options,
             wanted,
             wanted_of: HashMap::new(),
+            floors: [0; 2].map(|_| Floor::default()),
             processes: HashMap::new(),
             connections: HashMap::new(),
             settled: HashSet::new(),
@@ -185,6 +188,14 @@ impl Governor {
             wanted.download.clone_from(&download);
             wanted.upload.clone_from(&upload);
         });
+    }
+
+    /// Changes what all connections have together at the least, each way, live; 0: whatever the laws
+    /// say. *Units:* bytes per second.
+    pub fn set_floor(&mut self, bytes_per_s: u64) {
+        for floor in &self.floors {
+            floor.set_bytes_per_s(bytes_per_s);
+        }
     }
 
     /// Switches connections off or on, or to another law, live; answers how many there are.

@@ -3,7 +3,9 @@
 
 use std::io;
 
-use ebb_algorithms::{Phase, Policy, SenderAck, SenderEvent, SenderFlow, SenderStart};
+use ebb_algorithms::{
+    Floor, FloorMember, Phase, Policy, SenderAck, SenderEvent, SenderFlow, SenderStart,
+};
 use ebb_host::TcpInfo;
 
 use crate::hold::Own;
@@ -22,6 +24,7 @@ const LEAST_PACE: u64 = 2_000;
 #[derive(Debug)]
 pub(crate) struct Upload {
     flow: SenderFlow,
+    floor: FloorMember,
     begun_bytes: u64,
     pace_bytes_per_s: u64,
     unsent_bytes: u32,
@@ -34,9 +37,16 @@ pub(crate) struct Upload {
 }
 
 impl Upload {
-    pub(crate) fn new(policy: Policy, info: &TcpInfo, now_us: u64, own: Own, marks: bool) -> Self {
+    pub(crate) fn new(
+        policy: Policy,
+        floor: &Floor,
+        (info, now_us): (&TcpInfo, u64),
+        own: Own,
+        marks: bool,
+    ) -> Self {
         Self {
             flow: SenderFlow::new(policy, &start(info, now_us)),
+            floor: FloorMember::new(floor),
             begun_bytes: info.bytes_acked,
             pace_bytes_per_s: NO_PACE,
             unsent_bytes: 0,
@@ -135,7 +145,13 @@ impl Upload {
         }
         self.phase = phase;
         if info.bytes_acked > last.bytes_acked {
-            self.flow.on_ack(&self.ack(last, info, now_us));
+            let ack = self.ack(last, info, now_us);
+            self.flow.on_ack(&ack);
+            self.floor
+                .hear(now_us, ack.acked_bytes, ack.srtt_us, ack.mss_bytes);
+            // Its window is the kernel's: a pace of ours is all that can be too little.
+            self.floor
+                .reckon(ack.cwnd_pkts.saturating_mul(ack.mss_bytes));
         }
     }
 
@@ -196,6 +212,9 @@ impl Upload {
             0 => window_bytes * 1_000_000 / u64::from(info.rtt_us.max(1)),
             pace => pace,
         };
+        let floor_bytes = u64::from(self.floor.window_bytes());
+        let pace = pace.max(floor_bytes * 1_000_000 / u64::from(info.rtt_us.max(1)));
+        let window_bytes = window_bytes.max(floor_bytes);
         let mut settings = 0;
         let pace = pace.min(self.own.pace_bytes_per_s).max(LEAST_PACE);
         let is_other = pace.abs_diff(self.pace_bytes_per_s) > self.pace_bytes_per_s / PACE_GRAIN;
@@ -285,7 +304,7 @@ mod tests {
             unsent_bytes: 0,
             traffic_class: 0,
         };
-        let upload = Upload::new(policy, &info(0), 1, own, false);
+        let upload = Upload::new(policy, &Floor::default(), (&info(0), 1), own, false);
         let ack = upload.ack(&info(14_480), &info(28_960), 2);
         assert_eq!((ack.acked_bytes, ack.acked_pkts), (14_480, 10));
         assert_eq!(ack.snd_nxt, 28_960 + 14_480 - 1_448);

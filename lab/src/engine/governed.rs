@@ -23,7 +23,7 @@ impl Governed {
     ///
     /// *Errors:* [`EngineError::Lab`], [`EngineError::UserBackend`]: the worker has gone.
     pub(super) fn start(
-        policy: &Policy,
+        (policy, floor_bytes_per_s): (&Policy, u64),
         home: &NamespaceHandle,
         ports: Vec<u16>,
         worker: u32,
@@ -48,7 +48,8 @@ impl Governed {
             filter: Some(Box::new(filter)),
             ..Options::default()
         };
-        let governor = Governor::new(Root::Process(worker), options).map_err(failed)?;
+        let mut governor = Governor::new(Root::Process(worker), options).map_err(failed)?;
+        governor.set_floor(floor_bytes_per_s);
         let (switch, switched) = mpsc::channel();
         let thread = std::thread::spawn(move || govern(governor, &laws, &switched));
         Ok(Self {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use ebb_algorithms::{Policy, PolicyError};
 use ebb_kernel::AttachOptions;
-use ebb_link::Nanos;
+use ebb_link::{Nanos, Rate};
 use ebb_scenario::{Flow, Interval};
 
 use super::prepared::{Refusal, is_built_in};
@@ -29,6 +29,21 @@ struct Alike {
     run: usize,
     policy: Policy,
     during: Vec<Interval>,
+    /// What flows of this entry have together at the least.
+    minimum: Option<(String, Rate)>,
+}
+
+impl Alike {
+    fn floor_bytes_per_s(&self) -> u64 {
+        let minimum = self.minimum.as_ref();
+        minimum.map_or(0, |(_, rate)| rate.bits_per_s() / 8)
+    }
+}
+
+/// The floor is at the end that yields: the receiver's, if it has a law.
+fn minimum_of(flow: &Flow, is_here: bool) -> Option<(String, Rate)> {
+    let minimum = flow.minimum.filter(|_| is_here)?;
+    Some((flow.group.clone(), minimum))
 }
 
 /// A cgroup with such flows.
@@ -85,6 +100,7 @@ impl Yielding {
             run,
             policy,
             during: flow.during.clone(),
+            minimum: minimum_of(flow, true),
         };
         self.add(alike, job, flow, end)
     }
@@ -111,6 +127,7 @@ impl Yielding {
             run,
             policy,
             during: Vec::new(),
+            minimum: minimum_of(flow, flow.receiver.is_none()),
         };
         self.add(alike, job, flow, end)
     }
@@ -155,6 +172,7 @@ impl Yielding {
         let options = AttachOptions {
             observing: !during.is_empty() && !is_within(during, Nanos::ZERO),
             trace: trace.as_ref().map(Trace::path),
+            floor_bytes_per_s: alike.floor_bytes_per_s(),
             ..AttachOptions::default()
         };
         let group = Group::attach(policy, options)?;
@@ -173,7 +191,9 @@ impl Yielding {
     pub(super) fn follow(&mut self, worker: u32) -> Result<(), EngineError> {
         for flows in &mut self.followed {
             let Alike { policy, during, .. } = &flows.alike;
-            let governed = Governed::start(policy, &flows.home, flows.ports.clone(), worker)?;
+            let floor = flows.alike.floor_bytes_per_s();
+            let ports = flows.ports.clone();
+            let governed = Governed::start((policy, floor), &flows.home, ports, worker)?;
             if !during.is_empty() {
                 governed.set_yielding(is_within(during, Nanos::ZERO));
             }

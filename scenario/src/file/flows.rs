@@ -157,6 +157,7 @@ fn read_flow(
         during: read_during(section, defaults.duration),
         sender: String::new(),
         receiver: None,
+        minimum: None,
         tcp: defaults.tcp,
         receiver_connects: false,
         is_by_programs: section.get_or("programs", false),
@@ -165,6 +166,7 @@ fn read_flow(
         let sender = read_policy(section, "sender", Policy::sender);
         flow.sender = sender.unwrap_or_else(|| defaults.sender.clone());
         flow.receiver = read_policy(section, "receiver", Policy::receiver);
+        flow.minimum = section.get("minimum");
         flow.tcp = tcp::read(section, defaults.tcp);
         flow.receiver_connects = read_connects(section, &flow);
     }

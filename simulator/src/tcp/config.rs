@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use std::sync::Arc;
 
-use ebb_algorithms::{Policy, PolicyError, ReceiverBundle};
+use ebb_algorithms::{Floor, Policy, PolicyError, ReceiverBundle};
 use ebb_link::Nanos;
 use ebb_scenario::{Recovery, TcpOptions, TcpProfile};
 
@@ -48,6 +48,8 @@ pub struct TcpConfig {
     pub(super) receiver: Option<Policy>,
     /// What the receiver's law has in common with those of other connections.
     pub(super) bundle: Option<ReceiverBundle>,
+    /// What the connections that share it have together at the least.
+    pub(super) floor: Option<Floor>,
     /// The law sets the window in recovery, too.
     pub(super) has_full_control: bool,
     pub(super) wants_ecn: bool,
@@ -89,6 +91,7 @@ impl TcpConfig {
             sender,
             receiver,
             bundle: None,
+            floor: None,
         }))
     }
 

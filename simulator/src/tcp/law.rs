@@ -24,7 +24,11 @@ impl Sender {
             local_tick_us: tick_us,
             has_timestamps: u32::from(has_timestamps),
         };
-        self.law = Some(SenderFlow::new(self.config.sender.clone(), &start));
+        let mut law = SenderFlow::new(self.config.sender.clone(), &start);
+        if let Some(floor) = &self.config.floor {
+            law.set_floor(floor);
+        }
+        self.law = Some(law);
         self.obey_pace();
         // Its first window counts, as the kernel's programs have it.
         self.obey_window();

@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use ebb_algorithms::{Ack, Policy, ReceiverBundle, ReceiverFlow, Segment as LawSegment, Start};
+use ebb_algorithms::{
+    Ack, Floor, Policy, ReceiverBundle, ReceiverFlow, Segment as LawSegment, Start,
+};
 use ebb_link::Nanos;
 
 use super::clock::NEVER;
@@ -124,9 +126,14 @@ impl Receiver {
             has_timestamps: u32::from(time.has_timestamps),
             tsval: self.recent_ts,
         };
+        let watch = Watch::new(policy.clone());
+        let mut flow = ReceiverFlow::new_in(self.config.bundle.clone(), policy, &start);
+        if let Some(floor) = &self.config.floor {
+            flow.set_floor(floor);
+        }
         let law = ReceiverLaw {
-            watch: Watch::new(policy.clone()),
-            flow: ReceiverFlow::new_in(self.config.bundle.clone(), policy, &start),
+            watch,
+            flow,
             is_observing,
             asked_at: None,
             wakes_at: NEVER,
@@ -356,6 +363,11 @@ impl super::TcpConfig {
     /// What the receiving end of connections to come has in common with others.
     pub(crate) fn set_bundle(&mut self, bundle: Option<ReceiverBundle>) {
         self.bundle = bundle;
+    }
+
+    /// What connections to come have together at the least.
+    pub(crate) fn set_floor(&mut self, floor: Floor) {
+        self.floor = Some(floor);
     }
 
     /// Another policy for the receiving end of connections to come.

@@ -81,6 +81,7 @@ impl Builder {
             sender: "reno".to_owned(),
             receiver: None,
             tcp: TcpOptions::LINUX,
+            minimum: None,
             receiver_connects: false,
             is_by_programs: false,
         };

@@ -247,8 +247,7 @@ impl Governor {
         (inode, pid): (u64, u32),
     ) -> io::Result<Found> {
         let terms = self.given.terms(inode);
-        let keeps_code_point =
-            terms.map_or(self.options.keeps_code_point, |it| it.keeps_code_point);
+        let keeps = terms.map_or(self.options.keeps_code_point, |it| it.keeps_code_point);
         let wanted = match terms {
             Some(terms) => terms.wanted(),
             None => self.wanted_of.get(&pid).unwrap_or(&self.wanted).clone(),
@@ -267,7 +266,8 @@ impl Governor {
             own: Own::of(socket)?,
             ends,
             claim,
-            keeps_code_point,
+            floors: self.floors.clone(),
+            keeps_code_point: keeps,
             may_sleep: self.followed.is_own(),
         };
         if self.counters.peers.len() < MAX_PEERS {
