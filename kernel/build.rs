@@ -17,6 +17,7 @@ fn main() {
         "receiver",
         "sender",
         "rules",
+        "claims",
         "layouts",
         "replay_receiver",
         "replay_sender",

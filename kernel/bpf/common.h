@@ -8,9 +8,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "control.h"
-
-/* Of a set of rules. */
-#define EBB_BITS 64
+#include "held.h"
 
 /* Sockets that a marked-only attachment acts on; accepted sockets inherit it. */
 struct {
@@ -115,11 +113,6 @@ EBB_INLINE u64 ebb_floor_rate(u32 rule)
 EBB_INLINE int ebb_is_leased(u64 now_ns)
 {
 	return !control.is_released && now_ns < control.lease_until_ns;
-}
-
-EBB_INLINE int ebb_has_rule(u64 rules, u32 rule)
-{
-	return rules >> (rule & (EBB_BITS - 1)) & 1;
 }
 
 /* The owner is alive and holds the rule of a connection, if it is under one. */

@@ -65,7 +65,7 @@ EBB_INLINE int ebb_is_called_for(struct tcp_sock *tp, u8 callbacks)
 			       sizeof(flags));
 }
 
-/* Which of our rules a connection is under, or EBB_NO_RULE; without rules 0. */
+/* Which of our rules or claims a connection is under, or EBB_NO_RULE; without rules 0. */
 EBB_INLINE u32 ebb_rule_of(struct tcp_sock *tp, void *storage_of)
 {
 	return config.is_ruled ? ebb_rule_among(control.rules, tp, storage_of) : 0;
@@ -99,7 +99,7 @@ EBB_INLINE u32 ebb_chosen_rule(struct sock_common *common, struct tcp_sock *tp)
 {
 	u32 rule = ebb_rule_of(tp, tp);
 
-	if (config.is_ruled ? rule >= EBB_MAX_RULES : !ebb_is_in_cgroup(tp))
+	if (config.is_ruled ? rule >= EBB_NO_RULE : !ebb_is_in_cgroup(tp))
 		return EBB_NO_RULE;
 	if (config.is_marked_only && !bpf_sk_storage_get(&ebb_marks, tp, 0, 0)) {
 		EBB_COUNT_OF(rule, skipped_unmarked, 1);
@@ -134,6 +134,14 @@ EBB_INLINE u32 *ebb_choose(struct tcp_sock *tp, int is_ours)
 	if (wish)
 		*wish = *choice;
 	return choice;
+}
+
+/* The process that made a socket, where that is known; else 0. */
+EBB_INLINE u32 ebb_process_of(struct tcp_sock *tp)
+{
+	struct ebb_claimed *claimed = bpf_sk_storage_get(&ebb_claimed_sk, tp, 0, 0);
+
+	return claimed ? claimed->process : 0;
 }
 
 EBB_INLINE void ebb_describe_ends(struct ebb_flow_record *record, struct sock_common *common)

@@ -18,6 +18,14 @@ enum ebb_constant {
 	EBB_EVERY_COOKIE = 0,
 	/* A rule is a bit of 64, of which the last ones are flags of cgroups. */
 	EBB_MAX_RULES = 60,
+	/* What programs act for has a number: that of a rule, or, from here on, of a claim. */
+	EBB_FIRST_CLAIM = 64,
+	EBB_MAX_CLAIMS = 448,
+	EBB_MAX_HELD = 512,
+	EBB_HELD_WORDS = 8,
+	/* Processes that are followed, of all claims and of one. */
+	EBB_MAX_MEMBERS = 1 << 16,
+	EBB_MAX_MEMBERS_OF_ONE = 1 << 12,
 	EBB_MAX_GROUPS = 1 << 15,
 	EBB_MAX_USERS = 1024,
 	EBB_MAX_PORTS = 1024,
@@ -53,9 +61,12 @@ struct ebb_control {
 	u32 is_marked_only; /* for other owners; the programs act on ebb_config's */
 	u32 is_ruled;       /* the same */
 	u32 reserved;
-	u64 rules;           /* bits: the rules that are held, where connections are under one */
-	u64 observing_rules; /* of those: as is_observing, which counts without rules */
-	u64 passed_rules;    /* of those: ebb_switch and ebb_release pass their connections over */
+	/* Bits, by the numbers of rules and claims: those that are held. */
+	u64 rules[EBB_HELD_WORDS];
+	/* Of those: as is_observing, which counts without rules. */
+	u64 observing_rules[EBB_HELD_WORDS];
+	/* Of those: ebb_switch and ebb_release pass their connections over. */
+	u64 passed_rules[EBB_HELD_WORDS];
 	struct ebb_param_set params[2];
 	u64 floor_bytes_per_s[EBB_MAX_RULES]; /* of each rule, floor.h; 0 is none */
 };
@@ -98,6 +109,26 @@ struct ebb_paths {
 	u64 accepts[EBB_PATH_ACCEPTS];
 	u32 cells[EBB_PATH_CELLS];
 	u8 classes[256]; /* of bytes, from 1 */
+};
+
+/*
+ * What a user has claimed for connections of its own. A number is used again, a turn never: what
+ * is noted of processes and sockets for an earlier turn is void.
+ */
+struct ebb_claim {
+	u64 turn;    /* 0: nobody's */
+	u32 user;    /* no other user's sockets are concerned */
+	u32 members; /* processes that live */
+	u32 missed;  /* processes that found no room */
+	u32 reserved;
+};
+
+/* That a process, a socket or a cgroup is claimed. */
+struct ebb_claimed {
+	u64 turn;
+	u64 started_ticks; /* of a process: when it did, as /proc/PID/stat has it */
+	u32 claim;         /* its number, from 0 */
+	u32 process;       /* of a socket: who made it */
 };
 
 /* A cgroup that was made, and that concerns a rule. */
@@ -210,8 +241,8 @@ struct ebb_flow_record {
 	u32 law_number;
 	u32 state_bytes; /* what follows */
 	u32 is_clamped;
-	u32 rule; /* from 0; 0 without rules */
-	u32 reserved;
+	u32 rule;     /* from 0; 0 without rules */
+	u32 process;  /* that made the socket, where that is known */
 	u8 local[16]; /* network order; IPv4 in the first four */
 	u8 peer[16];
 };

@@ -166,8 +166,15 @@ struct mm_struct {
 	struct file *exe_file;
 };
 
+struct signal_struct {
+	struct {
+		int counter;
+	} live; /* threads */
+};
+
 struct task_struct {
 	int tgid;
+	struct signal_struct *signal;
 	struct mm_struct *mm;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;

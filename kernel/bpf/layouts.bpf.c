@@ -23,5 +23,7 @@ struct ebb_flow_record flow_record EBB_SHARED = {};
 struct ebb_ruling ruling EBB_SHARED = {};
 struct ebb_paths *paths EBB_SHARED = 0;
 struct ebb_new_group new_group EBB_SHARED = {};
+struct ebb_claim claim EBB_SHARED = {};
+struct ebb_claimed claimed EBB_SHARED = {};
 struct ebb_trace_record trace_record EBB_SHARED = {};
 struct ebb_sender_trace_record sender_trace_record EBB_SHARED = {};

@@ -185,7 +185,7 @@ EBB_INLINE int ebb_select(struct bpf_sock_ops *ops, int is_established)
 	if (!tp)
 		return 0;
 	rule = ebb_rule_of(tp, sk);
-	if (rule >= EBB_MAX_RULES)
+	if (rule >= EBB_NO_RULE)
 		return 0;
 	if (ebb_is_loopback(ops)) {
 		EBB_COUNT_IF(is_established, rule, skipped_loopback);

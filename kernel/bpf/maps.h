@@ -23,8 +23,8 @@ struct ebb_flow {
 	u8 is_clamped;
 	u8 is_loopback; /* packets came through lo: left alone */
 	u8 wish;        /* what it was switched to by itself: EBB_AS_ALL, … */
-	u8 rule;        /* that it is under, from 0; 0 without rules */
-	u8 reserved[3];
+	u16 rule;       /* that it is under, from 0; 0 without rules */
+	u8 reserved[2];
 	u64 told_acked_bytes; /* tp->bytes_acked when it was counted last */
 
 	/* Arriving packets. */

@@ -5,12 +5,10 @@
 
 #include "common.h"
 #include "kernel_types.h"
+#include "process.h"
 
 /* Of those that are deeper the owner tells us, as of those whose parents have ended. */
 #define EBB_MAX_ANCESTORS 64
-
-/* A tick of /proc (USER_HZ). */
-#define EBB_NS_PER_TICK 10000000u
 
 /* Whether a process is chosen, and is not another one of the same number. */
 EBB_INLINE int ebb_is_chosen_process(struct task_struct *task)
@@ -18,8 +16,7 @@ EBB_INLINE int ebb_is_chosen_process(struct task_struct *task)
 	u32 tgid = task->tgid;
 	u64 *started_ticks = bpf_map_lookup_elem(&ebb_processes, &tgid);
 
-	return started_ticks &&
-	       *started_ticks == task->group_leader->start_boottime / EBB_NS_PER_TICK;
+	return started_ticks && *started_ticks == ebb_started_ticks(task);
 }
 
 SEC("cgroup/sock_create")

@@ -102,7 +102,7 @@ EBB_INLINE u32 ebb_taken_rule(struct bpf_sock_ops *ops, struct bpf_sock *sk, str
 {
 	u32 rule = ebb_rule_of(tp, sk);
 
-	if (rule >= EBB_MAX_RULES)
+	if (rule >= EBB_NO_RULE)
 		return EBB_NO_RULE;
 	if (ebb_is_loopback(ops)) {
 		EBB_COUNT_OF(rule, skipped_loopback, is_counted);
@@ -137,7 +137,7 @@ EBB_INLINE void ebb_before_handshake(struct bpf_sock_ops *ops)
 	if (!tp || tp->window_clamp)
 		return;
 	rule = ebb_taken_rule(ops, sk, tp, 0);
-	if (rule < EBB_MAX_RULES && !ebb_is_free(rule, ebb_wish_of(sk)))
+	if (rule < EBB_NO_RULE && !ebb_is_free(rule, ebb_wish_of(sk)))
 		ebb_set_clamp(ops, EBB_TCP_MOST_UNITS << EBB_FINEST_SCALE);
 }
 
@@ -148,7 +148,7 @@ EBB_INLINE struct ebb_flow *ebb_take(struct bpf_sock_ops *ops, struct bpf_sock *
 	u32 rule = ebb_taken_rule(ops, sk, tp, 1);
 	struct ebb_flow *flow;
 
-	if (rule >= EBB_MAX_RULES)
+	if (rule >= EBB_NO_RULE)
 		return 0;
 	flow = bpf_sk_storage_get(&ebb_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!flow) {

@@ -41,7 +41,7 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 	if (!tp || !ebb_is_leased(now_ns))
 		return 0;
 	rule = ebb_wanted_rule(common, tp);
-	if (rule >= EBB_MAX_RULES)
+	if (rule >= EBB_NO_RULE)
 		return 0;
 	/* Its window would be set now and never again. */
 	if (!ebb_is_called_for(tp, EBB_CALLBACKS)) {
@@ -206,6 +206,7 @@ EBB_INLINE void ebb_describe(struct ebb_flow_record *record, const struct ebb_fl
 	record->state_bytes = sizeof(flow->law);
 	record->is_clamped = flow->is_clamped;
 	record->rule = flow->rule;
+	record->process = ebb_process_of(tp);
 	ebb_describe_ends(record, common);
 }
 

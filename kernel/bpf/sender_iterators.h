@@ -25,7 +25,7 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 	if (!tp || !ebb_is_leased(bpf_ktime_get_ns()) || !ebb_may_send(common))
 		return 0;
 	rule = ebb_chosen_rule(common, tp);
-	if (rule >= EBB_MAX_RULES)
+	if (rule >= EBB_NO_RULE)
 		return 0;
 	is_free = ebb_is_free(rule, ebb_wish_of(tp));
 	if (bpf_sk_storage_get(&ebb_uploads, tp, 0, 0))
@@ -117,7 +117,7 @@ int ebb_leave(struct bpf_iter__tcp *context)
 }
 
 EBB_INLINE void ebb_describe(struct ebb_flow_record *record, const struct ebb_origin *origin,
-			     struct sock_common *common, const struct tcp_sock *tp)
+			     struct sock_common *common, struct tcp_sock *tp)
 {
 	ebb_describe_ends(record, common);
 	record->cookie = origin->cookie;
@@ -129,6 +129,7 @@ EBB_INLINE void ebb_describe(struct ebb_flow_record *record, const struct ebb_or
 	record->law_number = config.law_number;
 	record->is_clamped = origin->is_lent;
 	record->rule = origin->rule;
+	record->process = ebb_process_of(tp);
 }
 
 SEC("iter/tcp")

@@ -33,9 +33,9 @@ struct ebb_upload {
 	u8 has_ack;               /* `ack` was heard, and the law has not been told */
 	u8 has_event;             /* `event` was told as a loss, and may have been a time-out */
 	u8 has_paced;             /* the socket was not paced before */
-	u8 wish; /* what the connection was switched to by itself: EBB_AS_ALL, … */
-	u8 rule; /* that it is under, from 0; 0 without rules */
-	u8 reserved[5];
+	u8 wish;  /* what the connection was switched to by itself: EBB_AS_ALL, … */
+	u16 rule; /* that it is under, from 0; 0 without rules */
+	u8 reserved[4];
 	struct ebb_sender_ack ack;
 	struct ebb_sender_event event;
 	union ebb_sender_state law;

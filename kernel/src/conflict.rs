@@ -13,6 +13,8 @@ use ebb_host::with_descendants;
 use std::collections::HashSet;
 use std::os::fd::AsFd;
 
+mod claimed;
+
 /// Refuses to act on connections that another Ebb acts on, at the same end: each end has
 /// windows of its own.
 ///
@@ -43,23 +45,29 @@ pub(crate) fn refuse(cgroup: &Cgroup, side: Side, selection: &Selection) -> Resu
             if law_of(control.law_number).is_some_and(|law| law.side() == side)
                 && overlaps(group, (found, control), cgroup, selection)
             {
-                return Err(refusal(cgroup, group, control));
+                return Err(refusal(cgroup, group, (found, control)));
             }
         }
     }
     Ok(())
 }
 
-fn refusal(cgroup: &Cgroup, group: &Cgroup, control: &Control) -> Error {
+fn refusal(cgroup: &Cgroup, group: &Cgroup, (found, control): (&Found, &Control)) -> Error {
     let (law, owner_pid) = (law_name(control.law_number), control.owner_pid);
+    let path = cgroup.path().to_path_buf();
     match control.is_ruled {
         0 => Error::AlreadyAttached {
             cgroup: group.path().to_path_buf(),
             law,
             owner_pid,
         },
+        _ if rules_of(cgroup, found) & control.rules[0] == 0 => Error::Claimed {
+            cgroup: path,
+            law,
+            owner_pid,
+        },
         _ => Error::Ruled {
-            cgroup: cgroup.path().to_path_buf(),
+            cgroup: path,
             law,
             owner_pid,
         },
@@ -86,7 +94,8 @@ fn overlaps(
     selection: &Selection,
 ) -> bool {
     if control.is_ruled != 0 {
-        return rules_of(ours, found) & control.rules != 0;
+        return rules_of(ours, found) & control.rules[0] != 0
+            || claimed::overlaps(ours, found, selection);
     }
     if control.is_marked_only == 0 {
         return true;
@@ -123,7 +132,7 @@ fn rules_of(ours: &Cgroup, found: &Found) -> u64 {
 }
 
 /// The processes and their descendants; of those that have ended nothing is known.
-fn family(pids: &[u32]) -> HashSet<u32> {
+pub(crate) fn family(pids: &[u32]) -> HashSet<u32> {
     let of_one = |pid: &u32| with_descendants(&[*pid]).unwrap_or_default();
     pids.iter().flat_map(of_one).collect()
 }

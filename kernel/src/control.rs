@@ -12,6 +12,9 @@ use std::mem::offset_of;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+/// Of a set of rules and claims.
+const WORDS: usize = Constant::EBB_HELD_WORDS.0 as usize;
+
 /// `struct ebb_control`, shared with the running programs.
 pub(crate) struct ControlMapping {
     memory: SharedMemory<Control>,
@@ -85,35 +88,35 @@ impl ControlMapping {
             .store(is_observing.into(), Ordering::Relaxed);
     }
 
-    /// Has the programs act for a rule, too.
+    /// Has the programs act for a rule or a claim, too.
     pub(crate) fn hold_rule(&self, rule: u32, is_observing: bool) {
         self.set_rule_observing(rule, is_observing);
-        self.rules().fetch_or(1 << rule, Ordering::Release);
+        let (word, bit) = place(rule);
+        self.rules(word).fetch_or(bit, Ordering::Release);
     }
 
     /// Has them act for it no more.
     pub(crate) fn drop_rule(&self, rule: u32) {
-        self.rules().fetch_and(!(1 << rule), Ordering::Release);
+        let (word, bit) = place(rule);
+        self.rules(word).fetch_and(!bit, Ordering::Release);
     }
 
     /// Has them act for none.
     pub(crate) fn drop_all_rules(&self) {
-        self.rules().store(0, Ordering::Release);
+        (0..WORDS).for_each(|word| self.rules(word).store(0, Ordering::Release));
     }
 
     /// Whether they act for any.
     pub(crate) fn holds_any_rule(&self) -> bool {
-        self.rules().load(Ordering::Acquire) != 0
+        (0..WORDS).any(|word| self.rules(word).load(Ordering::Acquire) != 0)
     }
 
     pub(crate) fn set_rule_observing(&self, rule: u32, is_observing: bool) {
+        let (word, bit) = place(rule);
+        let observing = self.observing_rules(word);
         match is_observing {
-            true => self
-                .observing_rules()
-                .fetch_or(1 << rule, Ordering::Relaxed),
-            false => self
-                .observing_rules()
-                .fetch_and(!(1 << rule), Ordering::Relaxed),
+            true => observing.fetch_or(bit, Ordering::Relaxed),
+            false => observing.fetch_and(!bit, Ordering::Relaxed),
         };
     }
 
@@ -125,8 +128,15 @@ impl ControlMapping {
 
     /// Has walks switch and release the connections of this rule alone, or of all.
     pub(crate) fn walk_only(&self, rule: Option<u32>) {
-        let passed = rule.map_or(0, |rule| !(1 << rule));
-        self.passed_rules().store(passed, Ordering::Release);
+        let (only, bit) = rule.map_or((0, 0), place);
+        for word in 0..WORDS {
+            let passed = match rule {
+                None => 0,
+                Some(_) if word == only => !bit,
+                Some(_) => u64::MAX,
+            };
+            self.passed_rules(word).store(passed, Ordering::Release);
+        }
     }
 
     fn lease(&self) -> &AtomicU64 {
@@ -183,16 +193,25 @@ impl ControlMapping {
         self.memory.word(offset_of!(Control, is_ruled))
     }
 
-    fn rules(&self) -> &AtomicU64 {
-        self.memory.double_word(offset_of!(Control, rules))
+    fn rules(&self, word: usize) -> &AtomicU64 {
+        self.word_of(offset_of!(Control, rules), word)
     }
 
-    fn observing_rules(&self) -> &AtomicU64 {
-        self.memory
-            .double_word(offset_of!(Control, observing_rules))
+    fn observing_rules(&self, word: usize) -> &AtomicU64 {
+        self.word_of(offset_of!(Control, observing_rules), word)
     }
 
-    fn passed_rules(&self) -> &AtomicU64 {
-        self.memory.double_word(offset_of!(Control, passed_rules))
+    fn passed_rules(&self, word: usize) -> &AtomicU64 {
+        self.word_of(offset_of!(Control, passed_rules), word)
     }
+
+    fn word_of(&self, set: usize, word: usize) -> &AtomicU64 {
+        assert!(word < WORDS);
+        self.memory.double_word(set + word * size_of::<u64>())
+    }
+}
+
+/// Where in a set a rule or claim is: the word, and the bit there.
+fn place(rule: u32) -> (usize, u64) {
+    (rule as usize / 64, 1 << (rule % 64))
 }

@@ -161,6 +161,26 @@ pub enum Error {
         /// The process that holds the lease.
         owner_pid: u32,
     },
+    /// A user's policy acts on the connections already.
+    #[error(
+        "what is in cgroup {cgroup} yields by law '{law}' already, or a part of it, by the wish of \
+         its user, which the service ebbd (process {owner_pid}) holds: 'ebb status' lists it, \
+         'ebb detach' ends it"
+    )]
+    Claimed {
+        /// The cgroup.
+        cgroup: PathBuf,
+        /// The law.
+        law: String,
+        /// The process that holds the lease.
+        owner_pid: u32,
+    },
+    /// There are as many claims as there can be.
+    #[error("{most} policies of users are in force, and there is no room for more: end one first")]
+    TooManyClaims {
+        /// The most.
+        most: usize,
+    },
     /// The kernel refused a program.
     #[error("the kernel refused {what}: {reason}")]
     Load {

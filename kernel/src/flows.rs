@@ -34,6 +34,8 @@ pub struct Flow {
     pub adopted_ns: u64,
     /// Whether the law's window is applied: the connection is not free.
     pub is_clamped: bool,
+    /// The process that made the socket, where that is known.
+    pub process: Option<u32>,
     /// The law's name.
     pub law: &'static str,
     /// The law's state, byte by byte; empty if a sender law has none of it now.
@@ -92,6 +94,7 @@ fn flow(record: &FlowRecord, state: &[u8], policy: &Policy) -> Flow {
         acks: record.acks,
         adopted_ns: record.adopted_ns,
         is_clamped: record.is_clamped != 0,
+        process: (record.process != 0).then_some(record.process),
         law: policy.law().name,
         state: state.to_vec(),
     }

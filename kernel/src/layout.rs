@@ -9,9 +9,9 @@ use std::mem::offset_of;
 use std::os::fd::BorrowedFd;
 
 pub(crate) use layouts::types::{
-    ebb_config as Config, ebb_constant as Constant, ebb_control as Control, ebb_counters,
-    ebb_flow_record as FlowRecord, ebb_new_group as NewGroup, ebb_param_set as ParamSet,
-    ebb_paths as Paths, ebb_peer as Peer, ebb_ruling as Ruling,
+    ebb_claim as Claimed, ebb_claimed as Member, ebb_config as Config, ebb_constant as Constant,
+    ebb_control as Control, ebb_counters, ebb_flow_record as FlowRecord, ebb_new_group as NewGroup,
+    ebb_param_set as ParamSet, ebb_paths as Paths, ebb_peer as Peer, ebb_ruling as Ruling,
     ebb_sender_trace_record as SenderTraceRecord, ebb_trace_kind as TraceKind,
     ebb_trace_record as TraceRecord, ebb_wish as Wish,
 };
@@ -24,6 +24,10 @@ pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: all are, see control.h.
 unsafe impl Plain for Control {}
+// SAFETY: as above.
+unsafe impl Plain for Claimed {}
+// SAFETY: as above.
+unsafe impl Plain for Member {}
 // SAFETY: as above.
 unsafe impl Plain for Config {}
 // SAFETY: as above.

@@ -27,6 +27,7 @@
 //! has the whole story.
 
 pub mod cgroup;
+pub mod claims;
 pub mod features;
 pub mod rules;
 pub mod trace;
@@ -57,6 +58,7 @@ mod shared;
 mod skeleton;
 mod sweep;
 mod sys;
+mod tables;
 mod testing;
 mod walk;
 

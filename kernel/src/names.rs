@@ -2,6 +2,7 @@
 //! The names by which the kernel tells of programs and maps, which may be another process's:
 //! those of the skeletons, so that one which does not exist does not compile.
 
+use crate::skeleton::claims::types as claims;
 use crate::skeleton::receiver::{ReceiverProgs, types as receiver};
 use crate::skeleton::sender::{SenderMaps, SenderProgs, types as sender};
 use ebb_algorithms::Side;
@@ -28,6 +29,11 @@ pub(crate) const PROCESSES_MAP: &str = name!(receiver::maps, ebb_processes);
 
 /// The cgroups that concern rules.
 pub(crate) const GROUPS_MAP: &str = name!(receiver::maps, ebb_groups);
+
+/// What users have claimed, and the cgroups and processes that belong to it.
+pub(crate) const CLAIMS_MAP: &str = name!(receiver::maps, ebb_claims);
+pub(crate) const CLAIMED_GROUPS_MAP: &str = name!(receiver::maps, ebb_claimed_cg);
+pub(crate) const MEMBERS_MAP: &str = name!(claims::maps, ebb_members);
 
 /// The live control.
 pub(crate) const CONTROL_MAP: &str = {

@@ -9,7 +9,7 @@ use crate::layout::Config;
 use crate::lease;
 use crate::names;
 use crate::programs::{Hooks, Left, LoadOptions, Maps, Programs, Purpose, Walks};
-use crate::rules::MAX_RULES;
+use crate::rules::{MAX_HELD, RuleMaps};
 use crate::skeleton::receiver::ReceiverSkelBuilder;
 use crate::skeleton::sender::SenderSkelBuilder;
 use ebb_algorithms::{LawInfo, Policy, Side};
@@ -46,6 +46,9 @@ struct Opened<'a, 'object> {
     ports: &'a mut OpenMapMut<'object>,
     makers: &'a mut OpenMapMut<'object>,
     ruling: &'a mut OpenMapMut<'object>,
+    claims: &'a mut OpenMapMut<'object>,
+    claimed_sockets: &'a mut OpenMapMut<'object>,
+    claimed_groups: &'a mut OpenMapMut<'object>,
 }
 
 /// [`Opened`], of either skeleton.
@@ -65,6 +68,9 @@ macro_rules! opened {
             ports: &mut $skeleton.maps.ebb_ports,
             makers: &mut $skeleton.maps.ebb_makers,
             ruling: &mut $skeleton.maps.ebb_ruling,
+            claims: &mut $skeleton.maps.ebb_claims,
+            claimed_sockets: &mut $skeleton.maps.ebb_claimed_sk,
+            claimed_groups: &mut $skeleton.maps.ebb_claimed_cg,
         }
     };
 }
@@ -127,7 +133,7 @@ pub(crate) fn load_receiver(options: &LoadOptions<'_>, config: &Config) -> Resul
     open.progs.ebb_left_open.set_autoload(!walks_over_maps);
     let maps = &mut open.maps;
     if options.rules.is_some() {
-        let resized = maps.ebb_bundles.set_max_entries(MAX_RULES as u32);
+        let resized = maps.ebb_bundles.set_max_entries(MAX_HELD);
         resized.map_err(|error| load_error(COMPILED, &error))?;
     }
     match (&options.purpose, options.predecessor) {
@@ -195,7 +201,7 @@ const COMPILED: &str = "the compiled programs";
 
 /// Fills in what is fixed before loading.
 fn prepare(
-    open: Opened<'_, '_>,
+    mut open: Opened<'_, '_>,
     options: &LoadOptions<'_>,
     config: &Config,
 ) -> libbpf_rs::Result<()> {
@@ -207,20 +213,14 @@ fn prepare(
         open.sock_create.set_autoload(false);
     }
     match options.rules {
-        Some(rules) => {
-            open.counters.set_max_entries(MAX_RULES as u32)?;
-            reuse(open.groups, Some(&rules.groups))?;
-            reuse(open.users, Some(&rules.users))?;
-            reuse(open.ports, Some(&rules.ports))?;
-            reuse(open.makers, Some(&rules.makers))?;
-            reuse(open.ruling, Some(&rules.ruling))?;
-        }
+        Some(rules) => share(&mut open, rules)?,
         None => {
             open.leave.set_autoload(false);
             // Nobody looks at them: they need no room.
             open.groups.set_max_entries(1)?;
             open.users.set_max_entries(1)?;
             open.ports.set_max_entries(1)?;
+            open.claims.set_max_entries(1)?;
         }
     }
     if let (Purpose::Law(_), Some(old)) = (&options.purpose, options.predecessor) {
@@ -230,6 +230,19 @@ fn prepare(
         reuse(open.wishes, Some(&old.maps.wishes))?;
     }
     Ok(())
+}
+
+/// Has the tables of rules and claims in common with those of all other policies.
+fn share(open: &mut Opened<'_, '_>, rules: &RuleMaps) -> libbpf_rs::Result<()> {
+    open.counters.set_max_entries(MAX_HELD)?;
+    reuse(open.groups, Some(&rules.groups))?;
+    reuse(open.users, Some(&rules.users))?;
+    reuse(open.ports, Some(&rules.ports))?;
+    reuse(open.makers, Some(&rules.makers))?;
+    reuse(open.ruling, Some(&rules.ruling))?;
+    reuse(open.claims, Some(&rules.claims))?;
+    reuse(open.claimed_sockets, Some(&rules.claimed_sockets))?;
+    reuse(open.claimed_groups, Some(&rules.claimed_groups))
 }
 
 /// What is fixed before loading, as the programs read it.

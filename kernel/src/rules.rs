@@ -16,12 +16,12 @@ use crate::selection::{RuleSelection, Selection};
 use crate::sets::Sets;
 use crate::skeleton::rules::{RulesMaps, RulesSkelBuilder};
 use crate::sys;
+use crate::tables::{keys_of, replace, table};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::fmt;
-use std::io;
 use std::mem::{MaybeUninit, offset_of};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -29,6 +29,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// There are no more rules at a time.
 pub const MAX_RULES: usize = Constant::EBB_MAX_RULES.0 as usize;
+/// Numbers of what programs act for: of rules, and behind them of claims.
+pub(crate) const MAX_HELD: u32 = Constant::EBB_MAX_HELD.0;
 /// Of a cgroup: it is a container's.
 pub const IN_CONTAINER: u64 = 1 << Constant::EBB_CONTAINER_BIT.0;
 /// Of a container's cgroup: which rules on containers hold is not known yet, so all of them do.
@@ -46,6 +48,9 @@ pub struct RuleMaps {
     pub(crate) ports: OwnedFd,
     pub(crate) makers: OwnedFd,
     pub(crate) ruling: OwnedFd,
+    pub(crate) claims: OwnedFd,
+    pub(crate) claimed_sockets: OwnedFd,
+    pub(crate) claimed_groups: OwnedFd,
     /// The programs that act for rules, one for each policy.
     pub(crate) sets: Sets,
 }
@@ -58,6 +63,9 @@ impl RuleMaps {
             ports: held(maps.ebb_ports.as_fd(), "ebb_ports")?,
             makers: held(maps.ebb_makers.as_fd(), "ebb_makers")?,
             ruling: held(maps.ebb_ruling.as_fd(), "ebb_ruling")?,
+            claims: held(maps.ebb_claims.as_fd(), "ebb_claims")?,
+            claimed_sockets: held(maps.ebb_claimed_sk.as_fd(), "ebb_claimed_sk")?,
+            claimed_groups: held(maps.ebb_claimed_cg.as_fd(), "ebb_claimed_cg")?,
             sets: Sets::default(),
         })
     }
@@ -103,7 +111,7 @@ pub struct NewGroup {
 
 /// Judges cgroups and sockets as they are made, for as long as it lives.
 pub struct Classifier {
-    maps: Arc<RuleMaps>,
+    pub(crate) maps: Arc<RuleMaps>,
     paths: OwnedFd,
     executables: OwnedFd,
     untold: OwnedFd,
@@ -112,7 +120,7 @@ pub struct Classifier {
     maker: OwnedFd,
     /// While a rule has a condition on programs.
     maker_link: Option<OwnedFd>,
-    below: Cgroup,
+    pub(crate) below: Cgroup,
     paths_index: u64,
     _links: [OwnedFd; 2],
 }
@@ -342,7 +350,7 @@ fn parse(bytes: &[u8]) -> Option<NewGroup> {
 }
 
 /// Has a program called at its tracepoint.
-fn trace(program: BorrowedFd<'_>, name: &'static str) -> Result<OwnedFd> {
+pub(crate) fn trace(program: BorrowedFd<'_>, name: &'static str) -> Result<OwnedFd> {
     sys::link_to_tracepoint(program).map_err(|source| Error::Program {
         what: name.to_owned(),
         action: "attach",
@@ -350,47 +358,9 @@ fn trace(program: BorrowedFd<'_>, name: &'static str) -> Result<OwnedFd> {
     })
 }
 
-/// Makes these the entries of a table; those that stay are never missing.
-fn replace(
-    map: &OwnedFd,
-    name: &'static str,
-    entries: impl Iterator<Item = (Vec<u8>, u64)>,
-) -> Result<()> {
-    let wanted: BTreeMap<Vec<u8>, u64> = entries.collect();
-    let info = sys::map_info(map.as_fd()).map_err(|source| table(name, source))?;
-    for key in keys_of(map.as_fd(), info.key_bytes as usize) {
-        if !wanted.contains_key(&key) {
-            let _ = sys::delete(map.as_fd(), &key);
-        }
-    }
-    for (key, rules) in &wanted {
-        debug_assert_eq!(key.len(), info.key_bytes as usize);
-        sys::update(map.as_fd(), key, &rules.to_ne_bytes())
-            .map_err(|source| table(name, source))?;
-    }
-    Ok(())
-}
-
-fn keys_of(map: BorrowedFd<'_>, key_bytes: usize) -> Vec<Vec<u8>> {
-    let mut keys: Vec<Vec<u8>> = Vec::new();
-    let mut next = vec![0; key_bytes];
-    while sys::next_key(map, keys.last().map(Vec::as_slice), &mut next).is_some() {
-        keys.push(next.clone());
-    }
-    keys
-}
-
 fn name_key(name: &str) -> Vec<u8> {
     let mut key = vec![0; NAME_BYTES];
     let length = name.len().min(NAME_BYTES - 1);
     key[..length].copy_from_slice(&name.as_bytes()[..length]);
     key
-}
-
-fn table(name: &'static str, source: io::Error) -> Error {
-    Error::Program {
-        what: name.to_owned(),
-        action: "write",
-        source,
-    }
 }

@@ -14,4 +14,5 @@ macro_rules! skeleton {
 skeleton!(receiver);
 skeleton!(sender);
 skeleton!(rules);
+skeleton!(claims);
 skeleton!(layouts);

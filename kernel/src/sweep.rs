@@ -6,13 +6,17 @@ use crate::conflict;
 use crate::control::ControlMapping;
 use crate::error::{Error, Result};
 use crate::layout::{Config, Control, ControlHead, beginning, only_element};
-use crate::names::{CONTROL_MAP, GROUPS_MAP, PROCESSES_MAP, PROGRAM_PREFIX, side_of_flows};
+use crate::names::{
+    CLAIMED_GROUPS_MAP, CLAIMS_MAP, CONTROL_MAP, GROUPS_MAP, PROCESSES_MAP, PROGRAM_PREFIX,
+    side_of_flows,
+};
 use crate::namespaces::Namespaces;
 use crate::programs::{LoadOptions, Programs, Purpose};
 use crate::registrations;
 use crate::sys::{self, Hook};
 use ebb_algorithms::Side;
 use ebb_host::clock::monotonic_ns;
+use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -32,6 +36,10 @@ pub(crate) struct Found {
     pub(crate) processes: Option<OwnedFd>,
     /// The cgroups that concern rules.
     pub(crate) groups: Option<OwnedFd>,
+    /// What users have claimed.
+    pub(crate) claims: Option<OwnedFd>,
+    /// The cgroups that belong to it.
+    pub(crate) claimed_groups: Option<OwnedFd>,
 }
 
 impl Found {
@@ -99,38 +107,31 @@ fn describe(hook: Hook, id: u32) -> Option<Found> {
     if !info.name.starts_with(PROGRAM_PREFIX) {
         return None;
     }
-    let (mut control, mut flows, mut processes, mut groups) = (None, None, None, None);
-    for map in info.map_ids {
-        let opened = sys::map_by_id(map).and_then(|map| Ok((sys::map_info(map.as_fd())?, map)));
-        let Ok((info, map)) = opened else {
-            continue;
-        };
-        match info.name.as_str() {
-            CONTROL_MAP => {
-                let head: Option<ControlHead> = beginning(map.as_fd(), info.value_bytes);
-                let whole = only_element(map.as_fd(), info.value_bytes);
-                let whole = whole.filter(|_| head.is_some_and(|head| head.is_ours()));
-                control = head.map(|head| (head, whole, map));
-            }
-            PROCESSES_MAP => processes = Some(map),
-            GROUPS_MAP => groups = Some(map),
-            name => {
-                if let Some(side) = side_of_flows(name) {
-                    flows = Some((side, map));
-                }
-            }
-        }
-    }
-    let (head, control, control_map) = control?;
+    let maps = info.map_ids.into_iter().filter_map(|map| {
+        let map = sys::map_by_id(map).ok()?;
+        Some((sys::map_info(map.as_fd()).ok()?, map))
+    });
+    let mut maps: HashMap<String, (u32, OwnedFd)> = maps
+        .map(|(info, map)| (info.name, (info.value_bytes, map)))
+        .collect();
+    let (value_bytes, control_map) = maps.remove(CONTROL_MAP)?;
+    let head: ControlHead = beginning(control_map.as_fd(), value_bytes)?;
+    let control = only_element(control_map.as_fd(), value_bytes);
+    let flows = maps
+        .keys()
+        .find_map(|name| Some((side_of_flows(name)?, name.clone())));
+    let mut taken = |name: &str| maps.remove(name).map(|(_, map)| map);
     Some(Found {
         hook,
         program,
         head,
-        control,
+        control: control.filter(|_| head.is_ours()),
         control_map,
-        flows,
-        processes,
-        groups,
+        flows: flows.and_then(|(side, name)| Some((side, taken(&name)?))),
+        processes: taken(PROCESSES_MAP),
+        groups: taken(GROUPS_MAP),
+        claims: taken(CLAIMS_MAP),
+        claimed_groups: taken(CLAIMED_GROUPS_MAP),
     })
 }
 

@@ -260,6 +260,24 @@ pub(crate) fn iterate_over(program: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::
     iterate_as(program, &options)
 }
 
+/// Starts a walk with an iterator program over the files of a process; before Linux 6.1 over those
+/// of all.
+pub(crate) fn iterate_files_of(program: BorrowedFd<'_>, pid: u32) -> io::Result<OwnedFd> {
+    let mut over = raw::bpf_iter_link_info::default();
+    over.task.pid = pid;
+    let options = raw::bpf_link_create_opts {
+        sz: size_of::<raw::bpf_link_create_opts>() as _,
+        iter_info: &raw mut over,
+        iter_info_len: size_of_val(&over) as u32,
+        ..Default::default()
+    };
+    iterate_as(program, &options).or_else(|error| match error.raw_os_error() {
+        // Where processes cannot be chosen more than the kernel knows was said.
+        Some(libc::E2BIG | libc::EINVAL) => iterate(program),
+        _ => Err(error),
+    })
+}
+
 fn iterate_as(
     program: BorrowedFd<'_>,
     options: *const raw::bpf_link_create_opts,
