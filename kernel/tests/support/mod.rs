@@ -10,6 +10,7 @@ pub mod giving_back;
 pub mod many;
 pub mod packets;
 pub mod process;
+pub mod ruled;
 pub mod transfer;
 
 use ebb_kernel::cgroup::Cgroup;
