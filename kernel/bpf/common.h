@@ -115,6 +115,12 @@ EBB_INLINE int ebb_is_leased(u64 now_ns)
 	return !control.is_released && now_ns < control.lease_until_ns;
 }
 
+/* The owner has not renewed its lease in time: it is dead, or stopped. */
+EBB_INLINE int ebb_has_lapsed(u64 now_ns)
+{
+	return !control.is_released && now_ns >= control.lease_until_ns;
+}
+
 /* The owner is alive and holds the rule of a connection, if it is under one. */
 EBB_INLINE int ebb_is_held(u32 rule, u64 now_ns)
 {

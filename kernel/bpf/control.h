@@ -11,7 +11,7 @@
 
 enum ebb_constant {
 	/* Changes whenever a struct of this file or the flow's storage changes. */
-	EBB_CONTROL_VERSION = 15,
+	EBB_CONTROL_VERSION = 17,
 	EBB_MAX_PEERS = 1024,
 	EBB_MAX_CHOICES = 1024,
 	/* The key that stands for every connection: no socket has it as its cookie. */
@@ -148,6 +148,7 @@ struct ebb_counters {
 	u64 adopted_new;         /* connections, since their handshake */
 	u64 adopted_established; /* connections that existed before */
 	u64 released;            /* connections let go before their end */
+	u64 lapsed;              /* of those: because the owner did not renew its lease in time */
 	u64 skipped_loopback;
 	u64 skipped_mptcp;
 	u64 skipped_unmarked;

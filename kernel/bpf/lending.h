@@ -86,13 +86,15 @@ EBB_INLINE void ebb_set_free(void *caller, struct tcp_sock *tp)
 }
 
 /* Lets a connection go that has been set free. */
-EBB_INLINE void ebb_forget(struct tcp_sock *tp)
+EBB_INLINE void ebb_forget(struct tcp_sock *tp, u32 has_lapsed)
 {
 	struct ebb_origin *origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
-	u32 rule = origin ? origin->rule : 0;
+	struct ebb_counters *counters = ebb_counters_of(origin ? origin->rule : 0);
 
-	if (!bpf_sk_storage_delete(&ebb_origins, tp))
-		EBB_COUNT_OF(rule, released, 1);
+	if (bpf_sk_storage_delete(&ebb_origins, tp) || !counters)
+		return;
+	counters->released++;
+	counters->lapsed += has_lapsed;
 }
 
 /* The owner is alive, and not to watch only: a sender law cannot watch without acting. */
@@ -239,6 +241,7 @@ EBB_INLINE void ebb_before_syn(struct bpf_sock_ops *ops)
 EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 {
 	struct bpf_sock *sk = ops->sk;
+	u64 now_ns = bpf_ktime_get_ns();
 	struct ebb_origin *origin;
 	struct tcp_sock *tp;
 
@@ -248,10 +251,10 @@ EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 	if (!tp)
 		return;
 	origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
-	if (!origin || ebb_is_held(origin->rule, bpf_ktime_get_ns()))
+	if (!origin || ebb_is_held(origin->rule, now_ns))
 		return;
 	ebb_set_free(ops, tp);
-	ebb_forget(tp);
+	ebb_forget(tp, ebb_has_lapsed(now_ns));
 }
 
 /* Once a round trip: the program itself may have chosen another congestion control. */

@@ -188,14 +188,18 @@ EBB_INLINE void ebb_begin(struct bpf_sock_ops *ops)
  * The callback flags stay set: they are the socket's, and another Ebb further up the
  * hierarchy may need them to let go in its turn. Without programs they cost nothing.
  */
-EBB_INLINE void ebb_let_go(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct ebb_flow *flow)
+EBB_INLINE void ebb_let_go(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct ebb_flow *flow,
+			   u64 now_ns)
 {
-	u32 rule = flow->rule;
+	struct ebb_counters *counters = ebb_counters_of(flow->rule);
 
 	if (flow->is_clamped)
 		ebb_set_clamp(ops, EBB_LARGEST_WINDOW_BYTES);
 	bpf_sk_storage_delete(&ebb_flows, sk);
-	EBB_COUNT_OF(rule, released, 1);
+	if (counters) {
+		counters->released++;
+		counters->lapsed += ebb_has_lapsed(now_ns);
+	}
 }
 
 /*
@@ -295,7 +299,7 @@ EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 		return;
 	flow = bpf_sk_storage_get(&ebb_flows, sk, 0, 0);
 	if (flow && !ebb_is_held(flow->rule, now_ns)) {
-		ebb_let_go(ops, sk, flow);
+		ebb_let_go(ops, sk, flow, now_ns);
 		return;
 	}
 	if (!ebb_is_leased(now_ns))

@@ -92,7 +92,7 @@ EBB_INLINE void ebb_after_ack(struct tcp_sock *tp, struct ebb_upload *upload)
 		return;
 	ebb_set_free(tp, tp);
 	if (!ebb_is_held(rule, now_ns))
-		ebb_forget(tp);
+		ebb_forget(tp, ebb_has_lapsed(now_ns));
 }
 
 /* The end of an acknowledgement that may raise the window. */

@@ -95,7 +95,7 @@ int ebb_release(struct bpf_iter__tcp *context)
 	if (!origin || ebb_is_passed(origin->rule))
 		return 0;
 	ebb_set_free(tp, tp);
-	ebb_forget(tp);
+	ebb_forget(tp, 0);
 	return 0;
 }
 
@@ -112,7 +112,7 @@ int ebb_leave(struct bpf_iter__tcp *context)
 	if (!origin || ebb_rule_of(tp, tp) == origin->rule)
 		return 0;
 	ebb_set_free(tp, tp);
-	ebb_forget(tp);
+	ebb_forget(tp, 0);
 	return 0;
 }
 

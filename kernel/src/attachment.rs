@@ -218,10 +218,12 @@ impl Attachment {
         self.living()?.programs.mark_processes(&members)
     }
 
-    /// What the programs counted since the attachment was made.
+    /// What the programs counted since the attachment was made. A connection that stays through a
+    /// change of the policy counts once.
+    ///
+    /// *Errors*: [`Error::Program`].
     pub fn counters(&self) -> Result<Counters> {
-        let rule = self.shared.rule_number();
-        self.shared.lock().programs.counters(rule)
+        self.shared.counters(&self.shared.lock())
     }
 
     /// Whom the governed connections were with, sorted; at most 1,024, with rules of all of them
@@ -241,11 +243,10 @@ impl Attachment {
         let mut state = self.shared.lock();
         self.shared.note_namespaces(&mut state);
         let bytes = state.programs.show(&state.namespaces)?;
-        Ok(parse_flows(
-            &bytes,
-            &state.policy,
-            self.shared.rule_number(),
-        ))
+        let rule = self.shared.rule_number();
+        let flows = parse_flows(&bytes, &state.policy).into_iter();
+        let own = flows.filter(|(of_rule, _)| *of_rule == rule);
+        Ok(own.map(|(_, flow)| flow).collect())
     }
 
     /// The time that each program takes, counted while somebody has the kernel keep run

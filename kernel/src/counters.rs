@@ -4,6 +4,7 @@
 use crate::layout::ebb_counters;
 use crate::sys;
 use std::io;
+use std::ops::AddAssign;
 use std::os::fd::BorrowedFd;
 
 /// [`Counters`], from what each of them means.
@@ -21,6 +22,12 @@ macro_rules! counters {
                 // By name: one that is new in the programs is not forgotten here.
                 let ebb_counters { $($count),* } = of_one;
                 $(self.$count += $count;)*
+            }
+        }
+
+        impl AddAssign for Counters {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$count += other.$count;)*
             }
         }
     };
@@ -44,6 +51,8 @@ counters! {
     adopted_established,
     /// Connections let go before their end.
     released,
+    /// Of those: because the owner did not renew its lease in time.
+    lapsed,
     /// Connections left alone because both ends are on this machine.
     skipped_loopback,
     /// Connections left alone because they are part of a multipath one.

@@ -60,9 +60,9 @@ impl fmt::Debug for Flow {
     }
 }
 
-/// Reads what the iterator wrote: records, each followed by the law's state. Those of a rule
-/// count, without rules of number 0.
-pub(crate) fn parse_flows(mut bytes: &[u8], policy: &Policy, rule: u32) -> Vec<Flow> {
+/// Reads what the iterator wrote: records, each followed by the law's state; with the number of
+/// the rule, which is 0 without rules.
+pub(crate) fn parse_flows(mut bytes: &[u8], policy: &Policy) -> Vec<(u32, Flow)> {
     let mut flows = Vec::new();
     while bytes.len() >= size_of::<FlowRecord>() {
         // SAFETY: the length was checked; any bytes are valid integers.
@@ -72,9 +72,7 @@ pub(crate) fn parse_flows(mut bytes: &[u8], policy: &Policy, rule: u32) -> Vec<F
             break;
         };
         let state = &state[..policy.law().state_bytes.min(state.len())];
-        if record.rule == rule {
-            flows.push(flow(&record, state, policy));
-        }
+        flows.push((record.rule, flow(&record, state, policy)));
         bytes = rest;
     }
     flows

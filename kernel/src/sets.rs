@@ -121,10 +121,10 @@ fn has_ended(programs: &Programs) -> bool {
     programs.control.is_released() && !programs.control.holds_any_rule()
 }
 
-/// The programs that act, with their cgroups, and where their connections may be.
-fn acting(sets: &[Set]) -> (Vec<(&Cgroup, Arc<Programs>)>, Namespaces) {
+/// The sets that act, with their programs, and where their connections may be.
+fn acting(sets: &[Set]) -> (Vec<(&Set, Arc<Programs>)>, Namespaces) {
     let acting = sets.iter();
-    let acting = acting.filter_map(|set| Some((&set.cgroup, set.acting()?)));
+    let acting = acting.filter_map(|set| Some((set, set.acting()?)));
     let acting: Vec<_> = acting.collect();
     let mut namespaces = Namespaces::default();
     if !acting.is_empty() {
@@ -157,8 +157,20 @@ impl Sets {
             programs.control.drop_all_rules();
         }
         let ended = acting.iter();
-        let ended = ended.map(|(cgroup, programs)| end(cgroup, programs, &namespaces).map(drop));
+        let ended = ended.map(|(set, programs)| end(&set.cgroup, programs, &namespaces).map(drop));
         ended.fold(Ok(()), Result::and)
+    }
+
+    /// What the programs of each policy tell of their connections.
+    ///
+    /// *Errors*: a walk failed.
+    pub(crate) fn show(&self) -> Result<Vec<(Policy, Vec<u8>)>> {
+        let sets = self.lock();
+        let (acting, namespaces) = acting(&sets);
+        let shown = acting
+            .iter()
+            .map(|(set, programs)| Ok((set.policy.clone(), programs.show(&namespaces)?)));
+        shown.collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Set>> {

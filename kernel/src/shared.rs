@@ -3,6 +3,7 @@
 
 use crate::attachment::Ending;
 use crate::cgroup::Cgroup;
+use crate::counters::Counters;
 use crate::error::{Error, Result};
 use crate::features;
 use crate::layout::{Config, Wish};
@@ -38,6 +39,10 @@ pub(crate) struct State {
     /// Where connections of ours may be, though no process of ours is there any more.
     pub(crate) namespaces: Namespaces,
     pub(crate) ending: Option<Ending>,
+    /// Of programs that acted before, which counted by themselves.
+    counted_before: Counters,
+    /// Connections that were taken over again, since the policy was changed.
+    taken_again: u64,
 }
 
 impl State {
@@ -49,6 +54,8 @@ impl State {
             floor_bytes_per_s: 0,
             namespaces: Namespaces::default(),
             ending: None,
+            counted_before: Counters::default(),
+            taken_again: 0,
         }
     }
 }
@@ -56,6 +63,14 @@ impl State {
 impl Shared {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was counted since the attachment was made, whatever programs acted.
+    pub(crate) fn counters(&self, state: &State) -> Result<Counters> {
+        let mut counters = state.counted_before;
+        counters += state.programs.counters(self.rule_number())?;
+        counters.adopted_established -= state.taken_again.min(counters.adopted_established);
+        Ok(counters)
     }
 
     /// Takes the connections over that exist in the cgroup.
@@ -160,11 +175,25 @@ impl Shared {
         let successor = rule.join(&joining, policy, state.is_observing)?;
         self.lease.keep_only(&successor.control);
         self.set_floor(&successor, state.floor_bytes_per_s);
+        let before = state.programs.counters(rule.rule)?;
         let left = rule.leave(&self.cgroup, &state.programs, &mut state.namespaces);
+        state.counted_before += Counters {
+            // Those that are let go here are taken over again.
+            released: before.released,
+            ..state.programs.counters(rule.rule).unwrap_or(before)
+        };
         state.programs = successor;
         state.policy = policy.clone();
-        self.adopt(state)?;
+        self.take_again(state, 0)?;
         left.map(drop)
+    }
+
+    /// Takes over what was under the policy before: that is not counted again.
+    fn take_again(&self, state: &mut State, counted_established: u64) -> Result<()> {
+        let adopted = self.adopt(state);
+        let counters = state.programs.counters(self.rule_number())?;
+        state.taken_again += counters.adopted_established - counted_established;
+        adopted
     }
 
     fn change_law(&self, state: &mut State, policy: &Policy) -> Result<()> {
@@ -179,6 +208,7 @@ impl Shared {
         control.initialise(policy, state.is_observing, &self.config);
         self.set_floor(&successor, state.floor_bytes_per_s);
         self.lease.begin(control);
+        let before = state.programs.counters(0)?.adopted_established;
         // A failure half-way leaves both acting: end, rather than that.
         if let Err(error) = successor.attach(self.cgroup.as_fd(), Some(&state.programs)) {
             successor.detach(self.cgroup.as_fd());
@@ -188,7 +218,7 @@ impl Shared {
         self.lease.keep_only(control);
         state.programs = Arc::new(successor);
         state.policy = policy.clone();
-        self.adopt(state)
+        self.take_again(state, before)
     }
 
     pub(crate) fn note_namespaces(&self, state: &mut State) {
