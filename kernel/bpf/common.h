@@ -41,12 +41,20 @@ struct {
 	__type(value, u32);
 } ebb_choices SEC(".maps");
 
-/* What they were switched to: through a change of the law, or a pause of the owner's. */
+/*
+ * What they were switched to: through a change of the law, or a pause of the owner's. It is of the
+ * rule that they were under: under another one nobody has wished anything.
+ */
+struct ebb_wished {
+	u32 wish;
+	u32 rule;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, u32);
+	__type(value, struct ebb_wished);
 } ebb_wishes SEC(".maps");
 
 /* By the number of the rule; programs without rules have one entry. */
@@ -106,7 +114,7 @@ EBB_INLINE const u32 *ebb_params(void)
 /* What the connections of a rule have together at the least; 0: whatever the law says. */
 EBB_INLINE u64 ebb_floor_rate(u32 rule)
 {
-	return rule < EBB_MAX_RULES ? control.floor_bytes_per_s[rule] : 0;
+	return rule < EBB_MAX_HELD ? control.floor_bytes_per_s[rule] : 0;
 }
 
 /* The owner is alive and wants us to act. */
@@ -143,12 +151,12 @@ EBB_INLINE int ebb_is_free(u32 rule, u32 wish)
 	return control.is_observing != 0;
 }
 
-/* What a connection was switched to; `socket` is what the caller's helpers take for it. */
-EBB_INLINE u32 ebb_wish_of(void *socket)
+/* What a connection was switched to under a rule; `socket` is what the caller's helpers take for it. */
+EBB_INLINE u32 ebb_wish_of(void *socket, u32 rule)
 {
-	u32 *wish = bpf_sk_storage_get(&ebb_wishes, socket, 0, 0);
+	struct ebb_wished *wished = bpf_sk_storage_get(&ebb_wishes, socket, 0, 0);
 
-	return wish ? *wish : EBB_AS_ALL;
+	return wished && wished->rule == rule ? wished->wish : EBB_AS_ALL;
 }
 
 #endif /* EBB_COMMON_H */

@@ -118,21 +118,23 @@ EBB_INLINE u32 ebb_chosen_rule(struct sock_common *common, struct tcp_sock *tp)
 
 /*
  * What an iterator is to switch a connection to, which is remembered; none: nothing. What is
- * said of every one is said of those that are ours.
+ * said of every one is said of those that are ours, which are under a rule.
  */
-EBB_INLINE u32 *ebb_choose(struct tcp_sock *tp, int is_ours)
+EBB_INLINE u32 *ebb_choose(struct tcp_sock *tp, int is_ours, u32 rule)
 {
 	u64 cookie = bpf_get_socket_cookie(tp), every = EBB_EVERY_COOKIE;
 	u32 *choice = bpf_map_lookup_elem(&ebb_choices, &cookie);
-	u32 *wish;
+	struct ebb_wished *wished;
 
 	if (!choice && is_ours)
 		choice = bpf_map_lookup_elem(&ebb_choices, &every);
 	if (!choice)
 		return 0;
-	wish = bpf_sk_storage_get(&ebb_wishes, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (wish)
-		*wish = *choice;
+	wished = bpf_sk_storage_get(&ebb_wishes, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (wished) {
+		wished->wish = *choice;
+		wished->rule = rule;
+	}
 	return choice;
 }
 

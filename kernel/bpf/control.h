@@ -68,7 +68,7 @@ struct ebb_control {
 	/* Of those: ebb_switch and ebb_release pass their connections over. */
 	u64 passed_rules[EBB_HELD_WORDS];
 	struct ebb_param_set params[2];
-	u64 floor_bytes_per_s[EBB_MAX_RULES]; /* of each rule, floor.h; 0 is none */
+	u64 floor_bytes_per_s[EBB_MAX_HELD]; /* of each rule or claim, floor.h; 0 is none */
 };
 
 /* Fixed before loading: the verifier drops what is not used. */

@@ -202,7 +202,7 @@ EBB_INLINE int ebb_select(struct bpf_sock_ops *ops, int is_established)
 		return 0;
 	}
 	origin = ebb_take(ops, sk, tp, rule);
-	if (!origin || ebb_is_free(rule, ebb_wish_of(sk)))
+	if (!origin || ebb_is_free(rule, ebb_wish_of(sk, rule)))
 		return origin != 0;
 	return ebb_lend(ops, sk, origin);
 }
@@ -268,7 +268,7 @@ EBB_INLINE void ebb_select_again(struct bpf_sock_ops *ops)
 	origin = bpf_sk_storage_get(&ebb_origins, sk, 0, 0);
 	if (!origin || bpf_sk_storage_get(&ebb_uploads, sk, 0, 0))
 		return;
-	if (ebb_may_lend(bpf_ktime_get_ns(), origin->rule, ebb_wish_of(sk)))
+	if (ebb_may_lend(bpf_ktime_get_ns(), origin->rule, ebb_wish_of(sk, origin->rule)))
 		ebb_lend(ops, sk, origin);
 }
 

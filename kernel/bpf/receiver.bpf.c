@@ -137,7 +137,7 @@ EBB_INLINE void ebb_before_handshake(struct bpf_sock_ops *ops)
 	if (!tp || tp->window_clamp)
 		return;
 	rule = ebb_taken_rule(ops, sk, tp, 0);
-	if (rule < EBB_NO_RULE && !ebb_is_free(rule, ebb_wish_of(sk)))
+	if (rule < EBB_NO_RULE && !ebb_is_free(rule, ebb_wish_of(sk, rule)))
 		ebb_set_clamp(ops, EBB_TCP_MOST_UNITS << EBB_FINEST_SCALE);
 }
 
@@ -156,7 +156,7 @@ EBB_INLINE struct ebb_flow *ebb_take(struct bpf_sock_ops *ops, struct bpf_sock *
 		return 0;
 	}
 	flow->rule = rule;
-	flow->wish = ebb_wish_of(sk);
+	flow->wish = ebb_wish_of(sk, rule);
 	ebb_flow_begin(flow, tp, bpf_get_socket_cookie(ops), now_ns);
 	return flow;
 }

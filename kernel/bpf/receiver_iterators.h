@@ -54,7 +54,7 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 		return 0;
 	}
 	flow->rule = rule;
-	flow->wish = ebb_wish_of(tp);
+	flow->wish = ebb_wish_of(tp, rule);
 	ebb_flow_begin(flow, tp, bpf_get_socket_cookie(tp), now_ns);
 	EBB_COUNT_OF(rule, adopted_established, 1);
 	if (!ebb_is_free(rule, flow->wish)) {
@@ -88,9 +88,10 @@ int ebb_switch(struct bpf_iter__tcp *context)
 	if (!tp || !ebb_is_leased(bpf_ktime_get_ns()))
 		return 0;
 	flow = bpf_sk_storage_get(&ebb_flows, tp, 0, 0);
-	if (flow && ebb_is_passed(flow->rule))
+	/* Among rules, of what is under none, or another one, nobody says anything. */
+	if (flow ? ebb_is_passed(flow->rule) : config.is_ruled)
 		return 0;
-	wish = ebb_choose(tp, flow != 0);
+	wish = ebb_choose(tp, flow != 0, flow ? flow->rule : 0);
 	if (!wish || !flow || flow->is_loopback)
 		return 0;
 	ebb_flow_switch(flow, tp, *wish);

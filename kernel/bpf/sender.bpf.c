@@ -51,7 +51,7 @@ void BPF_PROG(ebb_init, struct sock *sk)
 	}
 	upload->is_lent = origin != 0;
 	upload->rule = rule;
-	upload->wish = ebb_wish_of(tp);
+	upload->wish = ebb_wish_of(tp, rule);
 	ebb_upload_of(tp);
 }
 

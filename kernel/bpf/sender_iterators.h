@@ -27,7 +27,7 @@ int ebb_adopt(struct bpf_iter__tcp *context)
 	rule = ebb_chosen_rule(common, tp);
 	if (rule >= EBB_NO_RULE)
 		return 0;
-	is_free = ebb_is_free(rule, ebb_wish_of(tp));
+	is_free = ebb_is_free(rule, ebb_wish_of(tp, rule));
 	if (bpf_sk_storage_get(&ebb_uploads, tp, 0, 0))
 		return 0;
 	/* Ours already. */
@@ -73,9 +73,9 @@ int ebb_switch(struct bpf_iter__tcp *context)
 	if (!tp || !ebb_is_leased(bpf_ktime_get_ns()))
 		return 0;
 	origin = bpf_sk_storage_get(&ebb_origins, tp, 0, 0);
-	if (origin && ebb_is_passed(origin->rule))
+	if (origin ? ebb_is_passed(origin->rule) : config.is_ruled)
 		return 0;
-	wish = ebb_choose(tp, origin != 0);
+	wish = ebb_choose(tp, origin != 0, origin ? origin->rule : 0);
 	if (!wish || !origin)
 		return 0;
 	ebb_upload_switch(tp, origin, *wish);

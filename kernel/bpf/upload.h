@@ -52,7 +52,7 @@ struct ebb_upload_floor {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, EBB_MAX_RULES);
+	__uint(max_entries, EBB_MAX_HELD);
 	__type(key, u32);
 	__type(value, struct ebb_upload_floor);
 } ebb_upload_floors SEC(".maps");

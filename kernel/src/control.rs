@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use crate::layout::{Config, Constant, Control};
 use crate::names::CONTROL_MAP;
-use crate::rules::MAX_RULES;
+use crate::rules::MAX_HELD;
 use ebb_algorithms::Policy;
 use ebb_host::SharedMemory;
 use ebb_host::clock::monotonic_ns;
@@ -151,10 +151,10 @@ impl ControlMapping {
     }
 
     fn floor(&self, rule: u32) -> &AtomicU64 {
-        let rule = rule as usize;
-        assert!(rule < MAX_RULES);
+        assert!(rule < MAX_HELD);
+        let place = rule as usize * size_of::<u64>();
         self.memory
-            .double_word(offset_of!(Control, floor_bytes_per_s) + rule * size_of::<u64>())
+            .double_word(offset_of!(Control, floor_bytes_per_s) + place)
     }
 
     fn version(&self) -> &AtomicU32 {

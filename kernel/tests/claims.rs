@@ -368,3 +368,40 @@ fn a_cgroup_is_claimed_with_what_is_made_below_it_later() {
         process.end(stream);
     }
 }
+
+#[test]
+fn who_holds_a_claim_frees_nothing_of_others_now_or_for_later() {
+    let name = "who_holds_a_claim_frees_nothing_of_others_now_or_for_later";
+    // What takes over.
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    let mut scene = Scene::new();
+    let mut foreign = scene.claim(NOBODY);
+    let first = scene.claim(ROOT);
+    let mut member = scene.start(CONNECT, ROOT);
+    scene.add(&first, &member);
+    let stream = scene.go(&mut member);
+    let cookie = first.attachments[0].flows().unwrap()[0].cookie;
+    let free_it = |foreign: &mut Held| {
+        for attachment in &mut foreign.attachments {
+            assert_eq!(attachment.set_free(&[cookie], true).unwrap(), 0);
+        }
+    };
+    let acts = |held: &Held| {
+        let flows = held.attachments.each_ref().map(|it| it.flows().unwrap());
+        flows.map(|flows| flows.len() == 1 && flows[0].is_clamped)
+    };
+    free_it(&mut foreign);
+    assert_eq!(acts(&first), [true; 2]);
+    scene.claims.end(first.claim);
+    drop(first.attachments);
+    // Nobody has it: nothing is noted for whoever will.
+    free_it(&mut foreign);
+    let second = scene.claim(ROOT);
+    scene.add(&second, &member);
+    scene.claims.note_sockets(member.0.id()).unwrap();
+    scene.classifier.take_over().unwrap();
+    assert_eq!(acts(&second), [true; 2]);
+    member.end(stream);
+}
