@@ -8,15 +8,15 @@ use ebb_algorithms::{Policy, Side as End};
 use ebb_host::ProcessHandle;
 use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::claims::{Claim, Claims, Crowd};
-use ebb_kernel::rules::{Classifier, EXEMPT, MAX_RULES, Ruling};
+use ebb_kernel::rules::{Classifier, EXEMPT, Ruling};
 use ebb_kernel::{
-    AttachOptions, Attachment, Error, PathRules, Selection, requires_feature, requires_root, until,
+    AttachOptions, Attachment, Error, Selection, requires_feature, requires_root, until,
 };
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use support::ruled::none;
 use support::{Cable, Side};
 
 const NOBODY: u32 = 65_534;
@@ -48,18 +48,7 @@ struct Held {
 struct Waiting(Child);
 
 fn ruling(change: impl FnOnce(&mut Ruling)) -> Ruling {
-    let mut ruling = Ruling {
-        any_group: 0,
-        any_user: u64::MAX,
-        any_port: u64::MAX,
-        any_executable: u64::MAX,
-        container_rules: 0,
-        before: [0; MAX_RULES],
-        users: BTreeMap::new(),
-        ports: BTreeMap::new(),
-        executables: BTreeMap::new(),
-        paths: PathRules::build(&[]).unwrap(),
-    };
+    let mut ruling = none();
     change(&mut ruling);
     ruling
 }
