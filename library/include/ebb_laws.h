@@ -13,6 +13,8 @@
  *
  * Nothing here has a clock, a socket or a thread. docs/quic.md says what a host is to do.
  *
+ * Long because each field of each struct has a comment of its own.
+ *
  * Made by cbindgen; do not change it by hand.
  */
 
