@@ -24,6 +24,8 @@ pub fn line(summary: &Summary, elapsed: Duration) -> String {
         summary.policy,
     )];
     parts.push(sent(summary));
+    let minimum = summary.minimum.as_ref();
+    parts.extend(minimum.map(|minimum| format!("{minimum} at the least each way")));
     let seen = &summary.seen;
     parts.push(format!("held back {:.1} s", seen.held_back_ms as f64 / 1e3));
     if let (Some(mean_us), Some(most_us)) = (seen.queue_mean_us, seen.queue_most_us) {

@@ -81,6 +81,40 @@ fn attaching_again_changes_what_is_named_and_nothing_else() {
 }
 
 #[test]
+fn a_minimum_is_said_and_changed_while_the_policy_goes_on() {
+    if !ebb_kernel::requires_root("a_minimum_is_said_and_changed_while_the_policy_goes_on") {
+        return;
+    }
+    for backend in ["kernel", "user"] {
+        let ebb = Ebb::new();
+        let program = Program::start();
+        let pid = program.pid();
+        let with = |minimum| ["attach", "--pid", &pid, "--minimum", minimum];
+        let mut first = ebb.command(with("2mbit"));
+        let first = first.args(["--backend", backend]).output().unwrap();
+        assert!(first.status.success(), "{}", stderr(&first));
+        let before = record(&ebb);
+        assert_eq!(before["minimum"], "2mbit");
+        assert!(ebb.says(["status"]).contains("2mbit at the least"));
+
+        ebb.says(with("500kbit"));
+        let after = record(&ebb);
+        assert_eq!(after["minimum"], "500kbit");
+        for same in ["keeper_pid", "since_unix_s", "policy"] {
+            assert_eq!(after[same], before[same], "{same}");
+        }
+        ebb.says(with("none"));
+        assert_eq!(record(&ebb)["minimum"], Value::Null);
+
+        let refused = ebb.output(with("2Mbps"));
+        assert_eq!(refused.status.code(), Some(2));
+        let told = stderr(&refused);
+        assert!(told.contains("as 2mbit or 500kbit"), "{told}");
+        ebb.says(["detach", "--pid", &pid]);
+    }
+}
+
+#[test]
 fn code_points_are_kept_from_the_beginning_or_the_wish_is_refused() {
     if !ebb_kernel::requires_root("code_points_are_kept_from_the_beginning_or_the_wish_is_refused")
     {

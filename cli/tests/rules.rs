@@ -49,6 +49,11 @@ fn mistakes_are_told_with_file_line_key_and_what_would_be_right() {
             "for the user backend alone",
         ),
         (
+            "[[rule]]\nname = \"a\"\nport = 1\nminimum = \"2Mbps\"\n",
+            "a.toml:4:11",
+            "bits and bytes are confused here; write it like 10mbit",
+        ),
+        (
             "[[rule]]\nname = \"a\"\nexecutable = \"/usr/bin/restic\"\n",
             "a.toml:3:14",
             "the name of the file alone",

@@ -222,6 +222,15 @@ fn a_service_holds_what_its_rules_name_through_reloads_restarts_and_kills() {
     scene.until_carried("three", &[0]);
     assert_eq!(scene.carried("one"), [all]);
     assert_eq!(scene.carried("two"), [0]);
+    // Nor does it where a rule has another minimum.
+    let changed = TWO.replace("\"one@*\"", "\"one@*\"\nminimum = \"2mbit\"");
+    scene.write("a.toml", &changed);
+    service.reload();
+    until("it says so", || {
+        let status = scene.ebb.says(["status"]);
+        status.contains("2mbit at the least, each way")
+    });
+    assert_eq!(scene.carried("one"), [all]);
     scene.write(
         "b.toml",
         "[[rule]]\nname = \"three\"\nunits = \"three@*\"\n",

@@ -200,10 +200,12 @@ fn read_wanted(section: &Section<'_, '_>) -> Option<Wanted> {
             .ok()
     });
     let keeps_code_point = section.get_or("keep_code_point", false);
+    let minimum = section.get("minimum");
     (section.source.problem_count() == before).then_some(Wanted {
         download,
         upload,
         keeps_code_point,
+        minimum,
     })
 }
 

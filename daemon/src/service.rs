@@ -339,6 +339,9 @@ impl Kept {
             if policies.download.to_string() != now.policy {
                 held.change(&Change::Download(policies.download))?;
             }
+            if policies.minimum.as_ref().map(ToString::to_string) != now.minimum {
+                held.change(&Change::Minimum(policies.minimum))?;
+            }
             if policies.upload.as_ref().map(ToString::to_string) != now.upload_policy {
                 held.change(&Change::Upload(policies.upload))?;
             }

@@ -193,6 +193,12 @@ pub enum Error {
     /// A connection that is named is there no more.
     #[error("the connection has ended")]
     ConnectionEnded,
+    /// No rate.
+    #[error("a minimum is a rate in bits per second, as 2mbit or 500kbit, or none; not '{text}'")]
+    NoMinimum {
+        /// What it was.
+        text: String,
+    },
     /// The kernel backend has one policy for all that is attached together.
     #[error("with the kernel backend all that is attached together has one policy")]
     OnePolicy,

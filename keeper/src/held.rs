@@ -5,11 +5,12 @@ use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use ebb_algorithms::Policy;
+use ebb_link::Rate;
 
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::flow::FlowView;
-use crate::policies::{Policies, UploadPolicy};
+use crate::policies::{Minimum, Policies, UploadPolicy};
 use crate::protocol::{Part, Reply, Request, Switch};
 use crate::summary::Summary;
 
@@ -71,6 +72,8 @@ pub struct InForce {
     pub upload_policy: Option<String>,
     /// What is sent keeps the code point that it has.
     pub keeps_code_point: bool,
+    /// What all connections have together at the least, each way, if that is asked for.
+    pub minimum: Option<String>,
     /// It watches only: nothing yields.
     pub is_observing: bool,
     /// Connections that are not governed: the kernel had no memory for their state, or the user
@@ -85,6 +88,7 @@ impl InForce {
             policy: policies.download.to_string(),
             upload_policy: policies.upload.as_ref().map(Policy::to_string),
             keeps_code_point: policies.keeps_code_point,
+            minimum: policies.minimum.as_ref().map(ToString::to_string),
             ..Self::default()
         }
     }
@@ -97,6 +101,8 @@ pub enum Change {
     Download(Policy),
     /// Another policy for what is sent, or one at last, or none any more.
     Upload(Option<Policy>),
+    /// Another rate that all connections have together at the least, or none any more.
+    Minimum(Option<Rate>),
     /// Only watch, or act again; what was changed in part follows.
     Observing(bool),
     /// Some of the connections are free, or are not, whatever the others are.
@@ -116,6 +122,10 @@ pub fn obey<H: Held + ?Sized>(held: &mut H, request: &Request) -> Result<Reply> 
         Request::SetUploadPolicy(text) => {
             let chosen: UploadPolicy = text.parse()?;
             held.change(&Change::Upload(chosen.policy().cloned()))?;
+        }
+        Request::SetMinimum(text) => {
+            let Minimum(rate) = text.parse()?;
+            held.change(&Change::Minimum(rate))?;
         }
         Request::SetObserving(is_observing) => held.change(&Change::Observing(*is_observing))?,
         Request::Switch { whose, to } => held.change(&match to {

@@ -8,14 +8,15 @@ use ebb_algorithms::Policy;
 use ebb_host::Family;
 use ebb_kernel::Counters;
 use ebb_kernel::cgroup::Cgroup;
+use ebb_link::Rate;
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::flow::FlowView;
 use crate::held::{Change, Held, InForce};
-use crate::policies::Policies;
+use crate::policies::{Policies, floor_bytes_per_s};
 use crate::protocol::Part;
-use crate::summary::{Datagrams, Seen, Summary};
+use crate::summary::{Datagrams, Summary};
 use crate::whose::Whose;
 
 use attachments::{Attachments, Site};
@@ -97,6 +98,7 @@ impl KernelHeld {
             cgroup,
             selection,
             keeps_code_point: policies.keeps_code_point,
+            floor_bytes_per_s: floor_bytes_per_s(policies.minimum),
         };
         let attachments = site.attach_both(&mut policies, is_command)?;
         Ok(Self {
@@ -133,6 +135,14 @@ impl KernelHeld {
         self.policies.upload = policy.cloned();
         // They are under new programs, which have not heard of them.
         self.switched.forget_connections();
+        Ok(())
+    }
+
+    fn set_minimum(&mut self, minimum: Option<Rate>) -> Result<()> {
+        let bytes_per_s = floor_bytes_per_s(minimum);
+        self.attachments.set_floor(bytes_per_s)?;
+        self.site.floor_bytes_per_s = bytes_per_s;
+        self.policies.minimum = minimum;
         Ok(())
     }
 
@@ -191,6 +201,7 @@ impl Held for KernelHeld {
         match change {
             Change::Download(policy) => self.set_download(policy),
             Change::Upload(policy) => self.set_upload(policy.as_ref()),
+            Change::Minimum(minimum) => self.set_minimum(*minimum),
             Change::Observing(is_observing) => self.set_observing(*is_observing),
             Change::Free(Part::Connection { cookie, direction }, is_free) => {
                 self.attachments.set_one_free(*cookie, *direction, *is_free)
@@ -215,18 +226,10 @@ impl Held for KernelHeld {
                 ..summary.clone()
             };
         }
-        let InForce {
-            policy,
-            upload_policy,
-            ..
-        } = self.in_force();
         let (down, up) = self.attachments.counters();
         let is_adopted = |counters: &Counters| counters.adopted_new + counters.adopted_established;
         Summary {
-            backend: Backend::Kernel,
             ended_early: self.attachments.ending().map(|ending| ending.to_string()),
-            policy,
-            upload_policy,
             received_bytes: down.payload_bytes,
             // The programs of either law count, those of the law for sending while it acts.
             sent_bytes: up.payload_bytes.max(down.sent_bytes),
@@ -241,9 +244,8 @@ impl Held for KernelHeld {
                 bytes: Some((down.udp_received_bytes, down.udp_sent_bytes)),
             },
             peers: self.attachments.peers(),
-            seen: Seen::default(),
-            out_of_reach: Vec::new(),
             processes_left,
+            ..Summary::of(Backend::Kernel, self.in_force())
         }
     }
 

@@ -95,7 +95,7 @@ pub use held::{Change, Held, InForce, obey};
 pub use keeper::{hold, keep};
 pub use kernel::KernelHeld;
 pub use owners::Owners;
-pub use policies::{Policies, UploadPolicy, Wanted};
+pub use policies::{Minimum, Policies, UploadPolicy, Wanted};
 pub use post::Post;
 pub use process::{NOT_EXECUTABLE, NOT_FOUND, NotStarted};
 pub use signals::{Arrived, Signals};

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use ebb_algorithms::{Policy, PolicyError, Side};
+use ebb_link::Rate;
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
@@ -21,6 +22,8 @@ pub struct Policies {
     pub upload: Option<Policy>,
     /// What is sent is not marked as Lower Effort.
     pub keeps_code_point: bool,
+    /// What all connections have together at the least, each way.
+    pub minimum: Option<Rate>,
     /// Whether somebody asked for just that upload policy: then nothing is attached without it.
     pub needs_upload: bool,
 }
@@ -34,6 +37,8 @@ pub struct Wanted {
     pub upload: Option<UploadPolicy>,
     /// What is sent is not to be marked as Lower Effort.
     pub keeps_code_point: bool,
+    /// What all connections are to have together at the least, each way.
+    pub minimum: Option<Rate>,
 }
 
 /// What is to become of what is sent: the choice of `--upload-policy`.
@@ -44,6 +49,10 @@ pub enum UploadPolicy {
     /// What is sent yields by a sender law.
     Law(Policy),
 }
+
+/// What all connections are to have together at the least, each way: the choice of `--minimum`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Minimum(pub Option<Rate>);
 
 impl Policies {
     /// What is wanted, and the backend's own laws for the rest.
@@ -67,9 +76,15 @@ impl Policies {
             download,
             upload,
             keeps_code_point: wanted.keeps_code_point,
+            minimum: wanted.minimum,
             needs_upload: wanted.upload.is_some(),
         })
     }
+}
+
+/// A rate as backends have it. *Units:* bytes per second; 0: none.
+pub(crate) fn floor_bytes_per_s(minimum: Option<Rate>) -> u64 {
+    minimum.map_or(0, |rate| rate.bits_per_s() / 8)
 }
 
 fn default_of(backend: Backend, side: Side) -> Policy {
@@ -124,6 +139,29 @@ impl fmt::Display for UploadPolicy {
     }
 }
 
+impl FromStr for Minimum {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text == UNTOUCHED {
+            return Ok(Self(None));
+        }
+        let rate = text.parse().map_err(|_| Error::NoMinimum {
+            text: text.to_owned(),
+        })?;
+        Ok(Self(Some(rate)))
+    }
+}
+
+impl fmt::Display for Minimum {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => formatter.write_str(UNTOUCHED),
+            Some(rate) => rate.fmt(formatter),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,11 +183,19 @@ mod tests {
             download: Some(Policy::receiver("vulture").unwrap()),
             upload: Some(UploadPolicy::Untouched),
             keeps_code_point: true,
+            minimum: "2mbit".parse::<Minimum>().unwrap().0,
         };
         let kernel = Policies::new(&wanted, Backend::Kernel).unwrap();
         assert_eq!(kernel.download.law().name, "vulture");
         assert_eq!(kernel.upload, None);
         assert!(kernel.keeps_code_point && kernel.needs_upload);
+        assert_eq!(floor_bytes_per_s(kernel.minimum), 250_000);
+        assert_eq!("none".parse::<Minimum>().unwrap(), Minimum(None));
+        let error = "2Mbps".parse::<Minimum>().unwrap_err().to_string();
+        assert!(
+            error.contains("2Mbps") && error.contains("2mbit"),
+            "{error}"
+        );
         let error = Policies::new(&wanted, Backend::User).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("'vulture' judges every packet"), "{text}");

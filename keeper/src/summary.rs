@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::backend::Backend;
+use crate::held::InForce;
 
 /// What came of a policy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -18,6 +19,9 @@ pub struct Summary {
     pub policy: String,
     /// The policy for what was sent, if there was one.
     pub upload_policy: Option<String>,
+    /// What all connections had together at the least, each way, if that was asked for.
+    #[serde(default)]
+    pub minimum: Option<String>,
     /// Payload that arrived under the policy.
     pub received_bytes: u64,
     /// Payload that was sent, and acknowledged, under the policy for it.
@@ -42,6 +46,20 @@ pub struct Summary {
     pub out_of_reach: Vec<String>,
     /// Processes that live on, still under the policy.
     pub processes_left: usize,
+}
+
+impl Summary {
+    /// Of what is in force; nothing has come of it.
+    pub(crate) fn of(backend: Backend, in_force: InForce) -> Self {
+        Self {
+            backend,
+            policy: in_force.policy,
+            upload_policy: in_force.upload_policy,
+            minimum: in_force.minimum,
+            ungoverned_connections: in_force.ungoverned_connections,
+            ..Self::default()
+        }
+    }
 }
 
 /// What was seen of the connections of a command, by looking at them now and then.

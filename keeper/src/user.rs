@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::flow::{Direction, FlowView};
 use crate::guardian::{BEAT_EVERY, Guardian};
 use crate::held::{Change, Held, InForce};
-use crate::policies::{Policies, check_for_user_backend};
+use crate::policies::{Policies, check_for_user_backend, floor_bytes_per_s};
 use crate::protocol::Part;
 use crate::summary::{Datagrams, Summary};
 use crate::whose::Whose;
@@ -62,8 +62,10 @@ impl UserHeld {
             journal: guardian.as_ref().map(Guardian::journal),
             ..Options::default()
         };
+        let mut governor = Governor::new(root, options)?;
+        governor.set_floor(floor_bytes_per_s(policies.minimum));
         Ok(Self {
-            governor: Governor::new(root, options)?,
+            governor,
             guardian,
             beat_due: Instant::now(),
             command: None,
@@ -165,6 +167,11 @@ impl Held for UserHeld {
                 Ok(())
             }
             Change::Upload(policy) => self.set_upload(policy.as_ref()),
+            Change::Minimum(minimum) => {
+                self.governor.set_floor(floor_bytes_per_s(*minimum));
+                self.policies.minimum = *minimum;
+                Ok(())
+            }
             Change::Observing(is_observing) => {
                 let change = Switched::Free(*is_observing);
                 self.governor.switch(Meant::All, &change);
@@ -185,22 +192,13 @@ impl Held for UserHeld {
     }
 
     fn summary(&mut self) -> Summary {
-        let InForce {
-            policy,
-            upload_policy,
-            ..
-        } = self.in_force();
         let counters = self.governor.counters();
         Summary {
-            backend: Backend::User,
-            policy,
-            upload_policy,
             received_bytes: counters.received_bytes,
             sent_bytes: counters.sent_bytes,
             connections: counters.connections,
             loopback_connections: counters.loopback,
             multipath_connections: counters.multipath,
-            ungoverned_connections: counters.unreached,
             datagrams: Datagrams {
                 sockets: counters.udp,
                 quic: counters.quic,
@@ -209,7 +207,7 @@ impl Held for UserHeld {
             peers: counters.peers.iter().copied().collect(),
             out_of_reach: counters.out_of_reach.clone(),
             processes_left: self.governor.processes(),
-            ..Summary::default()
+            ..Summary::of(Backend::User, self.in_force())
         }
     }
 

@@ -69,6 +69,7 @@ fn a_record_has_the_fields_of_the_page_and_so_has_each_target() {
         policy: "ebb".into(),
         upload_policy: Some("ledbat++".into()),
         keeps_code_point: true,
+        minimum: Some("2mbit".into()),
         is_observing: false,
         ungoverned_connections: 0,
         keeper_pid: 8,

@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args};
 use ebb_algorithms::Policy;
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Record, Registry};
-use ebb_keeper::{Backend, Error, Policies, UploadPolicy, Wanted, Whose, keep};
+use ebb_keeper::{Backend, Error, Minimum, Policies, UploadPolicy, Wanted, Whose, keep};
 
 use crate::backend::{BackendChoice, require_root};
 use crate::chosen::{ARGUMENTS, Chosen};
@@ -31,6 +31,11 @@ pub struct Attach {
     /// user backend `paced`
     #[arg(long, value_name = "POLICY")]
     upload_policy: Option<UploadPolicy>,
+
+    /// What all its connections have together at the least while the path carries it, each way: a
+    /// rate, as 2mbit or 500kbit; `none` ends it
+    #[arg(long, value_name = "RATE")]
+    minimum: Option<Minimum>,
 
     /// How the policy reaches the connections
     #[arg(long, value_enum, default_value_t)]
@@ -65,7 +70,7 @@ Examples:
   ebb attach --port 873
   sudo ebb attach --pid 4242 --policy vulture
   sudo ebb attach --pid 4242 --upload-policy ledbat
-  sudo ebb attach --unit backup
+  sudo ebb attach --unit backup --minimum 2mbit
   sudo ebb attach --container registry-mirror
   sudo ebb attach --cgroup /sys/fs/cgroup/system.slice/backup.service
   ebb status";
@@ -110,6 +115,7 @@ impl Attach {
             download: self.policy.clone(),
             upload: self.upload_policy.clone(),
             keeps_code_point: self.keep_code_point,
+            minimum: self.minimum.and_then(|minimum| minimum.0),
         }
     }
 
@@ -157,6 +163,10 @@ impl Attach {
         policy
             .into_iter()
             .chain(upload.map(Request::SetUploadPolicy))
+            .chain(
+                self.minimum
+                    .map(|minimum| Request::SetMinimum(minimum.to_string())),
+            )
             .collect()
     }
 }

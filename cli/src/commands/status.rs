@@ -109,6 +109,9 @@ fn describe(listed: &WithFlows<'_>) -> String {
         },
         record.keeper_pid
     );
+    if let Some(minimum) = &record.minimum {
+        text += &format!("  {minimum} at the least, each way\n");
+    }
     if let Some(ungoverned) = summary::ungoverned(record.ungoverned_connections, record.backend) {
         text += &format!("  {ungoverned}\n");
     }

@@ -18,6 +18,7 @@ pub(super) struct Site {
     pub(super) cgroup: Cgroup,
     pub(super) selection: Selection,
     pub(super) keeps_code_point: bool,
+    pub(super) floor_bytes_per_s: u64,
 }
 
 /// What is attached; both are gone once it was detached.
@@ -38,6 +39,7 @@ impl Site {
         let options = AttachOptions {
             selection: self.selection.clone(),
             keeps_code_point: self.keeps_code_point,
+            floor_bytes_per_s: self.floor_bytes_per_s,
             observing,
             ..AttachOptions::default()
         };
@@ -83,6 +85,14 @@ impl Attachments {
     pub(super) fn set_observing(&mut self, is_observing: bool) -> Result<()> {
         for attachment in self.both() {
             attachment.set_observing(is_observing)?;
+        }
+        Ok(())
+    }
+
+    /// What all have together at the least, each way.
+    pub(super) fn set_floor(&mut self, bytes_per_s: u64) -> Result<()> {
+        for attachment in self.both() {
+            attachment.set_floor(bytes_per_s)?;
         }
         Ok(())
     }

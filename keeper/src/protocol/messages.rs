@@ -20,6 +20,8 @@ pub enum Request {
     SetPolicy(String),
     /// Go on with another policy for what is sent, or begin with one; `none` ends it.
     SetUploadPolicy(String),
+    /// Another rate that all connections have together at the least, each way; `none` ends it.
+    SetMinimum(String),
     /// Watch only, or act again.
     SetObserving(bool),
     /// Switch some of the connections only.

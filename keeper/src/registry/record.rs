@@ -27,6 +27,9 @@ pub struct Record {
     /// What is sent keeps the code point that it has.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps_code_point: bool,
+    /// What all connections have together at the least, each way, if that is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<String>,
     /// It watches only: nothing yields.
     #[serde(default)]
     pub is_observing: bool,
@@ -146,6 +149,7 @@ impl Record {
             policy: in_force.policy,
             upload_policy: in_force.upload_policy,
             keeps_code_point: in_force.keeps_code_point,
+            minimum: in_force.minimum,
             is_observing: in_force.is_observing,
             ungoverned_connections: in_force.ungoverned_connections,
             keeper_pid: std::process::id(),

@@ -35,6 +35,7 @@ impl Registration {
         let record = Record {
             policy: in_force.policy,
             upload_policy: in_force.upload_policy,
+            minimum: in_force.minimum,
             is_observing: in_force.is_observing,
             ungoverned_connections: in_force.ungoverned_connections,
             ..self.record.clone()

@@ -37,6 +37,7 @@ pub fn request() -> impl Strategy<Value = Request> {
         Just(Request::Flows),
         any::<String>().prop_map(Request::SetPolicy),
         any::<String>().prop_map(Request::SetUploadPolicy),
+        any::<String>().prop_map(Request::SetMinimum),
         any::<bool>().prop_map(Request::SetObserving),
         (part(), switch()).prop_map(|(whose, to)| Request::Switch { whose, to }),
     ]
@@ -110,7 +111,8 @@ pub fn summary() -> impl Strategy<Value = Summary> {
             },
             ended_early: other.clone(),
             policy,
-            upload_policy: other,
+            upload_policy: other.clone(),
+            minimum: other,
             received_bytes: counts[0],
             sent_bytes: counts[1],
             connections: counts[2],
