@@ -144,7 +144,7 @@ install: build man library ## install ebb, the service, the library, pages, comp
 	$(if $(DESTDIR),,$(AS_ROOT)) ln -sf ../bin/ebb $(DESTDIR)$(PREFIX)/sbin/ebbd
 	sed 's|/usr/|$(PREFIX)/|' packaging/ebbd.service > $(TARGET)/ebbd.service
 	$(INSTALL) -D -m 644 $(TARGET)/ebbd.service $(DESTDIR)$(PREFIX)/lib/systemd/system/ebbd.service
-	$(INSTALL) -D -m 644 library/include/ebb.h $(DESTDIR)$(PREFIX)/include/ebb.h
+	$(INSTALL) -D -m 644 -t $(DESTDIR)$(PREFIX)/include library/include/ebb.h library/include/ebb_laws.h
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig
 	$(INSTALL) -m 644 $(TARGET)/release/libebb.a $(TARGET)/release/libebb.so.$(LIBRARY_VERSION) $(DESTDIR)$(LIBDIR)
 	$(if $(DESTDIR),,$(AS_ROOT)) cp -d $(TARGET)/release/libebb.so $(TARGET)/release/libebb.so.0 $(DESTDIR)$(LIBDIR)
@@ -169,8 +169,8 @@ uninstall: ## remove what install put there
 		$(DESTDIR)$(PREFIX)/share/man/man8/ebbd.8 $(DESTDIR)$(PREFIX)/lib/systemd/system/ebbd.service \
 		$(COMPLETIONS)/bash-completion/completions/ebb $(COMPLETIONS)/zsh/site-functions/_ebb \
 		$(COMPLETIONS)/fish/vendor_completions.d/ebb.fish
-	$(if $(DESTDIR),,$(AS_ROOT)) rm -f $(DESTDIR)$(PREFIX)/include/ebb.h $(DESTDIR)$(LIBDIR)/libebb.* \
-		$(DESTDIR)$(LIBDIR)/pkgconfig/ebb.pc
+	$(if $(DESTDIR),,$(AS_ROOT)) rm -f $(DESTDIR)$(PREFIX)/include/ebb.h $(DESTDIR)$(PREFIX)/include/ebb_laws.h \
+		$(DESTDIR)$(LIBDIR)/libebb.* $(DESTDIR)$(LIBDIR)/pkgconfig/ebb.pc
 	$(if $(DESTDIR),,$(AS_ROOT)) rm -rf $(DESTDIR)$(PREFIX)/share/ebb $(DOCS)
 	-$(if $(DESTDIR),,$(AS_ROOT)) rmdir --ignore-fail-on-non-empty $(DESTDIR)$(PREFIX)/lib/ebb $(DESTDIR)/etc/ebb
 

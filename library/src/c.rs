@@ -2,6 +2,8 @@
 //! The face for C, from which cbindgen makes `include/ebb.h`: its comments are for the readers of
 //! that.
 
+mod laws;
+
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::os::fd::BorrowedFd;

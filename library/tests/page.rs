@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `docs/library.md` says is so: its C is compiled, its table of errors is the header's. Its
-//! Rust is a doctest of the crate.
+//! What `docs/library.md` and `docs/quic.md` say is so: their C is compiled, the table of errors is
+//! the header's. The Rust of the first is a doctest of the crate.
 
 #[path = "support/c.rs"]
 mod c;
@@ -10,20 +10,24 @@ use std::path::Path;
 use std::process::Command;
 
 const PAGE: &str = include_str!("../../docs/library.md");
+const OTHER_PAGE: &str = include_str!("../../docs/quic.md");
 const HEADER: &str = include_str!("../include/ebb.h");
+const LAWS: &str = include_str!("../include/ebb_laws.h");
 const MAP: &str = include_str!("../ebb.map");
 
 #[test]
-fn the_c_of_the_page_is_right() {
-    let block = PAGE.split("```c\n").nth(1).unwrap();
-    let (block, _) = block.split_once("```").unwrap();
+fn the_c_of_the_pages_is_right() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("page.c");
-    fs::write(&file, block).unwrap();
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
-    let mut cc = Command::new("cc");
-    let cc = cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]);
-    c::run(cc.arg("-I").arg(include).arg(file));
+    for page in [PAGE, OTHER_PAGE] {
+        let block = page.split("```c\n").nth(1).unwrap();
+        let (block, _) = block.split_once("```").unwrap();
+        let file = folder.path().join("page.c");
+        fs::write(&file, block).unwrap();
+        let mut cc = Command::new("cc");
+        let cc = cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]);
+        c::run(cc.arg("-I").arg(&include).arg(file));
+    }
 }
 
 #[test]
@@ -45,9 +49,10 @@ fn the_errors_of_the_page_are_those_of_the_header() {
 }
 
 #[test]
-fn what_the_header_has_is_exported_and_nothing_else() {
-    let is_function = |line: &&str| !line.starts_with(" *") && line.ends_with(");");
-    let functions = HEADER.lines().filter(is_function);
+fn what_the_headers_have_is_exported_and_nothing_else() {
+    let begins = |line: &str| line.starts_with(|it: char| it.is_ascii_alphabetic());
+    let is_function = |line: &&str| begins(line) && line.contains('(');
+    let functions = HEADER.lines().chain(LAWS.lines()).filter(is_function);
     let functions = functions.filter_map(|line| {
         let (before, _) = line.split_once('(')?;
         Some(before.rsplit([' ', '*']).next()?.to_owned())
