@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::path::PathBuf;
 
-use ebb_lab::engine::{self, Job};
+use ebb_lab::engine::{self, Job, LabRun};
 use ebb_scenario::{Outcome, Results, Scenario};
 
 use super::{Run, Runner, Wave};
@@ -46,54 +46,75 @@ impl Runner<'_> {
         scenarios: &[Scenario],
         traces: &[PathBuf],
     ) -> Result<LabRuns, ExperimentError> {
-        let mut outcomes = known(scenarios, self.store.filter(|_| traces.is_empty()));
-        let missing = missing(scenarios, &outcomes);
-        let mut emulator = vec![Vec::new(); scenarios.len()];
-        let mut disturbed = Vec::new();
+        let mut ran = RanInLab::new(known(scenarios, self.store.filter(|_| traces.is_empty())));
+        let missing = missing(scenarios, &ran.outcomes);
         let mut done = 0;
         for wave in missing.chunks(wave_length(missing.len(), self.parallel.get())) {
             self.watch.wave(&tell(scenarios, wave, done, missing.len()));
-            let runs = self.run_wave(wave, scenarios, traces)?;
-            for ((place, run), ran) in wave.iter().zip(runs) {
-                match (ran.is_disturbed, self.store) {
-                    (true, _) => disturbed.push((*place, *run)),
-                    (false, Some(store)) => {
-                        store.save(Engine::Lab, &scenarios[*place], &ran.outcome)?;
-                    }
-                    (false, None) => {}
-                }
-                outcomes[*place][*run as usize] = Some(ran.outcome);
-                if !emulator[*place].contains(&ran.emulator) {
-                    emulator[*place].push(ran.emulator);
-                }
-            }
+            self.run_wave(wave, scenarios, traces, &mut ran)?;
             done += wave.len();
         }
-        let results = scenarios.iter().zip(outcomes);
+        let results = scenarios.iter().zip(ran.outcomes);
         let results = results.map(|(scenario, runs)| Results {
             scenario: scenario.clone(),
             runs: runs.into_iter().flatten().collect(),
         });
         Ok(LabRuns {
             results: results.collect(),
-            emulator,
-            disturbed,
+            emulator: ran.emulator,
+            disturbed: ran.disturbed,
         })
     }
 
-    /// *Shape:* what came out, in the order of the runs.
+    /// Runs a wave. What is done is kept at once: those that are repeated may take long.
     fn run_wave(
         &self,
         wave: &[Run],
         scenarios: &[Scenario],
         traces: &[PathBuf],
-    ) -> Result<Vec<engine::LabRun>, ExperimentError> {
+        ran: &mut RanInLab,
+    ) -> Result<(), ExperimentError> {
         let job = |&(place, run): &Run| Job {
             traces: traces.get(place).map(PathBuf::as_path),
             ..Job::new(&scenarios[place], run)
         };
         let jobs: Vec<Job<'_>> = wave.iter().map(job).collect();
-        Ok(engine::run(&jobs, wave.len(), self.retries)?)
+        let mut kept = Ok(());
+        engine::run_each(&jobs, wave.len(), self.retries, |at, run| {
+            if let (false, true, Some(store)) = (run.is_disturbed, kept.is_ok(), self.store) {
+                kept = store.save(Engine::Lab, jobs[at].scenario, &run.outcome);
+            }
+            ran.take(wave[at], run);
+        })?;
+        kept
+    }
+}
+
+/// What came out so far.
+struct RanInLab {
+    /// By scenario, then by run.
+    outcomes: Vec<Vec<Option<Outcome>>>,
+    emulator: Vec<Vec<String>>,
+    disturbed: Vec<Run>,
+}
+
+impl RanInLab {
+    fn new(outcomes: Vec<Vec<Option<Outcome>>>) -> Self {
+        Self {
+            emulator: vec![Vec::new(); outcomes.len()],
+            outcomes,
+            disturbed: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, (place, run): Run, ran: LabRun) {
+        if ran.is_disturbed {
+            self.disturbed.push((place, run));
+        }
+        self.outcomes[place][run as usize] = Some(ran.outcome);
+        if !self.emulator[place].contains(&ran.emulator) {
+            self.emulator[place].push(ran.emulator);
+        }
     }
 }
 

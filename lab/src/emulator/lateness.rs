@@ -2,6 +2,11 @@
 use ebb_link::Nanos;
 use serde::Serialize;
 
+/// Beyond this share of packets more than 1 ms late a path is disturbed.
+const DISTURBED_SHARE: f64 = 0.005;
+/// With any packet later than this a path is disturbed.
+const DISTURBED_NS: u64 = 20_000_000;
+
 const BUCKET_NS: u64 = 10_000;
 const BUCKETS: usize = 2_000;
 
@@ -56,6 +61,25 @@ impl Lateness {
     /// Share of packets more than 1 ms late; zero without packets.
     pub fn late_share(&self) -> f64 {
         self.late_pkts as f64 / self.count.max(1) as f64
+    }
+
+    /// That of two sets of packets together.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        self.count += other.count;
+        self.late_pkts += other.late_pkts;
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+        for (own, others) in self.buckets.iter_mut().zip(&other.buckets) {
+            *own += others;
+        }
+        self
+    }
+
+    /// Whether results are to be thrown away: more than 0.5 % of packets were delivered over 1 ms
+    /// late, or any over 20 ms late.
+    pub fn is_disturbed(&self) -> bool {
+        self.late_share() > DISTURBED_SHARE || self.max_ns > DISTURBED_NS
     }
 
     pub(super) fn add(&mut self, late_by: Nanos) {

@@ -4,11 +4,6 @@ use serde::Serialize;
 
 use super::{Lateness, QueueSeries};
 
-/// Beyond this share of packets more than 1 ms late a run is disturbed.
-const DISTURBED_SHARE: f64 = 0.005;
-/// With any packet later than this a run is disturbed.
-const DISTURBED_NS: u64 = 20_000_000;
-
 /// What an emulator did from start to stop.
 #[derive(Clone, Debug, Serialize)]
 pub struct EmulatorReport {
@@ -20,8 +15,6 @@ pub struct EmulatorReport {
     pub cpu_time: Nanos,
     /// Whether its thread had real-time priority.
     pub is_realtime: bool,
-    /// Lateness of all packets of all paths.
-    pub lateness: Lateness,
     /// The paths, in the order of [`super::Testbed::start`].
     pub paths: Vec<PathReport>,
 }
@@ -40,6 +33,8 @@ pub struct PathReport {
 pub struct DirectionReport {
     /// What the link counted.
     pub statistics: LinkStatistics,
+    /// How late its packets were delivered.
+    pub lateness: Lateness,
     /// Waiting at the bottleneck over time.
     pub series: QueueSeries,
     /// Packets of which a bit was flipped.
@@ -50,22 +45,40 @@ pub struct DirectionReport {
     pub ignored_pkts: u64,
 }
 
-impl EmulatorReport {
-    /// Whether results of the run are to be thrown away: more than 0.5 % of packets
-    /// were delivered over 1 ms late, or any over 20 ms late.
+impl PathReport {
+    /// How late packets of both directions were delivered.
+    pub fn lateness(&self) -> Lateness {
+        self.forward.lateness.clone().and(&self.reverse.lateness)
+    }
+
+    /// Whether what was measured over this path is to be thrown away.
     pub fn is_disturbed(&self) -> bool {
-        self.lateness.late_share() > DISTURBED_SHARE || self.lateness.max_ns > DISTURBED_NS
+        self.lateness().is_disturbed()
+    }
+}
+
+impl EmulatorReport {
+    /// How late packets of all paths were delivered.
+    pub fn lateness(&self) -> Lateness {
+        let paths = self.paths.iter();
+        paths.fold(Lateness::default(), |all, path| all.and(&path.lateness()))
+    }
+
+    /// Whether what was measured over any of the paths is to be thrown away.
+    pub fn is_disturbed(&self) -> bool {
+        self.paths.iter().any(PathReport::is_disturbed)
     }
 
     /// One line for people about how exactly packets were delivered.
     pub fn summary(&self) -> String {
+        let lateness = self.lateness();
         let Lateness {
             count,
             late_pkts,
             max_ns,
             ..
-        } = self.lateness;
-        let quantile_us = |share| self.lateness.quantile_ns(share) as f64 / 1e3;
+        } = lateness;
+        let quantile_us = |share| lateness.quantile_ns(share) as f64 / 1e3;
         format!(
             "emulator: {count} packets, late by median {:.0} us, 99 % within {:.0} us, worst \
              {:.2} ms, {late_pkts} over 1 ms{}{}",
@@ -77,12 +90,17 @@ impl EmulatorReport {
             } else {
                 "; without real-time priority"
             },
-            if self.is_disturbed() {
-                "; DISTURBED"
-            } else {
-                ""
-            },
+            self.told_disturbed(),
         )
+    }
+
+    fn told_disturbed(&self) -> String {
+        let paths = self.paths.iter();
+        match paths.filter(|path| path.is_disturbed()).count() {
+            0 => String::new(),
+            _ if self.paths.len() == 1 => "; DISTURBED".into(),
+            disturbed => format!("; {disturbed} of {} paths DISTURBED", self.paths.len()),
+        }
     }
 }
 
@@ -90,33 +108,62 @@ impl EmulatorReport {
 mod tests {
     use super::*;
 
-    fn report(late_us: &[u64]) -> EmulatorReport {
+    fn direction(late_us: &[u64]) -> DirectionReport {
         let mut lateness = Lateness::default();
         for late_us in late_us {
             lateness.add(Nanos::from_micros(*late_us));
         }
+        DirectionReport {
+            statistics: LinkStatistics::default(),
+            lateness,
+            series: QueueSeries::new(Nanos::ZERO, false),
+            corrupted_pkts: 0,
+            refused_pkts: 0,
+            ignored_pkts: 0,
+        }
+    }
+
+    fn report(paths: &[[&[u64]; 2]]) -> EmulatorReport {
+        let paths = paths.iter().map(|[forward, reverse]| PathReport {
+            forward: direction(forward),
+            reverse: direction(reverse),
+        });
         EmulatorReport {
             epoch: Nanos(1),
             stopped: Nanos(3),
             cpu_time: Nanos(1),
             is_realtime: true,
-            lateness,
-            paths: vec![],
+            paths: paths.collect(),
         }
     }
 
     #[test]
     fn is_disturbed_by_many_late_packets_or_one_very_late() {
+        let is_disturbed = |late_us: &[u64]| report(&[[late_us, &[]]]).is_disturbed();
         let mut late_us = vec![10; 995];
         late_us.extend([1_100; 5]);
-        assert!(!report(&late_us).is_disturbed(), "0.5 % exactly");
+        assert!(!is_disturbed(&late_us), "0.5 % exactly");
         late_us.push(1_100);
-        assert!(report(&late_us).is_disturbed(), "6 of 1001");
+        assert!(is_disturbed(&late_us), "6 of 1001");
         let mut late_us = vec![10; 100_000];
         late_us.push(20_000);
-        assert!(!report(&late_us).is_disturbed());
+        assert!(!is_disturbed(&late_us));
         late_us.push(20_001);
-        assert!(report(&late_us).is_disturbed());
-        assert!(report(&late_us).summary().ends_with("; DISTURBED"));
+        assert!(is_disturbed(&late_us));
+        let summary = report(&[[&[], &late_us]]).summary();
+        assert!(summary.ends_with("; DISTURBED"), "{summary}");
+    }
+
+    #[test]
+    fn what_is_late_on_one_path_disturbs_no_other() {
+        let (calm, late) = (vec![10; 1_000], vec![1_100; 10]);
+        let report = report(&[[&calm, &calm], [&calm[..500], &late], [&calm, &[]]]);
+        let disturbed: Vec<bool> = report.paths.iter().map(PathReport::is_disturbed).collect();
+        assert_eq!(disturbed, [false, true, false]);
+        // Of all packets it would be 0.3 %.
+        assert!(!report.lateness().is_disturbed() && report.is_disturbed());
+        let summary = report.summary();
+        assert!(summary.ends_with("; 1 of 3 paths DISTURBED"), "{summary}");
+        assert!(summary.contains("3510 packets"), "{summary}");
     }
 }

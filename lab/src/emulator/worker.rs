@@ -37,6 +37,7 @@ pub(super) struct OneWay {
     corruption: Corruption,
     offload: Option<ReceiveOffload>,
     deadline: Option<Nanos>,
+    lateness: Lateness,
     series: QueueSeries,
     refused_pkts: u64,
     ignored_pkts: u64,
@@ -54,7 +55,6 @@ pub(super) struct Worker {
     directions: Vec<OneWay>,
     epoll: Epoll,
     epoch: Nanos,
-    lateness: Lateness,
     /// Frames that are free: none is allocated once there are enough.
     pool: Vec<Frame>,
 }
@@ -77,6 +77,7 @@ impl OneWay {
             corruption: Corruption::new(Probability::NEVER, 0),
             offload: None,
             deadline: None,
+            lateness: Lateness::default(),
             series,
             refused_pkts: 0,
             ignored_pkts: 0,
@@ -141,6 +142,7 @@ impl OneWay {
     fn into_report(self) -> DirectionReport {
         DirectionReport {
             statistics: *self.link.statistics(),
+            lateness: self.lateness,
             series: self.series,
             corrupted_pkts: self.corruption.corrupted_pkts,
             refused_pkts: self.refused_pkts,
@@ -170,7 +172,6 @@ impl Worker {
             directions,
             epoll,
             epoch,
-            lateness: Lateness::default(),
             pool,
         })
     }
@@ -255,13 +256,13 @@ impl Worker {
                     continue;
                 }
                 now = monotonic_now();
-                self.lateness.add(now.since(delivery.due));
+                direction.lateness.add(now.since(delivery.due));
                 direction.write(now, &mut frame);
                 self.pool.push(frame);
             }
             while let Some((due, mut frame)) = direction.detours.poll(now) {
                 now = monotonic_now();
-                self.lateness.add(now.since(due));
+                direction.lateness.add(now.since(due));
                 direction.write(now, &mut frame);
                 self.pool.push(frame);
             }
@@ -281,7 +282,6 @@ impl Worker {
             stopped: monotonic_now(),
             cpu_time: thread_cpu_time(),
             is_realtime,
-            lateness: self.lateness,
             paths,
         }
     }

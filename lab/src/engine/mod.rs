@@ -12,13 +12,14 @@ mod group;
 mod outcome;
 mod prepared;
 mod programs;
+mod repeats;
 mod run;
 mod seen;
 mod sharing;
 mod tcp_options;
 mod yielding;
 
-pub use run::{Job, LabRun, run};
+pub use run::{Job, LabRun, run, run_each};
 
 use governed::Governed;
 use group::Group;

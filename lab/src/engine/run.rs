@@ -11,6 +11,7 @@ use super::EngineError;
 use super::outcome::{Measured, outcome};
 use super::prepared::{PreparedRun, SharedPath, port_of, shared_path};
 use super::programs::Programs;
+use super::repeats::Repeats;
 use super::seen::Seen;
 use super::sharing::SharedGroups;
 use super::yielding::{End, Yielding, is_within};
@@ -32,9 +33,9 @@ const ENDPOINT_LATE_US: u64 = 30_000;
 pub struct LabRun {
     /// In the format of both engines.
     pub outcome: Outcome,
-    /// How exactly packets were delivered, in one line.
+    /// How exactly packets of all runs of its time were delivered, in one line.
     pub emulator: String,
-    /// The run is not to be believed: the emulator or the endpoints were late.
+    /// The run is not to be believed: the emulator or the endpoints were late with its packets.
     pub is_disturbed: bool,
 }
 
@@ -61,34 +62,42 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Carries out runs, `parallel` at the same time; a disturbed group is repeated `retries`
-/// times at the most.
+/// Carries out runs, `parallel` at the same time. Those that were disturbed are repeated, `retries`
+/// times at the most, and the last time each by itself.
 ///
 /// *Shape:* in the order of `jobs`.
 ///
 /// *Errors:* [`EngineError`]: the lab cannot run it, or the first thing that failed.
 pub fn run(jobs: &[Job<'_>], parallel: usize, retries: u32) -> Result<Vec<LabRun>, EngineError> {
+    let mut runs: Vec<Option<LabRun>> = jobs.iter().map(|_| None).collect();
+    run_each(jobs, parallel, retries, |place, run| {
+        runs[place] = Some(run);
+    })?;
+    Ok(runs.into_iter().flatten().collect())
+}
+
+/// The same; `done` gets each run with its place among `jobs` as soon as it is not to be repeated.
+///
+/// *Errors:* those of [`run`]. What was handed over before stays.
+pub fn run_each(
+    jobs: &[Job<'_>],
+    parallel: usize,
+    retries: u32,
+    done: impl FnMut(usize, LabRun),
+) -> Result<(), EngineError> {
     let shared = jobs.iter().map(|job| shared_path(job.scenario));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;
-    let places: Vec<usize> = (0..jobs.len()).collect();
-    let mut done = Vec::new();
-    for wave in places.chunks(parallel.max(1)) {
-        let mut retries_left = retries;
-        loop {
-            let on_paths: Vec<_> = wave.iter().map(|at| (jobs[*at], &shared[*at])).collect();
-            let results = Wave::prepare(&on_paths)?.run()?;
-            let is_disturbed = results.iter().any(|run| run.is_disturbed);
-            if !is_disturbed || retries_left == 0 {
-                done.extend(results);
-                break;
-            }
-            retries_left -= 1;
-            // Real time is long: whoever waits wants to know why once more.
-            let report = results.first().map_or("", |run| run.emulator.as_str());
-            tracing::warn!("disturbed, so it is run again: {report}");
+    let wave = |places: &[usize]| {
+        let on_paths: Vec<_> = places.iter().map(|at| (jobs[*at], &shared[*at])).collect();
+        let results = Wave::prepare(&on_paths)?.run()?;
+        // Real time is long: whoever waits wants to know why once more.
+        if let Some(run) = results.iter().find(|run| run.is_disturbed) {
+            tracing::warn!("disturbed: {}", run.emulator);
         }
-    }
-    Ok(done)
+        Ok(results)
+    };
+    let repeats = Repeats { parallel, retries };
+    repeats.carry_out(jobs.len(), wave, |run| run.is_disturbed, done)
 }
 
 /// A job and the path that its flows share.
@@ -145,6 +154,7 @@ impl<'a> Wave<'a> {
         // In the order of places, so that each is put where it belongs.
         for (place, result) in self.programs.finish()? {
             ends.flows.insert(place, result);
+            ends.latest_timers_us.insert(place, 0);
         }
         let emulator = self.testbed.stop()?;
         let seen = self.yielding.finish()?;
@@ -305,16 +315,18 @@ fn results(
     ends: WorkerResult,
     seen: &[(u64, Seen)],
 ) -> Vec<LabRun> {
-    let is_disturbed = emulator.is_disturbed() || ends.latest_timer_us > ENDPOINT_LATE_US;
-    let late_ms = ends.latest_timer_us as f64 / 1e3;
+    let latest_us = ends.latest_timers_us.iter().max().copied().unwrap_or(0);
     let summary = format!(
-        "{}; endpoints late by {late_ms:.0} ms at worst",
-        emulator.summary()
+        "{}; endpoints late by {:.0} ms at worst",
+        emulator.summary(),
+        latest_us as f64 / 1e3
     );
     let mut flows = ends.flows.into_iter();
+    let mut late_us = ends.latest_timers_us.iter();
     let runs = jobs.iter().enumerate().map(|(path, (job, shared))| {
         let count = job.scenario.flows.len();
         let flows: Vec<_> = flows.by_ref().take(count).collect();
+        let late_us = late_us.by_ref().take(count).max();
         let measured = Measured {
             scenario: job.scenario,
             shared,
@@ -327,7 +339,8 @@ fn results(
         LabRun {
             outcome: outcome(&measured),
             emulator: summary.clone(),
-            is_disturbed,
+            is_disturbed: emulator.paths[path].is_disturbed()
+                || late_us.is_some_and(|late_us| *late_us > ENDPOINT_LATE_US),
         }
     });
     runs.collect()

@@ -48,8 +48,9 @@ pub struct PlacedFlows {
 pub struct WorkerResult {
     /// In the order of the flows.
     pub flows: Vec<FlowResult>,
-    /// The latest that the worker was with anything that it had to do at a given time.
-    pub latest_timer_us: u64,
+    /// The latest that the worker was with anything that it had to do for a flow at a given time.
+    /// *Shape:* in the order of the flows.
+    pub latest_timers_us: Vec<u64>,
     /// Processor time that the worker used.
     pub cpu_s: f64,
 }

@@ -78,7 +78,7 @@ struct Worker {
     end_s: f64,
     epoch_ns: u64,
     timers: BinaryHeap<Reverse<(u64, Job, usize)>>,
-    latest_timer_ns: u64,
+    latest_timers_ns: Vec<u64>,
 }
 
 impl Worker {
@@ -109,7 +109,7 @@ impl Worker {
                 .fold(0.0, f64::max),
             epoch_ns: 0,
             timers: BinaryHeap::new(),
-            latest_timer_ns: 0,
+            latest_timers_ns: vec![0; placed.flows.len()],
         })
     }
 
@@ -144,7 +144,8 @@ impl Worker {
                 return Ok(());
             }
             self.timers.pop();
-            self.latest_timer_ns = self.latest_timer_ns.max(now_ns - due_ns);
+            let latest_ns = &mut self.latest_timers_ns[number];
+            *latest_ns = (*latest_ns).max(now_ns - due_ns);
             match job {
                 Job::Start => self.start(number)?,
                 Job::Pump => self.pump(number),
@@ -253,13 +254,14 @@ impl Worker {
     }
 
     fn finish(self) -> WorkerResult {
+        let latest_ns = self.latest_timers_ns.iter();
         let flows = self.flows.into_iter().map(|flow| match flow {
             Flow::Tcp(flow) => flow.finish(),
             Flow::Udp(flow) => flow.finish(),
         });
         WorkerResult {
             flows: flows.collect(),
-            latest_timer_us: self.latest_timer_ns / 1_000,
+            latest_timers_us: latest_ns.map(|late_ns| late_ns / 1_000).collect(),
             cpu_s: ebb_host::clock::processor_time().as_secs_f64(),
         }
     }
