@@ -2,7 +2,13 @@
 //! The clocks that all processes of this machine, and its eBPF programs, share.
 
 use nix::time::{ClockId, clock_gettime};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+/// Seconds since 1970, by the clock that people set.
+pub fn unix_s() -> f64 {
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    now.as_secs_f64()
+}
 
 /// The time on CLOCK_MONOTONIC, which is that of `bpf_ktime_get_ns`. *Units*: ns.
 pub fn monotonic_ns() -> u64 {

@@ -124,12 +124,16 @@ impl FromStr for Rate {
     }
 }
 
-const BYTE_UNITS: [(&str, u64); 5] = [
+const BYTE_UNITS: [(&str, u64); 9] = [
     ("b", 1),
     ("kb", 1_000),
     ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("tb", 1_000_000_000_000),
     ("kib", 1 << 10),
     ("mib", 1 << 20),
+    ("gib", 1 << 30),
+    ("tib", 1 << 40),
 ];
 
 impl fmt::Display for QueueLimit {
@@ -243,6 +247,8 @@ mod tests {
         assert_eq!(parse("128kb"), QueueLimit::Bytes(128_000));
         assert_eq!(parse("64KiB"), QueueLimit::Bytes(65_536));
         assert_eq!(parse("1.5 mb"), QueueLimit::Bytes(1_500_000));
+        assert_eq!(parse("40GB"), QueueLimit::Bytes(40_000_000_000));
+        assert_eq!(parse("2TiB"), QueueLimit::Bytes(2 << 40));
         for text in ["", "0", "0kb", "1.5", "many", "5gallons"] {
             let message = text.parse::<QueueLimit>().unwrap_err().to_string();
             assert!(message.contains("128kb"), "{message}");
