@@ -15,6 +15,7 @@ mod chosen;
 mod commands;
 mod count;
 mod data;
+mod floor;
 mod gateway_file;
 mod output;
 mod own_laws;

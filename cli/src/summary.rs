@@ -26,6 +26,7 @@ pub fn line(summary: &Summary, elapsed: Duration) -> String {
     parts.push(sent(summary));
     let minimum = summary.minimum.as_ref();
     parts.extend(minimum.map(|minimum| format!("{minimum} at the least each way")));
+    parts.extend(summary.deadline.as_ref().map(ToString::to_string));
     let seen = &summary.seen;
     parts.push(format!("held back {:.1} s", seen.held_back_ms as f64 / 1e3));
     if let (Some(mean_us), Some(most_us)) = (seen.queue_mean_us, seen.queue_most_us) {

@@ -115,6 +115,49 @@ fn a_minimum_is_said_and_changed_while_the_policy_goes_on() {
 }
 
 #[test]
+fn a_deadline_is_said_and_changed_while_the_policy_goes_on() {
+    if !ebb_kernel::requires_root("a_deadline_is_said_and_changed_while_the_policy_goes_on") {
+        return;
+    }
+    for backend in ["kernel", "user"] {
+        let ebb = Ebb::new();
+        let program = Program::start();
+        let pid = program.pid();
+        let with = |deadline, size| {
+            let wish = ["attach", "--pid", &pid, "--deadline", deadline];
+            let mut command = ebb.command(wish);
+            command.args(["--size", size]);
+            command
+        };
+        let mut first = with("3h", "40GB");
+        let first = first.args(["--backend", backend]).output().unwrap();
+        assert!(first.status.success(), "{}", stderr(&first));
+        let before = record(&ebb);
+        assert_eq!(before["deadline"]["size_bytes"], 40_000_000_000_u64);
+        assert_eq!(before["deadline"]["standing"], "waiting");
+        let told = ebb.says(["status"]);
+        assert!(told.contains("  0.0 of 40.0 GB by 2"), "{told}");
+
+        let changed = with("2200-01-02 06:00", "700MB").output().unwrap();
+        assert!(changed.status.success(), "{}", stderr(&changed));
+        ebb.says(["attach", "--pid", &pid, "--minimum", "2mbit"]);
+        let after = record(&ebb);
+        for same in ["keeper_pid", "since_unix_s", "policy"] {
+            assert_eq!(after[same], before[same], "{same}");
+        }
+        let told = ebb.says(["status"]);
+        let deadline = "  0.0 of 700.0 MB by 2200-01-02 06:00: not begun\n";
+        assert!(told.contains(deadline), "{told}");
+        assert!(told.contains("  2mbit at the least, each way\n"), "{told}");
+
+        ebb.says(["attach", "--pid", &pid, "--deadline", "none"]);
+        assert_eq!(record(&ebb)["deadline"], Value::Null);
+        assert_eq!(record(&ebb)["minimum"], "2mbit");
+        ebb.says(["detach", "--pid", &pid]);
+    }
+}
+
+#[test]
 fn code_points_are_kept_from_the_beginning_or_the_wish_is_refused() {
     if !ebb_kernel::requires_root("code_points_are_kept_from_the_beginning_or_the_wish_is_refused")
     {

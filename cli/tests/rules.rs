@@ -54,6 +54,21 @@ fn mistakes_are_told_with_file_line_key_and_what_would_be_right() {
             "bits and bytes are confused here; write it like 10mbit",
         ),
         (
+            "[[rule]]\nname = \"a\"\nport = 1\ndeadline = \"6 am\"\nsize = \"4GB\"\n",
+            "a.toml:4:12",
+            "as 06:00, 2026-11-26 06:00 or 1h30m; not '6 am'",
+        ),
+        (
+            "[[rule]]\nname = \"a\"\nport = 1\ndeadline = \"06:00\"\n",
+            "a.toml:4:12",
+            "write size = \"40GB\"",
+        ),
+        (
+            "[[rule]]\nname = \"a\"\nport = 1\nsize = \"40GB\"\n",
+            "a.toml:4:8",
+            "write deadline = \"06:00\"",
+        ),
+        (
             "[[rule]]\nname = \"a\"\nexecutable = \"/usr/bin/restic\"\n",
             "a.toml:3:14",
             "the name of the file alone",

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use ebb_algorithms::Policy;
 use ebb_keeper::kernel::rules::MAX_RULES;
-use ebb_keeper::{UploadPolicy, Wanted};
+use ebb_keeper::{By, DataSize, Deadline, UploadPolicy, Wanted};
 use ebb_scenario::Problem;
 use ebb_scenario::reading::{Section, Source};
 
@@ -201,12 +202,46 @@ fn read_wanted(section: &Section<'_, '_>) -> Option<Wanted> {
     });
     let keeps_code_point = section.get_or("keep_code_point", false);
     let minimum = section.get("minimum");
+    let deadline = read_deadline(section);
     (section.source.problem_count() == before).then_some(Wanted {
         download,
         upload,
         keeps_code_point,
         minimum,
+        deadline,
     })
+}
+
+fn read_deadline(section: &Section<'_, '_>) -> Option<Deadline> {
+    let by = parsed::<By>(section, "deadline");
+    let size = parsed::<DataSize>(section, "size");
+    match (by, size) {
+        (Some(Ok(by)), Some(Ok(DataSize(size_bytes)))) => Some(Deadline { by, size_bytes }),
+        (Some(Ok(_)), None) => {
+            section.wrong(
+                "deadline",
+                "how much is to be transferred by then? write size = \"40GB\" beside it; where \
+                 that is not known, minimum = \"2mbit\" is a rate",
+            );
+            None
+        }
+        (None, Some(Ok(_))) => {
+            let message = "until when? write deadline = \"06:00\" beside it";
+            section.wrong("size", message);
+            None
+        }
+        _ => None,
+    }
+}
+
+/// What stands there; an error has been told.
+fn parsed<T: FromStr<Err = ebb_keeper::Error>>(
+    section: &Section<'_, '_>,
+    key: &'static str,
+) -> Option<Result<T, ()>> {
+    let text = section.get::<String>(key)?;
+    let read = text.parse::<T>();
+    Some(read.map_err(|error| section.wrong(key, error.to_string())))
 }
 
 fn explain(key: &str) -> Option<String> {
@@ -219,6 +254,9 @@ fn explain(key: &str) -> Option<String> {
         "rate" | "limit" | "maximum" => {
             Some("there are no fixed rates: what yields takes what nobody else wants".to_owned())
         }
+        "until" | "by" => Some("unknown key; did you mean `deadline`?".to_owned()),
+        "bytes" | "amount" => Some("unknown key; did you mean `size`?".to_owned()),
+        "floor" => Some("unknown key; did you mean `minimum`?".to_owned()),
         "service" => Some("unknown key; did you mean `unit`?".to_owned()),
         "image" | "label" => Some(format!(
             "belongs to a container; write container = {{ {key} = \"…\" }}"

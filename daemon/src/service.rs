@@ -342,6 +342,9 @@ impl Kept {
             if policies.minimum.as_ref().map(ToString::to_string) != now.minimum {
                 held.change(&Change::Minimum(policies.minimum))?;
             }
+            if policies.deadline != self.rule.wanted.deadline {
+                held.change(&Change::Deadline(policies.deadline))?;
+            }
             if policies.upload.as_ref().map(ToString::to_string) != now.upload_policy {
                 held.change(&Change::Upload(policies.upload))?;
             }

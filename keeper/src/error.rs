@@ -199,6 +199,21 @@ pub enum Error {
         /// What it was.
         text: String,
     },
+    /// No moment.
+    #[error(
+        "a deadline is a time of day, a date with one, or a duration, as 06:00, 2026-11-26 06:00 \
+         or 1h30m; not '{text}'"
+    )]
+    NoDeadline {
+        /// What it was.
+        text: String,
+    },
+    /// No size of data.
+    #[error("a size is in bytes, as 40GB, 1.5TB or 700MiB; not '{text}'")]
+    NoSize {
+        /// What it was.
+        text: String,
+    },
     /// The kernel backend has one policy for all that is attached together.
     #[error("with the kernel backend all that is attached together has one policy")]
     OnePolicy,

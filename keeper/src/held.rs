@@ -8,10 +8,12 @@ use ebb_algorithms::Policy;
 use ebb_link::Rate;
 
 use crate::backend::Backend;
+use crate::deadline::Deadline;
 use crate::error::Result;
 use crate::flow::FlowView;
 use crate::policies::{Minimum, Policies, UploadPolicy};
-use crate::protocol::{Part, Reply, Request, Switch};
+use crate::protocol::{Due, Part, Reply, Request, Switch};
+use crate::pursuit::Pursued;
 use crate::summary::Summary;
 
 /// Policies on connections, for as long as it lives: dropping it lets everything go.
@@ -74,6 +76,8 @@ pub struct InForce {
     pub keeps_code_point: bool,
     /// What all connections have together at the least, each way, if that is asked for.
     pub minimum: Option<String>,
+    /// How it stands with the deadline, if there is one.
+    pub deadline: Option<Pursued>,
     /// It watches only: nothing yields.
     pub is_observing: bool,
     /// Connections that are not governed: the kernel had no memory for their state, or the user
@@ -103,6 +107,8 @@ pub enum Change {
     Upload(Option<Policy>),
     /// Another rate that all connections have together at the least, or none any more.
     Minimum(Option<Rate>),
+    /// Another deadline, which counts from now on, or none any more.
+    Deadline(Option<Deadline>),
     /// Only watch, or act again; what was changed in part follows.
     Observing(bool),
     /// Some of the connections are free, or are not, whatever the others are.
@@ -126,6 +132,9 @@ pub fn obey<H: Held + ?Sized>(held: &mut H, request: &Request) -> Result<Reply> 
         Request::SetMinimum(text) => {
             let Minimum(rate) = text.parse()?;
             held.change(&Change::Minimum(rate))?;
+        }
+        Request::SetDeadline(due) => {
+            held.change(&Change::Deadline(due.map(Due::deadline).transpose()?))?;
         }
         Request::SetObserving(is_observing) => held.change(&Change::Observing(*is_observing))?,
         Request::Switch { whose, to } => held.change(&match to {

@@ -8,18 +8,18 @@ use ebb_algorithms::Policy;
 use ebb_host::Family;
 use ebb_kernel::Counters;
 use ebb_kernel::cgroup::Cgroup;
-use ebb_link::Rate;
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
+use crate::floor::Floor;
 use crate::flow::FlowView;
 use crate::held::{Change, Held, InForce};
-use crate::policies::{Policies, floor_bytes_per_s};
+use crate::policies::Policies;
 use crate::protocol::Part;
 use crate::summary::{Datagrams, Summary};
 use crate::whose::Whose;
 
-use attachments::{Attachments, Site};
+use attachments::{Attachments, Site, sent_bytes};
 use switched::Switched;
 
 mod attachments;
@@ -41,6 +41,7 @@ pub struct KernelHeld {
     attachments: Attachments,
     /// In force, or the last that were.
     policies: Policies,
+    floor: Floor,
     /// All of it is free for now.
     is_observing: bool,
     /// Processes that were switched by themselves.
@@ -94,11 +95,12 @@ impl KernelHeld {
         is_command: bool,
     ) -> Result<Self> {
         let mut policies = policies.clone();
+        let floor = Floor::new(&policies);
         let site = Site {
             cgroup,
             selection,
             keeps_code_point: policies.keeps_code_point,
-            floor_bytes_per_s: floor_bytes_per_s(policies.minimum),
+            floor_bytes_per_s: floor.bytes_per_s(),
         };
         let attachments = site.attach_both(&mut policies, is_command)?;
         Ok(Self {
@@ -106,6 +108,7 @@ impl KernelHeld {
             family: None,
             attachments,
             policies,
+            floor,
             is_observing: false,
             switched: Switched::default(),
             ungoverned_connections: 0,
@@ -138,11 +141,17 @@ impl KernelHeld {
         Ok(())
     }
 
-    fn set_minimum(&mut self, minimum: Option<Rate>) -> Result<()> {
-        let bytes_per_s = floor_bytes_per_s(minimum);
+    /// The policies' minimum or deadline has changed.
+    fn follow_floor(&mut self) -> Result<()> {
+        let seen_bytes = self.attachments.payload_bytes();
+        self.floor.follow(&self.policies, seen_bytes);
+        self.set_floor()
+    }
+
+    fn set_floor(&mut self) -> Result<()> {
+        let bytes_per_s = self.floor.bytes_per_s();
         self.attachments.set_floor(bytes_per_s)?;
         self.site.floor_bytes_per_s = bytes_per_s;
-        self.policies.minimum = minimum;
         Ok(())
     }
 
@@ -169,6 +178,7 @@ impl Held for KernelHeld {
         InForce {
             is_observing: self.is_observing,
             ungoverned_connections: self.ungoverned_connections,
+            deadline: self.floor.pursued(),
             ..InForce::of(&self.policies)
         }
     }
@@ -192,6 +202,11 @@ impl Held for KernelHeld {
 
     fn work(&mut self) -> Result<Instant> {
         self.ungoverned_connections = self.attachments.ungoverned_connections();
+        if self.floor.look(|| self.attachments.payload_bytes())
+            && let Err(error) = self.set_floor()
+        {
+            tracing::debug!("{error}");
+        }
         let switched = self.switched.look(&mut self.attachments);
         let look = Instant::now() + LOOK_EVERY;
         Ok(switched.map_or(look, |switched| switched.min(look)))
@@ -201,7 +216,14 @@ impl Held for KernelHeld {
         match change {
             Change::Download(policy) => self.set_download(policy),
             Change::Upload(policy) => self.set_upload(policy.as_ref()),
-            Change::Minimum(minimum) => self.set_minimum(*minimum),
+            Change::Minimum(minimum) => {
+                self.policies.minimum = *minimum;
+                self.follow_floor()
+            }
+            Change::Deadline(deadline) => {
+                self.policies.deadline = *deadline;
+                self.follow_floor()
+            }
             Change::Observing(is_observing) => self.set_observing(*is_observing),
             Change::Free(Part::Connection { cookie, direction }, is_free) => {
                 self.attachments.set_one_free(*cookie, *direction, *is_free)
@@ -214,7 +236,9 @@ impl Held for KernelHeld {
     }
 
     fn flows(&mut self) -> Result<Vec<FlowView>> {
-        self.attachments.flows(&self.policies)
+        let mut flows = self.attachments.flows(&self.policies)?;
+        self.floor.mark(&mut flows);
+        Ok(flows)
     }
 
     fn summary(&mut self) -> Summary {
@@ -226,13 +250,13 @@ impl Held for KernelHeld {
                 ..summary.clone()
             };
         }
+        self.floor.take_note(self.attachments.payload_bytes());
         let (down, up) = self.attachments.counters();
         let is_adopted = |counters: &Counters| counters.adopted_new + counters.adopted_established;
         Summary {
             ended_early: self.attachments.ending().map(|ending| ending.to_string()),
             received_bytes: down.payload_bytes,
-            // The programs of either law count, those of the law for sending while it acts.
-            sent_bytes: up.payload_bytes.max(down.sent_bytes),
+            sent_bytes: sent_bytes(&down, &up),
             connections: is_adopted(&down).max(is_adopted(&up)),
             loopback_connections: down.skipped_loopback.max(up.skipped_loopback),
             multipath_connections: down.skipped_mptcp.max(up.skipped_mptcp),

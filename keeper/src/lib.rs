@@ -55,9 +55,11 @@
 
 mod account;
 mod backend;
+mod deadline;
 mod describe;
 mod detached;
 mod error;
+mod floor;
 mod flow;
 pub mod gateway;
 mod guardian;
@@ -72,6 +74,7 @@ mod policies;
 mod post;
 mod process;
 pub mod protocol;
+mod pursuit;
 pub mod registry;
 pub mod run;
 pub mod services;
@@ -86,6 +89,7 @@ mod whose;
 
 pub use account::Account;
 pub use backend::Backend;
+pub use deadline::{By, DataSize, Deadline};
 pub use describe::describe;
 pub use error::{Error, Result};
 pub use flow::{Direction, FlowView};
@@ -98,6 +102,7 @@ pub use owners::Owners;
 pub use policies::{Minimum, Policies, UploadPolicy, Wanted};
 pub use post::Post;
 pub use process::{NOT_EXECUTABLE, NOT_FOUND, NotStarted};
+pub use pursuit::{Pursued, Standing};
 pub use signals::{Arrived, Signals};
 pub use summary::{Datagrams, Seen, Summary};
 pub use user::UserHeld;

@@ -8,6 +8,7 @@ use ebb_algorithms::{Policy, PolicyError, Side};
 use ebb_link::Rate;
 
 use crate::backend::Backend;
+use crate::deadline::Deadline;
 use crate::error::{Error, Result};
 
 /// The word for [`UploadPolicy::Untouched`].
@@ -24,6 +25,8 @@ pub struct Policies {
     pub keeps_code_point: bool,
     /// What all connections have together at the least, each way.
     pub minimum: Option<Rate>,
+    /// Until when how much is to be transferred.
+    pub deadline: Option<Deadline>,
     /// Whether somebody asked for just that upload policy: then nothing is attached without it.
     pub needs_upload: bool,
 }
@@ -39,6 +42,8 @@ pub struct Wanted {
     pub keeps_code_point: bool,
     /// What all connections are to have together at the least, each way.
     pub minimum: Option<Rate>,
+    /// Until when how much is to be transferred.
+    pub deadline: Option<Deadline>,
 }
 
 /// What is to become of what is sent: the choice of `--upload-policy`.
@@ -77,6 +82,7 @@ impl Policies {
             upload,
             keeps_code_point: wanted.keeps_code_point,
             minimum: wanted.minimum,
+            deadline: wanted.deadline,
             needs_upload: wanted.upload.is_some(),
         })
     }
@@ -184,6 +190,7 @@ mod tests {
             upload: Some(UploadPolicy::Untouched),
             keeps_code_point: true,
             minimum: "2mbit".parse::<Minimum>().unwrap().0,
+            deadline: None,
         };
         let kernel = Policies::new(&wanted, Backend::Kernel).unwrap();
         assert_eq!(kernel.download.law().name, "vulture");

@@ -16,4 +16,6 @@ pub use ask::{REPLY_WITHIN, ask, connect};
 pub use desk::{Asked, Asker, Desk};
 pub use frame::{Decoder, LONGEST_REPLY_BYTES, LONGEST_REQUEST_BYTES, VERSION, encode};
 pub use line::{Heard, Line};
-pub use messages::{FromGovernor, FromKeeper, FromStarter, Never, Part, Reply, Request, Switch};
+pub use messages::{
+    Due, FromGovernor, FromKeeper, FromStarter, Never, Part, Reply, Request, Switch,
+};

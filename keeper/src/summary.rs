@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backend::Backend;
 use crate::held::InForce;
+use crate::pursuit::Pursued;
 
 /// What came of a policy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +23,9 @@ pub struct Summary {
     /// What all connections had together at the least, each way, if that was asked for.
     #[serde(default)]
     pub minimum: Option<String>,
+    /// How it stood with the deadline, if there was one.
+    #[serde(default)]
+    pub deadline: Option<Pursued>,
     /// Payload that arrived under the policy.
     pub received_bytes: u64,
     /// Payload that was sent, and acknowledged, under the policy for it.
@@ -56,6 +60,7 @@ impl Summary {
             policy: in_force.policy,
             upload_policy: in_force.upload_policy,
             minimum: in_force.minimum,
+            deadline: in_force.deadline,
             ungoverned_connections: in_force.ungoverned_connections,
             ..Self::default()
         }

@@ -11,10 +11,11 @@ pub use ebb_sockets::probe;
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
+use crate::floor::Floor;
 use crate::flow::{Direction, FlowView};
 use crate::guardian::{BEAT_EVERY, Guardian};
 use crate::held::{Change, Held, InForce};
-use crate::policies::{Policies, check_for_user_backend, floor_bytes_per_s};
+use crate::policies::{Policies, check_for_user_backend};
 use crate::protocol::Part;
 use crate::summary::{Datagrams, Summary};
 use crate::whose::Whose;
@@ -30,6 +31,7 @@ pub struct UserHeld {
     command: Option<Pid>,
     /// In force, or the last that were.
     policies: Policies,
+    floor: Floor,
     is_observing: bool,
     is_released: bool,
 }
@@ -63,13 +65,15 @@ impl UserHeld {
             ..Options::default()
         };
         let mut governor = Governor::new(root, options)?;
-        governor.set_floor(floor_bytes_per_s(policies.minimum));
+        let floor = Floor::new(policies);
+        governor.set_floor(floor.bytes_per_s());
         Ok(Self {
             governor,
             guardian,
             beat_due: Instant::now(),
             command: None,
             policies: policies.clone(),
+            floor,
             is_observing: false,
             is_released: false,
         })
@@ -105,6 +109,13 @@ impl UserHeld {
         Ok(())
     }
 
+    /// The policies' minimum or deadline has changed.
+    fn follow_floor(&mut self) {
+        self.floor
+            .follow(&self.policies, payload_bytes(&self.governor));
+        self.governor.set_floor(self.floor.bytes_per_s());
+    }
+
     fn set_part_policy(&mut self, part: Part, policy: &Policy) -> Result<()> {
         let is_for_down = policy.law().side() == Side::Receiver;
         if let Part::Connection { direction, .. } = part
@@ -127,6 +138,7 @@ impl Held for UserHeld {
         InForce {
             is_observing: self.is_observing,
             ungoverned_connections: self.governor.counters().unreached,
+            deadline: self.floor.pursued(),
             ..InForce::of(&self.policies)
         }
     }
@@ -146,7 +158,12 @@ impl Held for UserHeld {
                 self.governor.release();
                 Instant::now() + BEAT_EVERY
             }
-            false => self.governor.tick(),
+            false => {
+                if self.floor.look(|| payload_bytes(&self.governor)) {
+                    self.governor.set_floor(self.floor.bytes_per_s());
+                }
+                self.governor.tick()
+            }
         };
         self.beat();
         let next = match self.guardian {
@@ -168,8 +185,13 @@ impl Held for UserHeld {
             }
             Change::Upload(policy) => self.set_upload(policy.as_ref()),
             Change::Minimum(minimum) => {
-                self.governor.set_floor(floor_bytes_per_s(*minimum));
                 self.policies.minimum = *minimum;
+                self.follow_floor();
+                Ok(())
+            }
+            Change::Deadline(deadline) => {
+                self.policies.deadline = *deadline;
+                self.follow_floor();
                 Ok(())
             }
             Change::Observing(is_observing) => {
@@ -188,10 +210,13 @@ impl Held for UserHeld {
 
     fn flows(&mut self) -> Result<Vec<FlowView>> {
         let flows = self.governor.flows();
-        Ok(flows.iter().map(FlowView::of_user_backend).collect())
+        let mut flows: Vec<_> = flows.iter().map(FlowView::of_user_backend).collect();
+        self.floor.mark(&mut flows);
+        Ok(flows)
     }
 
     fn summary(&mut self) -> Summary {
+        self.floor.take_note(payload_bytes(&self.governor));
         let counters = self.governor.counters();
         Summary {
             received_bytes: counters.received_bytes,
@@ -235,6 +260,12 @@ pub(crate) fn check(whose: &Whose) -> Result<()> {
         Whose::Process(pid) => Ok(ebb_sockets::probe_process(*pid)?),
         Whose::Cgroup(_) | Whose::Port(_) => Ok(ebb_sockets::probe()?),
     }
+}
+
+/// What has come under the policies, both ways together.
+fn payload_bytes(governor: &Governor) -> u64 {
+    let counters = governor.counters();
+    counters.received_bytes + counters.sent_bytes
 }
 
 fn check_switched(part: Part, switched: usize) -> Result<()> {

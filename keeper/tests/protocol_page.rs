@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use ebb_keeper::registry::{Attached, Record, Sharer};
-use ebb_keeper::{Backend, Summary};
+use ebb_keeper::{Backend, Pursued, Standing, Summary};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -44,6 +44,35 @@ fn written(value: &impl Serialize) -> BTreeSet<String> {
     }
 }
 
+fn pursued() -> Pursued {
+    Pursued {
+        by: "06:00".into(),
+        by_unix_s: Some(10),
+        size_bytes: 40,
+        done_bytes: 12,
+        standing: Standing::OnTime,
+        minimum: None,
+        late_s: 0,
+    }
+}
+
+#[test]
+fn a_deadline_has_the_fields_of_the_page_and_stands_as_it_says() {
+    assert_eq!(written(&pursued()), documented("field of a DEADLINE"));
+    let rows = rows("field of a DEADLINE");
+    let standing = rows.iter().find(|row| names(&row[0]).contains("standing"));
+    let all = [
+        Standing::Waiting,
+        Standing::OnTime,
+        Standing::Behind,
+        Standing::Late,
+        Standing::Done,
+        Standing::Over,
+    ];
+    let all = all.map(|standing| serde_json::to_string(&standing).unwrap());
+    assert_eq!(names(&standing.unwrap()[2]), BTreeSet::from(all));
+}
+
 #[test]
 fn a_summary_has_the_fields_of_the_page() {
     let summary = Summary::default();
@@ -70,6 +99,7 @@ fn a_record_has_the_fields_of_the_page_and_so_has_each_target() {
         upload_policy: Some("ledbat++".into()),
         keeps_code_point: true,
         minimum: Some("2mbit".into()),
+        deadline: Some(pursued()),
         is_observing: false,
         ungoverned_connections: 0,
         keeper_pid: 8,

@@ -8,10 +8,11 @@ use clap::{ArgGroup, Args};
 use ebb_algorithms::Policy;
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Record, Registry};
-use ebb_keeper::{Backend, Error, Minimum, Policies, UploadPolicy, Wanted, Whose, keep};
+use ebb_keeper::{Backend, Error, Policies, UploadPolicy, Wanted, Whose, keep};
 
 use crate::backend::{BackendChoice, require_root};
 use crate::chosen::{ARGUMENTS, Chosen};
+use crate::floor::FloorOptions;
 use crate::output;
 
 /// Make a running process, or everything in a unit, a container or a cgroup, or on a port, yield
@@ -32,10 +33,8 @@ pub struct Attach {
     #[arg(long, value_name = "POLICY")]
     upload_policy: Option<UploadPolicy>,
 
-    /// What all its connections have together at the least while the path carries it, each way: a
-    /// rate, as 2mbit or 500kbit; `none` ends it
-    #[arg(long, value_name = "RATE")]
-    minimum: Option<Minimum>,
+    #[command(flatten)]
+    floor: FloorOptions,
 
     /// How the policy reaches the connections
     #[arg(long, value_enum, default_value_t)]
@@ -71,6 +70,7 @@ Examples:
   sudo ebb attach --pid 4242 --policy vulture
   sudo ebb attach --pid 4242 --upload-policy ledbat
   sudo ebb attach --unit backup --minimum 2mbit
+  sudo ebb attach --pid 4242 --deadline 3h --size 40GB
   sudo ebb attach --container registry-mirror
   sudo ebb attach --cgroup /sys/fs/cgroup/system.slice/backup.service
   ebb status";
@@ -103,20 +103,20 @@ impl Attach {
     }
 
     fn attach_by(&self, backend: Backend, whose: &Whose) -> Result<String> {
-        let policies = Policies::new(&self.wanted(), backend)?;
+        let policies = Policies::new(&self.wanted()?, backend)?;
         let notices = keep(backend, whose, &policies)?;
         notices.iter().for_each(|notice| output::complain(notice));
         let download = policies.download.to_string();
         Ok(self::policies(&download, policies.upload.as_ref(), backend))
     }
 
-    fn wanted(&self) -> Wanted {
-        Wanted {
+    fn wanted(&self) -> Result<Wanted> {
+        self.floor.add_to(Wanted {
             download: self.policy.clone(),
             upload: self.upload_policy.clone(),
             keeps_code_point: self.keep_code_point,
-            minimum: self.minimum.and_then(|minimum| minimum.0),
-        }
+            ..Wanted::default()
+        })
     }
 
     fn change(&self, registry: &Registry, record: &Record) -> Result<()> {
@@ -140,14 +140,15 @@ impl Attach {
             );
         }
         let about = || record.to_string();
-        for request in self.changes() {
-            registry.ask(record, &request).with_context(about)?;
+        let changes = self.changes()?;
+        for request in &changes {
+            registry.ask(record, request).with_context(about)?;
         }
         let mut records = registry.records()?.into_iter();
         let Some(now) = records.find(|it| it.id == record.id) else {
             bail!("{record} has ended just now");
         };
-        let already = match self.changes().is_empty() {
+        let already = match changes.is_empty() {
             true => " already",
             false => "",
         };
@@ -156,18 +157,12 @@ impl Attach {
     }
 
     /// What was not named stays as it is.
-    fn changes(&self) -> Vec<Request> {
+    fn changes(&self) -> Result<Vec<Request>> {
         let policy = self.policy.as_ref().map(Policy::to_string);
         let upload = self.upload_policy.as_ref().map(UploadPolicy::to_string);
-        let policy = policy.map(Request::SetPolicy);
-        policy
-            .into_iter()
-            .chain(upload.map(Request::SetUploadPolicy))
-            .chain(
-                self.minimum
-                    .map(|minimum| Request::SetMinimum(minimum.to_string())),
-            )
-            .collect()
+        let policy = policy.map(Request::SetPolicy).into_iter();
+        let laws = policy.chain(upload.map(Request::SetUploadPolicy));
+        Ok(laws.chain(self.floor.requests()?).collect())
     }
 }
 

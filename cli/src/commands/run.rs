@@ -11,11 +11,11 @@ use ebb_algorithms::Policy;
 use ebb_keeper::registry::Registry;
 use ebb_keeper::run::{self as command, Outcome, Prepared};
 use ebb_keeper::{
-    Account, Backend, Error, Minimum, NOT_FOUND, NotStarted, Policies, Summary, UploadPolicy,
-    Wanted,
+    Account, Backend, Error, NOT_FOUND, NotStarted, Policies, Summary, UploadPolicy, Wanted,
 };
 
 use crate::backend::BackendChoice;
+use crate::floor::FloorOptions;
 use crate::output::{self, complain};
 use crate::scope;
 use crate::summary;
@@ -37,10 +37,8 @@ pub struct Run {
     #[arg(long, value_name = "POLICY", default_value_t)]
     upload_policy: UploadPolicy,
 
-    /// What the command has at the least while the path carries it, each way, over all its
-    /// connections together: a rate, as 2mbit or 500kbit
-    #[arg(long, value_name = "RATE")]
-    minimum: Option<Minimum>,
+    #[command(flatten)]
+    floor: FloorOptions,
 
     /// Do not mark what is sent as Lower Effort (RFC 8622) while a law is on it
     #[arg(long)]
@@ -116,6 +114,7 @@ Examples:
   sudo ebb run --user $USER -- curl -O https://example.org/large.iso
   sudo ebb run --summary --policy ebb:target_us=8000 -- rsync -a host:/data /backup
   sudo ebb run --minimum 2mbit -- restic backup /home
+  sudo ebb run --deadline 06:00 --size 40GB -- rsync -a /data host:backup
   sudo ebb run --policy vulture -- wget -i list.txt
   sudo ebb run --upload-policy tcp-lp -- rsync -a /data host:backup
   sudo ebb run --upload-policy none -- ./serve-and-fetch";
@@ -177,12 +176,12 @@ impl Run {
     fn policies(&self, backend: Backend) -> Result<Policies> {
         // The kernel backend's default law for sending is nobody's wish.
         let is_default = self.upload_policy == UploadPolicy::default();
-        let wanted = Wanted {
+        let wanted = self.floor.add_to(Wanted {
             download: self.policy.clone(),
             upload: (!is_default).then(|| self.upload_policy.clone()),
             keeps_code_point: self.keep_code_point,
-            minimum: self.minimum.and_then(|minimum| minimum.0),
-        };
+            ..Wanted::default()
+        })?;
         Ok(Policies::new(&wanted, backend)?)
     }
 

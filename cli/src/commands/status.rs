@@ -112,6 +112,9 @@ fn describe(listed: &WithFlows<'_>) -> String {
     if let Some(minimum) = &record.minimum {
         text += &format!("  {minimum} at the least, each way\n");
     }
+    if let Some(deadline) = &record.deadline {
+        text += &format!("  {deadline}\n");
+    }
     if let Some(ungoverned) = summary::ungoverned(record.ungoverned_connections, record.backend) {
         text += &format!("  {ungoverned}\n");
     }

@@ -174,6 +174,12 @@ impl Attachments {
         (counters(&self.download), counters(&self.upload))
     }
 
+    /// What has come of them, both ways together.
+    pub(super) fn payload_bytes(&self) -> u64 {
+        let (down, up) = self.counters();
+        down.payload_bytes + sent_bytes(&down, &up)
+    }
+
     /// Connections for whose state the kernel had no memory, one way or the other.
     pub(super) fn ungoverned_connections(&self) -> u64 {
         let (down, up) = self.counters();
@@ -193,4 +199,9 @@ impl Attachments {
     fn both(&mut self) -> impl Iterator<Item = &mut Attachment> {
         self.download.iter_mut().chain(&mut self.upload)
     }
+}
+
+/// The programs of either law count, those of the law for sending while it acts.
+pub(super) fn sent_bytes(down: &Counters, up: &Counters) -> u64 {
+    up.payload_bytes.max(down.sent_bytes)
 }

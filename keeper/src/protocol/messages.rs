@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use ebb_sockets::Note;
 use serde::{Deserialize, Serialize};
 
+use crate::deadline::{By, Deadline};
+use crate::error::{Error, Result};
 use crate::flow::{Direction, FlowView};
 use crate::summary::Summary;
 
@@ -22,6 +24,8 @@ pub enum Request {
     SetUploadPolicy(String),
     /// Another rate that all connections have together at the least, each way; `none` ends it.
     SetMinimum(String),
+    /// Another deadline, which counts from now on; none ends it.
+    SetDeadline(Option<Due>),
     /// Watch only, or act again.
     SetObserving(bool),
     /// Switch some of the connections only.
@@ -33,6 +37,16 @@ pub enum Request {
     },
     /// Tell of every connection.
     Flows,
+}
+
+/// Until when how much is to be transferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Due {
+    /// Seconds since 1970.
+    pub by_unix_s: u64,
+    /// Payload, both ways together; more than 0.
+    pub size_bytes: u64,
 }
 
 /// Some of the connections of an attachment.
@@ -51,6 +65,18 @@ pub enum Part {
         /// Its number.
         pid: u32,
     },
+}
+
+impl Due {
+    pub(crate) fn deadline(self) -> Result<Deadline> {
+        match self.size_bytes {
+            0 => Err(Error::NoSize { text: "0".into() }),
+            size_bytes => Ok(Deadline {
+                by: By::At(self.by_unix_s),
+                size_bytes,
+            }),
+        }
+    }
 }
 
 /// What some connections can be switched to.

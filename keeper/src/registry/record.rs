@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backend::Backend;
 use crate::held::InForce;
+use crate::pursuit::Pursued;
 
 /// One attachment, as its keeper describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +31,9 @@ pub struct Record {
     /// What all connections have together at the least, each way, if that is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum: Option<String>,
+    /// How it stands with the deadline, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Pursued>,
     /// It watches only: nothing yields.
     #[serde(default)]
     pub is_observing: bool,
@@ -150,6 +154,7 @@ impl Record {
             upload_policy: in_force.upload_policy,
             keeps_code_point: in_force.keeps_code_point,
             minimum: in_force.minimum,
+            deadline: in_force.deadline,
             is_observing: in_force.is_observing,
             ungoverned_connections: in_force.ungoverned_connections,
             keeper_pid: std::process::id(),

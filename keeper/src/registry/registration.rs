@@ -36,6 +36,7 @@ impl Registration {
             policy: in_force.policy,
             upload_policy: in_force.upload_policy,
             minimum: in_force.minimum,
+            deadline: in_force.deadline,
             is_observing: in_force.is_observing,
             ungoverned_connections: in_force.ungoverned_connections,
             ..self.record.clone()

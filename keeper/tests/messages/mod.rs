@@ -3,8 +3,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use ebb_keeper::protocol::{FromGovernor, FromKeeper, Part, Reply, Request, Switch};
-use ebb_keeper::{Backend, Datagrams, Direction, FlowView, Seen, Summary};
+use ebb_keeper::protocol::{Due, FromGovernor, FromKeeper, Part, Reply, Request, Switch};
+use ebb_keeper::{Backend, Datagrams, Direction, FlowView, Pursued, Seen, Standing, Summary};
 use ebb_sockets::{Hold, Note, Own};
 use proptest::collection::vec;
 use proptest::option;
@@ -38,6 +38,13 @@ pub fn request() -> impl Strategy<Value = Request> {
         any::<String>().prop_map(Request::SetPolicy),
         any::<String>().prop_map(Request::SetUploadPolicy),
         any::<String>().prop_map(Request::SetMinimum),
+        option::of(any::<(u64, u64)>()).prop_map(|due| {
+            let due = due.map(|(by_unix_s, size_bytes)| Due {
+                by_unix_s,
+                size_bytes,
+            });
+            Request::SetDeadline(due)
+        }),
         any::<bool>().prop_map(Request::SetObserving),
         (part(), switch()).prop_map(|(whose, to)| Request::Switch { whose, to }),
     ]
@@ -112,7 +119,8 @@ pub fn summary() -> impl Strategy<Value = Summary> {
             ended_early: other.clone(),
             policy,
             upload_policy: other.clone(),
-            minimum: other,
+            minimum: other.clone(),
+            deadline: other.map(|by| pursued(by, counts)),
             received_bytes: counts[0],
             sent_bytes: counts[1],
             connections: counts[2],
@@ -135,6 +143,18 @@ pub fn summary() -> impl Strategy<Value = Summary> {
             processes_left: 3,
         },
     )
+}
+
+fn pursued(by: String, counts: [u64; 9]) -> Pursued {
+    Pursued {
+        minimum: Some(by.clone()),
+        by,
+        by_unix_s: (counts[0] > 1 << 63).then_some(counts[1]),
+        size_bytes: counts[2],
+        done_bytes: counts[3],
+        standing: Standing::Behind,
+        late_s: counts[4],
+    }
 }
 
 pub fn from_keeper() -> impl Strategy<Value = FromKeeper> {

@@ -5,6 +5,7 @@ mod columns;
 
 use std::collections::HashSet;
 
+use ebb_keeper::registry::Record;
 use ebb_keeper::{Backend, Direction};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -57,7 +58,7 @@ impl Message {
 
 /// Draws a look.
 pub fn draw(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
-    let attachments = u16::try_from(look.attachments.len()).unwrap_or(u16::MAX);
+    let attachments = u16::try_from(attachment_lines(look, usize::MAX)).unwrap_or(u16::MAX);
     let foot_lines = foot_lines(look, view, usize::from(area.width));
     let foot_height = u16::try_from(foot_lines.len()).unwrap_or(u16::MAX);
     let [title, list, _, flows, foot] = Layout::vertical([
@@ -120,12 +121,11 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 
 /// One look as lines of text.
 pub fn text(look: &Look) -> String {
-    let lines = 5 + look.attachments.len() + look.flows.len();
+    let attachments = attachment_lines(look, usize::MAX);
+    let lines = 5 + attachments + look.flows.len();
     let mut area = Rect::new(0, 0, TEXT_WIDTH, u16::try_from(lines).unwrap_or(u16::MAX));
     // The list may have a third of the height.
-    area.height = area
-        .height
-        .max(3 * u16::try_from(look.attachments.len()).unwrap_or(1));
+    area.height = area.height.max(3 * u16::try_from(attachments).unwrap_or(1));
     let mut buffer = Buffer::empty(area);
     let view = View {
         message: Some(Message::new("", "")),
@@ -179,30 +179,49 @@ fn draw_attachments(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let chosen = chosen::of(look, view);
-    let lines = look.attachments.iter().map(|record| {
+    let lines = look.attachments.iter().flat_map(|record| {
         let mark = mark(chosen::is_in_scope(chosen, view, &record.id, None));
-        let free = if record.is_observing { "[free] " } else { "" };
-        let silent = if look.is_silent(record) {
-            "[no answer] "
-        } else {
-            ""
-        };
-        let download = law_of(&record.policy);
-        let upload = match (record.backend, &record.upload_policy) {
-            // One law for both ways.
-            (Backend::Gateway, _) => download,
-            (_, Some(policy)) => law_of(policy),
-            (_, None) => "none",
-        };
-        Line::raw(format!(
-            "{mark} {free}{silent}down {download}, up {upload}: {}",
-            record
-        ))
+        let head = format!("{mark} {}", attachment(look, record));
+        let lines = std::iter::once(head).chain(floors(record));
+        lines.map(Line::raw).collect::<Vec<_>>()
     });
     let unit = view.chosen.as_ref().map(chosen::Line::unit);
     let at = unit.and_then(|unit| chosen::position(look, &unit));
-    let first = (at.unwrap_or(0) + 1).saturating_sub(usize::from(area.height));
+    let until = attachment_lines(look, at.unwrap_or(0) + 1);
+    let first = until.saturating_sub(usize::from(area.height));
     Paragraph::new(lines.skip(first).collect::<Vec<_>>()).render(area, buffer);
+}
+
+fn attachment(look: &Look, record: &Record) -> String {
+    let free = if record.is_observing { "[free] " } else { "" };
+    let silent = if look.is_silent(record) {
+        "[no answer] "
+    } else {
+        ""
+    };
+    let download = law_of(&record.policy);
+    let upload = match (record.backend, &record.upload_policy) {
+        // One law for both ways.
+        (Backend::Gateway, _) => download,
+        (_, Some(policy)) => law_of(policy),
+        (_, None) => "none",
+    };
+    format!("{free}{silent}down {download}, up {upload}: {record}")
+}
+
+/// What it has at the least, and how it stands with its deadline, below it.
+fn floors(record: &Record) -> impl Iterator<Item = String> {
+    let minimum = record.minimum.as_ref();
+    let minimum = minimum.map(|minimum| format!("{minimum} at the least, each way"));
+    let deadline = record.deadline.as_ref().map(ToString::to_string);
+    let lines = minimum.into_iter().chain(deadline);
+    lines.map(|line| format!("    {line}"))
+}
+
+/// How many lines the first attachments take.
+fn attachment_lines(look: &Look, count: usize) -> usize {
+    let first = look.attachments.iter().take(count);
+    first.map(|record| 1 + floors(record).count()).sum()
 }
 
 /// Without its parameters.

@@ -6,7 +6,7 @@ use super::*;
 use ebb_algorithms::Doing;
 
 use ebb_keeper::registry::{Attached, Record};
-use ebb_keeper::{Backend, FlowView, InForce};
+use ebb_keeper::{Backend, FlowView, InForce, Pursued, Standing};
 
 use super::super::sample::SeenFlow;
 
@@ -134,6 +134,39 @@ fn everything_that_matters_is_in_80_by_24() {
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     assert_eq!(named.filter(|line| line == heads).count(), 1, "{screen}");
+}
+
+#[test]
+fn a_floor_and_a_deadline_are_whole_in_80_columns_and_the_chosen_one_stays_in_sight() {
+    let mut look = look();
+    let first = &mut look.attachments[0];
+    first.minimum = Some("2mbit".into());
+    first.deadline = Some(Pursued {
+        by: "06:00".into(),
+        by_unix_s: Some(1_795_611_600),
+        size_bytes: 40_000_000_000,
+        done_bytes: 12_345_000_000,
+        standing: Standing::Behind,
+        minimum: Some("18204kbit".into()),
+        late_s: 0,
+    });
+    let screen = picture(&look, &choosing(&look, 0, Scope::Flow), 80, 24);
+    assert!(
+        screen.contains("\n    2mbit at the least, each way\n    12.3 of 40.0 GB by 2026-11-2"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains(": behind, 18204kbit at the least\n"),
+        "{screen}"
+    );
+    let other = "  [free] down vulture, up none: process 4242";
+    assert!(
+        screen.contains(other) && text(&look).contains(other),
+        "{screen}"
+    );
+    // A third of the height is less than all these lines.
+    let low = picture(&look, &choosing(&look, 1, Scope::Unit), 80, 9);
+    assert!(low.contains("> [free] down vulture"), "{low}");
 }
 
 #[test]
