@@ -4,185 +4,20 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ebb_kernel::cgroup::Cgroup;
 use ebb_kernel::{requires_root, until};
 use ebb_lab::judging::{Attempt, judge};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use serde_json::Value;
-use support::hosts::Hosts;
+use nix::sys::signal::Signal;
+use support::serving::{BYTES, Scene, Service};
 use support::{Ebb, stderr};
 
-const BYTES: usize = 50_000;
 /// `systemctl restart` and an upgrade may free a connection for so long.
 const FREE_AT_MOST: Duration = Duration::from_secs(2);
 
 /// More than a cgroup has room for, if each had programs of its own.
 const RULES: usize = 40;
-
-/// Two hosts, and a cgroup that a service acts below.
-struct Scene {
-    _hosts: Hosts,
-    ebb: Ebb,
-    rules: tempfile::TempDir,
-    cgroup: Cgroup,
-    listener: TcpListener,
-}
-
-/// A service that runs, and what it says.
-struct Service {
-    child: Child,
-    said: Arc<Mutex<String>>,
-}
-
-/// A process that has connected from its cgroup.
-struct Client {
-    child: Child,
-    stream: TcpStream,
-}
-
-impl Scene {
-    fn new(test: &str) -> Self {
-        let name = format!("ebb{test}{}", std::process::id());
-        let hosts = Hosts::new([10, 78, 0]);
-        hosts.enter("b");
-        let listener = TcpListener::bind((hosts.address("b"), 7_000)).unwrap();
-        hosts.enter("a");
-        Self {
-            cgroup: Cgroup::root().unwrap().create_child(&name).unwrap(),
-            _hosts: hosts,
-            ebb: Ebb::new(),
-            rules: tempfile::tempdir().unwrap(),
-            listener,
-        }
-    }
-
-    fn write(&self, file: &str, text: &str) {
-        fs::write(self.rules.path().join(file), text).unwrap();
-    }
-
-    fn folder(&self) -> String {
-        self.rules.path().display().to_string()
-    }
-
-    /// Returns when the service is ready.
-    fn serve(&self) -> Service {
-        let below = self.cgroup.path().display().to_string();
-        let mut command =
-            self.ebb
-                .command(["daemon", "--rules", &self.folder(), "--below", &below]);
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let said = Arc::new(Mutex::new(String::new()));
-        let (heard, pipe) = (Arc::clone(&said), child.stderr.take().unwrap());
-        std::thread::spawn(move || {
-            for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-                *heard.lock().unwrap() += &(line + "\n");
-            }
-        });
-        let service = Service { child, said };
-        service.until_it_says("in force");
-        service
-    }
-
-    /// A process that enters a new cgroup, connects at once and gets some bytes.
-    fn connect_from(&self, group: &str) -> Client {
-        let group = self.cgroup.create_child(group).unwrap();
-        let script = "echo 0 > $0/cgroup.procs; exec 3<>/dev/tcp/10.78.0.2/7000; cat <&3 >&2";
-        let child = Command::new("bash")
-            .args(["-c", script])
-            .arg(group.directory_path())
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut stream = self.listener.accept().unwrap().0;
-        stream.write_all(&[7; BYTES]).unwrap();
-        Client { child, stream }
-    }
-
-    /// The connections of a rule for what arrives: what they have carried under it.
-    fn carried(&self, rule: &str) -> Vec<u64> {
-        let text = self.ebb.says(["status", "--flows", "--json"]);
-        let seen: Value = serde_json::from_str(&text).unwrap();
-        let mut attachments = seen.as_array().unwrap().iter();
-        let found = attachments.find(|it| it["target"]["name"] == rule);
-        let flows = found.map_or(&[][..], |it| it["flows"].as_array().unwrap());
-        let down = flows.iter().filter(|flow| flow["direction"] == "down");
-        down.map(|flow| flow["payload_bytes"].as_u64().unwrap())
-            .collect()
-    }
-
-    fn until_carried(&self, rule: &str, expected: &[u64]) {
-        until(&format!("{rule} carries {expected:?}"), || {
-            self.carried(rule) == expected
-        });
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = self.cgroup.remove();
-    }
-}
-
-impl Service {
-    fn send(&self, signal: Signal) {
-        kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
-    }
-
-    fn has_said(&self) -> String {
-        self.said.lock().unwrap().clone()
-    }
-
-    fn until_it_says(&self, part: &str) {
-        until(&format!("it says '{part}'"), || {
-            self.has_said().contains(part)
-        });
-    }
-
-    /// Has it read its rules again.
-    fn reload(&self) {
-        self.said.lock().unwrap().clear();
-        self.send(Signal::SIGHUP);
-        until("it has read its rules", || !self.has_said().is_empty());
-    }
-
-    fn end(mut self, signal: Signal) {
-        self.send(signal);
-        self.child.wait().unwrap();
-    }
-
-    /// One that has ended.
-    fn none() -> Self {
-        let mut child = Command::new("true").spawn().unwrap();
-        child.wait().unwrap();
-        Self {
-            child,
-            said: Arc::default(),
-        }
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        let _ = self.stream.shutdown(std::net::Shutdown::Both);
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// Whether a service that takes so long to restart is fast enough.
 fn back_within(took: Duration) -> Attempt {

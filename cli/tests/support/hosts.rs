@@ -25,7 +25,8 @@ impl Hosts {
         here.ip(&cable).unwrap();
         for (side, host) in ["a", "b"].iter().zip(&hosts.namespaces) {
             let address = hosts.address(side);
-            let lines = format!("addr add {address}/24 dev cable\nlink set cable up\n");
+            let lines =
+                format!("link set lo up\naddr add {address}/24 dev cable\nlink set cable up\n");
             host.ip(&lines).unwrap();
         }
         hosts

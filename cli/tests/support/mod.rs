@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 pub mod hosts;
+pub mod serving;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
