@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use ebb_algorithms::Policy;
 use ebb_host::Family;
-use ebb_kernel::Counters;
 use ebb_kernel::cgroup::Cgroup;
 
 use crate::backend::Backend;
@@ -26,7 +25,9 @@ mod attachments;
 mod switched;
 mod trial;
 
-pub use ebb_kernel::{Error as KernelError, PathRules, Selection, features, rules};
+pub use ebb_kernel::{
+    Counters, Error as KernelError, Glance, PathRules, Selection, features, rules,
+};
 pub use trial::{detach_left_over, sweep_all, try_out};
 
 /// Whether the programs still act is looked at so often.
@@ -50,6 +51,18 @@ pub struct KernelHeld {
     ungoverned_connections: u64,
     /// What had come of it when it was released: the counters go with the programs.
     at_release: Option<Summary>,
+    /// What programs had counted that are gone: of both ways at its release, before that of a policy
+    /// for sending that ended.
+    counted_before: Counted,
+}
+
+/// What the programs counted, of what arrives and of what is sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Those for what arrives.
+    pub down: Counters,
+    /// Those for what is sent.
+    pub up: Counters,
 }
 
 impl KernelHeld {
@@ -113,7 +126,18 @@ impl KernelHeld {
             switched: Switched::default(),
             ungoverned_connections: 0,
             at_release: None,
+            counted_before: Counted::default(),
         })
+    }
+
+    /// What the programs counted since it was held, whatever policies were in force; of what is
+    /// released, until then.
+    pub fn counted(&self) -> Counted {
+        let Counted { mut down, mut up } = self.counted_before;
+        let (of_down, of_up) = self.attachments.counters();
+        down += of_down;
+        up += of_up;
+        Counted { down, up }
     }
 
     fn set_download(&mut self, policy: &Policy) -> Result<()> {
@@ -128,7 +152,12 @@ impl KernelHeld {
             download, upload, ..
         } = &mut self.attachments;
         match (policy, upload) {
-            (None, upload) => upload.take().map_or(Ok(()), |upload| upload.detach())?,
+            (None, upload) => {
+                if let Some(upload) = upload.take() {
+                    self.counted_before.up += upload.counters().unwrap_or_default();
+                    upload.detach()?;
+                }
+            }
             (Some(policy), Some(upload)) => upload.set_policy(policy)?,
             (Some(_), None) if download.is_none() => return Err(Error::Released),
             (Some(policy), upload) => {
@@ -251,7 +280,7 @@ impl Held for KernelHeld {
             };
         }
         self.floor.take_note(self.attachments.payload_bytes());
-        let (down, up) = self.attachments.counters();
+        let Counted { down, up } = self.counted();
         let is_adopted = |counters: &Counters| counters.adopted_new + counters.adopted_established;
         Summary {
             ended_early: self.attachments.ending().map(|ending| ending.to_string()),
@@ -276,6 +305,7 @@ impl Held for KernelHeld {
     fn release(&mut self) -> Result<()> {
         if self.at_release.is_none() {
             self.at_release = Some(self.summary());
+            self.counted_before = self.counted();
         }
         self.attachments.detach()
     }

@@ -14,16 +14,45 @@ const LOOK_SHARE: u32 = 100;
 /// A busy machine takes long for everything.
 const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 
-/// Looks at the connections of a command.
-#[derive(Debug)]
+/// Looks at connections that belong together, such as those of a command.
+#[derive(Debug, Clone)]
 pub struct Watch {
     due: Instant,
     looked: Option<Instant>,
     payload_bytes: HashMap<(u64, Direction), u64>,
     held_back: Duration,
-    queue_sum_us: u64,
-    queue_looks: u64,
-    queue_most_us: u32,
+    queue: QueueSeen,
+}
+
+/// Queueing delays of what moved, as the laws saw them: one for each connection and look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueSeen {
+    /// How many are at most so long as each of [`Self::BOUNDS_US`], and longer than the one before;
+    /// the last ones are longer than all.
+    pub counts: [u64; Self::BOUNDS_US.len() + 1],
+    /// All together.
+    pub sum_us: u64,
+    /// The longest.
+    pub most_us: u32,
+}
+
+impl QueueSeen {
+    /// Between these, counts are told apart.
+    pub const BOUNDS_US: [u32; 10] = [
+        1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000,
+    ];
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    fn note(&mut self, queue_us: u32) {
+        let place = Self::BOUNDS_US.partition_point(|bound_us| *bound_us < queue_us);
+        self.counts[place] += 1;
+        self.sum_us += u64::from(queue_us);
+        self.most_us = self.most_us.max(queue_us);
+    }
 }
 
 impl Default for Watch {
@@ -34,9 +63,7 @@ impl Default for Watch {
             looked: None,
             payload_bytes: HashMap::new(),
             held_back: Duration::ZERO,
-            queue_sum_us: 0,
-            queue_looks: 0,
-            queue_most_us: 0,
+            queue: QueueSeen::default(),
         }
     }
 }
@@ -59,7 +86,8 @@ impl Watch {
         self.due = now + (took * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_AT_LEAST_EVERY);
     }
 
-    fn note(&mut self, flows: &[FlowView], now: Instant) {
+    /// Takes a look that was made now, of all the connections.
+    pub fn note(&mut self, flows: &[FlowView], now: Instant) {
         let since = self.looked.map_or(Duration::ZERO, |last| now - last);
         self.looked = Some(now);
         let mut is_held_back = false;
@@ -72,9 +100,7 @@ impl Watch {
             }
             is_held_back |= !flow.reason.is_empty();
             if let Some(queue_us) = flow.queue_us {
-                self.queue_sum_us += u64::from(queue_us);
-                self.queue_looks += 1;
-                self.queue_most_us = self.queue_most_us.max(queue_us);
+                self.queue.note(queue_us);
             }
         }
         if is_held_back {
@@ -82,14 +108,31 @@ impl Watch {
         }
     }
 
+    /// Nothing is to be seen for a while: what comes then is new, and no time went by.
+    pub fn pause(&mut self) {
+        self.looked = None;
+        self.payload_bytes.clear();
+    }
+
     /// What it has seen.
     pub fn seen(&self) -> Seen {
-        let has_queue = self.queue_looks > 0;
+        let looks = self.queue.count();
         Seen {
             held_back_ms: u64::try_from(self.held_back.as_millis()).unwrap_or(u64::MAX),
-            queue_mean_us: self.queue_sum_us.checked_div(self.queue_looks),
-            queue_most_us: has_queue.then_some(self.queue_most_us),
+            queue_mean_us: self.queue.sum_us.checked_div(looks),
+            queue_most_us: (looks > 0).then_some(self.queue.most_us),
         }
+    }
+
+    /// How long anything that moved was held back: from look to look, so that what lasted less than
+    /// that is seen by chance.
+    pub fn held_back(&self) -> Duration {
+        self.held_back
+    }
+
+    /// The queueing delays.
+    pub fn queue(&self) -> QueueSeen {
+        self.queue
     }
 }
 
@@ -130,5 +173,7 @@ mod tests {
         assert_eq!(seen.held_back_ms, 3_000);
         assert_eq!(seen.queue_mean_us, Some(5_000));
         assert_eq!(seen.queue_most_us, Some(9_000));
+        // 9 ms is between 5 and 10, 5 ms not above 5.
+        assert_eq!(watch.queue().counts[..4], [0, 0, 1, 1]);
     }
 }

@@ -165,6 +165,22 @@ impl Record {
     }
 }
 
+impl Attached {
+    /// The kind of it, as records have it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Run { .. } => "run",
+            Self::Process { .. } => "process",
+            Self::Cgroup { .. } => "cgroup",
+            Self::Port { .. } => "port",
+            Self::Share { .. } => "share",
+            Self::Gateway { .. } => "gateway",
+            Self::Rule { .. } => "rule",
+            Self::Laws { .. } => "laws",
+        }
+    }
+}
+
 /// What it is attached to, and whose it is if it is another user's.
 impl std::fmt::Display for Record {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
