@@ -153,6 +153,7 @@ install: build man library ## install ebb, the service, the library, pages, comp
 	$(INSTALL) -m 644 $(TARGET)/ebb.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 	$(if $(DESTDIR),,$(AS_ROOT) ldconfig)
 	$(INSTALL) -m 644 packaging/rules/*.toml $(DOCS)/examples
+	$(INSTALL) -m 644 packaging/grafana/ebb.json $(DOCS)/examples/grafana.json
 	$(INSTALL) -m 644 docs/administration.md $(DOCS)
 	$(INSTALL) -D -m 644 $(TARGET)/completions/ebb.bash $(COMPLETIONS)/bash-completion/completions/ebb
 	$(INSTALL) -D -m 644 $(TARGET)/completions/_ebb $(COMPLETIONS)/zsh/site-functions/_ebb

@@ -244,3 +244,25 @@ fn why_says_which_rule_holds_for_a_process_and_why_others_do_not() {
         stderr(&output)
     );
 }
+
+#[test]
+fn settings_are_checked_with_the_rules_they_stand_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display().to_string();
+    let settings = folder.path().join("settings");
+    fs::create_dir(&settings).unwrap();
+    let ebb = Ebb::new();
+    let check = |text: &str| {
+        fs::write(settings.join("ebbd.toml"), text).unwrap();
+        ebb.output(["rules", "check", "--rules", &path])
+    };
+    let right = check("[metrics]\nlisten = \"[::1]:9750\"\n");
+    assert_eq!(stdout(&right), "0 rules: right\n");
+    let wrong = check("[metrics]\nlisten = \"0.0.0.0:9750\"\n");
+    assert_eq!(wrong.status.code(), Some(1));
+    let complaint = stderr(&wrong);
+    assert!(
+        complaint.contains("settings/ebbd.toml:2:10: [metrics]: `listen`"),
+        "{complaint}"
+    );
+}

@@ -325,3 +325,22 @@ fn where_systemd_does_not_answer_a_cgroup_below_our_own_serves() {
     );
     assert!(stdout(&output).contains("/ebb-run-"), "{}", stdout(&output));
 }
+
+#[test]
+fn the_service_is_exposed_to_little_in_the_eyes_of_systemd() {
+    let name = "the_service_is_exposed_to_little_in_the_eyes_of_systemd";
+    // Of units that are not installed older ones tell nothing.
+    let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/ebbd.service");
+    let judge = |arguments: &[&str]| {
+        let mut command = Command::new("systemd-analyze");
+        command.args(["security", "--offline=true"]).args(arguments);
+        command.output()
+    };
+    let is_there = judge(&["--help"]).is_ok_and(|output| output.status.success());
+    if !requires(name, "systemd", "systemd-analyze from 250 on", is_there) {
+        return;
+    }
+    // In tenths: below 3.0.
+    let judged = judge(&["--threshold=29", unit]).unwrap();
+    assert!(judged.status.success(), "{}", stdout(&judged));
+}

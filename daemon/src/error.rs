@@ -2,6 +2,7 @@
 //! Why the service cannot do something, and what to do about it.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use ebb_scenario::Problem;
@@ -51,6 +52,20 @@ pub enum Error {
         /// The file that it has locked.
         path: PathBuf,
     },
+    /// What is to be served cannot be.
+    #[error(
+        "nothing is served at {address}: choose another port for `listen` in settings/ebbd.toml if \
+         somebody else has it"
+    )]
+    Serve {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nobody can be served.
+    #[error("neither metrics nor the page are served")]
+    NoServer(#[source] io::Error),
     /// A process cannot be looked at.
     #[error("process {pid}")]
     Process {

@@ -26,13 +26,15 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 pub struct Groups {
     below: Cgroup,
     ruling: Ruling,
-    /// Rules on containers, with their bits.
+    /// The rules, with their bits.
     book: Book,
     bits: Bits,
     /// Containers of which nothing is known yet: since when.
     undecided: BTreeMap<PathBuf, Instant>,
     /// Cgroups that are held by hand.
     by_hand: BTreeSet<PathBuf>,
+    /// All that is held by hand, by the kind of it.
+    kinds_by_hand: BTreeMap<&'static str, u64>,
 }
 
 /// What changed for existing cgroups: the bits of rules.
@@ -62,6 +64,7 @@ impl Groups {
             bits,
             undecided: BTreeMap::new(),
             by_hand: BTreeSet::new(),
+            kinds_by_hand: BTreeMap::new(),
         }
     }
 
@@ -100,12 +103,27 @@ impl Groups {
         classifier: &Classifier,
         records: &Path,
     ) -> Changed {
-        let held = held_by_hand(records);
+        let attached = held_by_hand(records);
+        self.kinds_by_hand.clear();
+        for kind in attached.iter().map(Attached::kind) {
+            *self.kinds_by_hand.entry(kind).or_default() += 1;
+        }
+        let held = attached.into_iter().flat_map(cgroups_of).collect();
         if held == self.by_hand {
             return Changed::default();
         }
         self.by_hand = held;
         self.judge_all(classifier)
+    }
+
+    /// What is held by hand, by the kind of it, when that was looked at last.
+    pub fn kinds_by_hand(&self) -> &BTreeMap<&'static str, u64> {
+        &self.kinds_by_hand
+    }
+
+    /// The rules.
+    pub fn book(&self) -> &Book {
+        &self.book
     }
 
     fn judge_paths(&mut self, classifier: &Classifier, paths: &[PathBuf]) -> Changed {
@@ -212,15 +230,16 @@ impl Groups {
     }
 }
 
-/// The cgroups that living keepers hold, but for the service itself.
-fn held_by_hand(records: &Path) -> BTreeSet<PathBuf> {
+/// What living keepers hold, but for rules.
+fn held_by_hand(records: &Path) -> Vec<Attached> {
     let entries = fs::read_dir(records).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
     let records = paths.filter(|path| path.extension().is_some_and(|it| it == "json"));
     let records = records.filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok());
     let living = records.filter(|record: &Record| ebb_host::exists(record.keeper_pid));
-    living
-        .flat_map(|record| cgroups_of(record.attached))
+    let attached = living.map(|record| record.attached);
+    attached
+        .filter(|attached| !matches!(attached, Attached::Rule { .. }))
         .collect()
 }
 

@@ -4,7 +4,8 @@
 //!
 //! - [`read`] reads the rules from their folders, [`Book`] has them in their order;
 //! - [`why`] says which of them holds for a process, and why the others do not;
-//! - [`Service`] keeps them, [`service_of`] says whose runs.
+//! - [`Service`] keeps them, [`service_of`] says whose runs;
+//! - [`Settings`] say what it serves beside that.
 //!
 //! What a rule names is decided in the kernel, by tables ([`ebb_keeper::kernel::rules`]): a cgroup
 //! is judged by its path while it is being made, and every connection when it is made. So nothing
@@ -18,11 +19,17 @@ mod error;
 mod event;
 mod globs;
 mod groups;
+mod ledger;
 mod lock;
+mod metrics;
 mod notify;
 mod read;
 mod rule;
 mod service;
+mod settings;
+mod snapshot;
+mod watching;
+mod web;
 mod why;
 
 pub use containers::{Container, find_container};
@@ -32,4 +39,5 @@ pub use lock::service_of;
 pub use read::{FOLDERS, Found, read, read_files};
 pub use rule::{Book, Conditions, ContainerPattern, Rule};
 pub use service::Service;
+pub use settings::Settings;
 pub use why::{Facts, Holds, Verdict, why};

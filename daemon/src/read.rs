@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads rules from files.
+//! Reads rules from files, and the settings beside them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,6 +16,7 @@ use ebb_scenario::reading::{Section, Source};
 use crate::conditions::read_conditions;
 use crate::error::{Error, Result};
 use crate::rule::{Book, Rule};
+use crate::settings::{Settings, read_settings};
 
 /// Where rules are: those of packages, and those of the administrator, which go before them.
 pub const FOLDERS: [&str; 2] = ["/usr/lib/ebb", "/etc/ebb"];
@@ -25,6 +26,8 @@ pub const FOLDERS: [&str; 2] = ["/usr/lib/ebb", "/etc/ebb"];
 pub struct Found {
     /// The rules of all files that are right.
     pub book: Book,
+    /// The settings, if they are right.
+    pub settings: Settings,
     /// What is wrong with the others, of which no rule is in the book.
     pub problems: Vec<Problem>,
 }
@@ -37,7 +40,8 @@ struct Read {
 
 /// Reads every `*.toml` of the folders, in the order of their names whatever their folder. A file
 /// takes the place of one of the same name in an earlier folder, and a rule that of a rule of the
-/// same name there. Folders that do not exist have no rules.
+/// same name there. Folders that do not exist have no rules. The settings are those of the last
+/// folder that has any.
 ///
 /// *Errors:* [`Error::File`]: a folder or file cannot be read.
 pub fn read(folders: &[PathBuf]) -> Result<Found> {
@@ -49,10 +53,14 @@ pub fn read(folders: &[PathBuf]) -> Result<Found> {
         }
     }
     let files: Vec<(usize, PathBuf)> = files.into_values().collect();
-    read_ranked(&files)
+    let mut found = read_ranked(&files)?;
+    let (settings, problems) = read_settings(folders)?;
+    found.settings = settings;
+    found.problems.extend(problems);
+    Ok(found)
 }
 
-/// Reads these files only.
+/// Reads these files of rules only.
 ///
 /// *Errors:* as [`read`].
 pub fn read_files(files: &[PathBuf]) -> Result<Found> {

@@ -23,6 +23,9 @@ use crate::lock::lock;
 use crate::notify::Notifier;
 use crate::read::read;
 use crate::rule::{Book, Rule};
+use crate::watching::Watching;
+
+mod watched;
 
 /// Whether anything has to be looked at is asked so often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -48,6 +51,7 @@ pub struct Service {
     /// When containers are to be looked at again.
     undecided: Option<Instant>,
     events: VecDeque<Event>,
+    watching: Watching,
     _lock: Flock<File>,
 }
 
@@ -82,6 +86,7 @@ impl Service {
             classifier,
             groups,
             bits,
+            watching: Watching::new(&records),
             records,
             untold: 0,
             looked: Instant::now(),
@@ -90,6 +95,9 @@ impl Service {
             _lock: lock,
         };
         service.apply(found.book)?;
+        // Whoever asks at once is told of every rule.
+        service.watch();
+        service.serve(found.settings);
         service.say_ready(found.problems);
         Ok(service)
     }
@@ -100,6 +108,7 @@ impl Service {
     pub fn next_event(&mut self) -> Result<Event> {
         loop {
             if let Some(event) = self.events.pop_front() {
+                self.watching.note(&event);
                 return Ok(event);
             }
             self.work()?;
@@ -114,7 +123,11 @@ impl Service {
                 Err(source) => self.events.push_back(Event::Failed(kept.failed(source))),
             }
         }
-        let moments = [self.notifier.beat(), self.undecided];
+        let moments = [
+            self.notifier.beat(),
+            self.undecided,
+            Some(self.watching.due()),
+        ];
         let until = moments.into_iter().flatten().fold(until, Instant::min);
         let mut wait = Wait::new();
         wait.readable(&self.signals);
@@ -127,6 +140,7 @@ impl Service {
             kept.post.attend();
         }
         self.look_at_groups();
+        self.watch();
         self.obey_signals()
     }
 
@@ -169,11 +183,7 @@ impl Service {
 
     /// Reads the rules again. If anything is wrong in them, all stays as it is.
     fn reload(&mut self) {
-        let found = read(&self.folders).and_then(|found| match found.problems.is_empty() {
-            true => Ok(found.book),
-            false => Err(Error::Problems(found.problems)),
-        });
-        match found.and_then(|book| self.apply(book)) {
+        match self.read_again() {
             Ok(()) => self.say_ready(Vec::new()),
             Err(error) => {
                 let status = "The rules were not read again: there are mistakes in them";
@@ -227,15 +237,18 @@ impl Service {
 
     /// Lets go what no rule is for any more, and what cannot be changed while it is held.
     fn drop_all_but(&mut self, book: &Book) {
-        let events = &mut self.events;
+        let (events, watching) = (&mut self.events, &mut self.watching);
         self.kept.retain_mut(|kept| {
             let rule = book.rules.iter().find(|rule| rule.name == kept.rule.name);
             let stays = rule.is_some_and(|rule| {
                 rule.wanted.keeps_code_point == kept.rule.wanted.keeps_code_point
                     && kept.post.as_held().is_held()
             });
-            if !stays && let Err(source) = kept.post.release() {
-                events.push_back(Event::Failed(kept.failed(source)));
+            if !stays {
+                if let Err(source) = kept.post.release() {
+                    events.push_back(Event::Failed(kept.failed(source)));
+                }
+                watching.close(&kept.rule, kept.post.as_held());
             }
             stays
         });

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a service tells of itself.
+
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::read::read;
+use crate::settings::Settings;
+use crate::watching::Sight;
+
+use super::Service;
+
+impl Service {
+    /// Looks what came of the rules, if it is time to.
+    pub(super) fn watch(&mut self) {
+        if self.watching.is_due() {
+            let kept = self.kept.iter();
+            let kept = kept.map(|kept| (&kept.rule, kept.post.as_held()));
+            self.watching.look(&Sight {
+                book: self.groups.book(),
+                kept: kept.collect(),
+                bits: &self.bits,
+                classifier: &self.classifier,
+                by_hand: self.groups.kinds_by_hand(),
+            });
+        }
+    }
+
+    pub(super) fn serve(&mut self, settings: Settings) {
+        if let Err(error) = self.watching.serve(settings) {
+            self.events.push_back(Event::Failed(error));
+        }
+    }
+
+    /// Goes over to the rules and settings as they are now, if all is right in them.
+    pub(super) fn read_again(&mut self) -> Result<()> {
+        let found = read(&self.folders)?;
+        if !found.problems.is_empty() {
+            return Err(Error::Problems(found.problems));
+        }
+        self.apply(found.book)?;
+        self.serve(found.settings);
+        Ok(())
+    }
+}

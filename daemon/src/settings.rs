@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the service does beside its rules, as `settings/ebbd.toml` says in a folder of rules.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use ebb_scenario::Problem;
+use ebb_scenario::reading::{Section, Source};
+
+use crate::error::{Error, Result};
+
+/// Below a folder of rules, of which it is none.
+const FILE: &str = "settings/ebbd.toml";
+
+/// What the service does beside its rules; without a file, nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Where metrics are served for this machine, beside the socket of root's.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Reads the settings of the last of these folders that has any; with what is wrong, in which case
+/// there are none.
+///
+/// *Errors:* [`Error::File`]: the file cannot be read.
+pub(crate) fn read_settings(folders: &[PathBuf]) -> Result<(Settings, Vec<Problem>)> {
+    for folder in folders.iter().rev() {
+        let path = folder.join(FILE);
+        match fs::read_to_string(&path) {
+            Ok(text) => return Ok(parse(&path, &text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(Error::file(&path, source)),
+        }
+    }
+    Ok(Default::default())
+}
+
+fn parse(path: &Path, text: &str) -> (Settings, Vec<Problem>) {
+    let name = path.display().to_string();
+    let source = Source::new(&name, text, Path::new(""));
+    let settings = source.root(read_root);
+    let problems = source.into_problems();
+    match problems.is_empty() {
+        true => (settings.unwrap_or_default(), problems),
+        false => (Settings::default(), problems),
+    }
+}
+
+fn read_root(root: &Section<'_, '_>) -> Settings {
+    let metrics = root.section("metrics");
+    let settings = Settings {
+        metrics: metrics.as_ref().and_then(read_listen),
+    };
+    root.finish_with(|key| match key {
+        "rule" => Some("unknown key; rules belong into a file of the folder above".to_owned()),
+        _ => None,
+    });
+    settings
+}
+
+/// An address of loopback: nobody elsewhere is to see what is served.
+fn read_listen(section: &Section<'_, '_>) -> Option<SocketAddr> {
+    let text = section.required::<String>("listen", "\"127.0.0.1:9750\"");
+    section.finish();
+    let text = text?;
+    match text.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_loopback() => Some(address),
+        Ok(_) => {
+            section.wrong(
+                "listen",
+                format!("{text} can be reached from elsewhere; write 127.0.0.1 or [::1]"),
+            );
+            None
+        }
+        Err(_) => {
+            section.wrong(
+                "listen",
+                format!("{text} is no address with a port, such as 127.0.0.1:9750 or [::1]:9750"),
+            );
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        let (settings, problems) = parse(Path::new("ebbd.toml"), text);
+        assert_eq!(settings, Settings::default(), "{text}");
+        assert_eq!(problems.len(), 1, "{text}: {problems:?}");
+        problems[0].to_string()
+    }
+
+    #[test]
+    fn metrics_are_for_this_machine_alone() {
+        for (text, address) in [
+            ("[metrics]\nlisten = \"127.0.0.1:9750\"\n", "127.0.0.1:9750"),
+            ("[metrics]\nlisten = \"[::1]:9750\"\n", "[::1]:9750"),
+        ] {
+            let (settings, problems) = parse(Path::new("ebbd.toml"), text);
+            assert_eq!(problems, []);
+            assert_eq!(settings.metrics, Some(address.parse().unwrap()));
+        }
+        let (settings, problems) = parse(Path::new("ebbd.toml"), "");
+        assert_eq!((settings, problems), Default::default());
+        for (text, place, words) in [
+            (
+                "[metrics]\nlisten = \"0.0.0.0:9750\"\n",
+                "ebbd.toml:2:10",
+                "can be reached from elsewhere",
+            ),
+            ("[metrics]\nlisten = \"localhost\"\n", ":2:10", "no address"),
+            ("[metrics]\n", ":1:1", "`listen` is missing"),
+            ("[metric]\n", ":1:2", "did you mean `metrics`?"),
+            (
+                "[metrics]\nlisten = \"127.0.0.1:1\"\nport = 1\n",
+                ":3:1",
+                "unknown key",
+            ),
+            ("[[rule]]\n", ":1:3", "the folder above"),
+        ] {
+            let said = problem(text);
+            assert!(
+                said.contains(place) && said.contains(words),
+                "{text}: {said}"
+            );
+        }
+    }
+
+    #[test]
+    fn those_of_the_last_folder_count() {
+        let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let paths = [0, 1].map(|place: usize| folders[place].path().to_path_buf());
+        assert_eq!(read_settings(&paths).unwrap(), Default::default());
+        for (place, port) in [(0, 1), (1, 2)] {
+            let text = format!("[metrics]\nlisten = \"127.0.0.1:{port}\"\n");
+            fs::create_dir(paths[place].join("settings")).unwrap();
+            fs::write(paths[place].join(FILE), text).unwrap();
+            let (settings, _) = read_settings(&paths).unwrap();
+            assert_eq!(settings.metrics.unwrap().port(), port);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How the rules stand at a moment, for those who are told of it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ebb_keeper::FlowView;
+
+use crate::ledger::Totals;
+
+/// How the rules stand.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Snapshot {
+    /// Seconds since 1970 at which the service began.
+    pub(crate) began_unix_s: f64,
+    /// In their order.
+    pub(crate) rules: Vec<RuleSeen>,
+    /// Files that were left out, for mistakes in them.
+    pub(crate) mistaken_files: u64,
+    /// Times that rules were read again, and that this was refused.
+    pub(crate) reloads: u64,
+    pub(crate) refused_reloads: u64,
+    /// What is held by hand, by the kind of it.
+    pub(crate) by_hand: BTreeMap<&'static str, u64>,
+}
+
+/// How a rule stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RuleSeen {
+    pub(crate) name: String,
+    /// The file that has it, and where.
+    pub(crate) file: PathBuf,
+    pub(crate) state: State,
+    /// What it yields by.
+    pub(crate) policy: String,
+    /// The same for what is sent.
+    pub(crate) upload_policy: Option<String>,
+    /// What its connections have together at the least.
+    pub(crate) minimum: Option<String>,
+    /// Its connections.
+    pub(crate) flows: Vec<FlowView>,
+    pub(crate) totals: Totals,
+}
+
+/// Whether a rule is in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It is.
+    On,
+    /// It is switched off: everything under it is free.
+    Off,
+    /// It could not be held.
+    Failed,
+}
+
+/// The latest snapshot, for other threads.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Latest(Arc<Mutex<Arc<Snapshot>>>);
+
+impl Latest {
+    pub(crate) fn set(&self, snapshot: Snapshot) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
