@@ -4,6 +4,7 @@
 use crate::cgroup::Cgroup;
 use crate::conflict;
 use crate::counters::Counters;
+use crate::ending::Ending;
 use crate::error::{Error, Result};
 use crate::flows::{Flow, ip_address, parse_flows};
 use crate::layout::{Config, Wish};
@@ -18,7 +19,6 @@ use crate::sweep;
 use ebb_algorithms::Policy;
 use ebb_host::{Family, is_first_pid_namespace};
 use std::collections::BTreeSet;
-use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -37,32 +37,11 @@ pub struct AttachOptions {
     /// What its connections have together at the least ([`Attachment::set_floor`]); 0: nothing.
     /// *Units:* bytes per second.
     pub floor_bytes_per_s: u64,
+    /// Another attachment of the same policy is for a rule or claim of the same tables, and lives
+    /// for at least as long: it renews the lease and looks after the programs, for this one too.
+    pub is_second: bool,
     /// Record what the law is told and answers into this file (see [`crate::trace`]).
     pub trace: Option<PathBuf>,
-}
-
-/// Why an attachment ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// [`Attachment::detach`] was called here.
-    Detached,
-    /// Another process asked for it ([`crate::detach_all`], `ebb detach`).
-    ReleasedByOther,
-    /// Somebody took a program off the cgroup by other means.
-    Unloaded,
-    /// The cgroup was removed.
-    CgroupRemoved,
-}
-
-impl fmt::Display for Ending {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Detached => "it was detached here",
-            Self::ReleasedByOther => "another process detached it",
-            Self::Unloaded => "its programs were taken off the cgroup",
-            Self::CgroupRemoved => "the cgroup was removed",
-        })
-    }
 }
 
 /// A policy on the connections of a cgroup.
@@ -88,10 +67,9 @@ impl Attachment {
     /// [`Error::NoProcess`]; [`Error::InnerPidNamespace`]; [`Error::NotPermitted`];
     /// [`Error::MissingFeature`] and [`Error::Load`] if the kernel cannot do it.
     pub fn attach(cgroup: &Cgroup, policy: &Policy, options: AttachOptions) -> Result<Self> {
-        let is_marked_only = matches!(options.selection, Selection::Processes(_));
-        refuse_impossible(policy, is_marked_only)?;
-        sweep::sweep(cgroup)?;
-        conflict::refuse(cgroup, policy.law().side(), &options.selection)?;
+        if !options.is_second {
+            make_way(cgroup, policy, &options.selection)?;
+        }
         let config = config_of(cgroup, &options);
         let lease = Lease::new();
         let programs = programs_for(cgroup, policy, &options, config, &lease)?;
@@ -112,7 +90,8 @@ impl Attachment {
         shared.set_floor(&state.programs, options.floor_bytes_per_s);
         state.floor_bytes_per_s = options.floor_bytes_per_s;
         // First, since to take many connections over may take longer than a lease.
-        let heartbeat = lease::start(Arc::clone(&shared));
+        let start = || lease::start(Arc::clone(&shared));
+        let heartbeat = (!options.is_second).then(start).transpose();
         let begun = match &heartbeat {
             Ok(_) => shared.begin(&mut state, &options.selection),
             // Programs of rules act already.
@@ -121,7 +100,7 @@ impl Attachment {
         drop(state);
         let attachment = Self {
             shared,
-            heartbeat: Some(heartbeat?),
+            heartbeat: heartbeat?,
             recorder,
         };
         begun.map(|()| attachment)
@@ -279,6 +258,20 @@ impl Attachment {
         self.finish()
     }
 
+    /// As [`Self::detach`], where no process is left that could have a connection: what is being
+    /// closed still goes at its next segment, and is not walked to.
+    ///
+    /// *Errors*: as [`Self::detach`].
+    pub fn leave(mut self) -> Result<()> {
+        let mut state = self.shared.lock();
+        let rule = self.shared.rule.as_ref();
+        if state.ending.is_none() && rule.is_some_and(|rule| rule.drop_from(&state.programs)) {
+            self.shared.note_end(&mut state, Ending::Detached);
+        }
+        drop(state);
+        self.finish()
+    }
+
     fn finish(&mut self) -> Result<()> {
         let released = {
             let mut state = self.shared.lock();
@@ -345,14 +338,21 @@ fn config_of(cgroup: &Cgroup, options: &AttachOptions) -> Config {
     }
 }
 
+/// Makes sure that nothing is in the way: neither what cannot be, nor what others left or have.
+fn make_way(cgroup: &Cgroup, policy: &Policy, selection: &Selection) -> Result<()> {
+    refuse_impossible(policy, selection)?;
+    sweep::sweep(cgroup)?;
+    conflict::refuse(cgroup, policy.law().side(), selection)
+}
+
 /// Refuses what no cgroup of this machine can be attached with.
-fn refuse_impossible(policy: &Policy, is_marked_only: bool) -> Result<()> {
+fn refuse_impossible(policy: &Policy, selection: &Selection) -> Result<()> {
     if policy.law().is_for_counters() {
         let law = policy.law().name;
         return Err(Error::NotForKernel { law });
     }
     crate::features::require(policy.law())?;
-    if is_marked_only && !is_first_pid_namespace() {
+    if matches!(selection, Selection::Processes(_)) && !is_first_pid_namespace() {
         return Err(Error::InnerPidNamespace);
     }
     Ok(())

@@ -5,16 +5,19 @@
 //! nowhere (under `ip netns exec`, in containers): then a private mount is made.
 
 use crate::error::{Error, Result};
-use crate::sys;
-use ebb_host::{Mount, mounts};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+mod hierarchy;
+
+pub use hierarchy::mount_point;
+use hierarchy::{Hierarchy, hierarchy};
 
 /// How long [`Cgroup::remove`] waits for processes that are ending.
 const REMOVE_WITHIN: Duration = Duration::from_secs(1);
@@ -26,13 +29,6 @@ pub struct Cgroup {
     /// From the root of the mounted hierarchy: `/` or `/a/b`.
     path: PathBuf,
     directory: Arc<File>,
-}
-
-#[derive(Debug)]
-struct Hierarchy {
-    mount: PathBuf,
-    /// Keeps a private mount alive; `mount` leads through it.
-    _private: Option<OwnedFd>,
 }
 
 impl Cgroup {
@@ -67,6 +63,24 @@ impl Cgroup {
             });
         }
         Self::open(hierarchy, relative)
+    }
+
+    /// The group of a path from the hierarchy's root, as somebody says who is not to be trusted:
+    /// nothing else is looked at.
+    ///
+    /// *Errors*: [`Error::NotACgroup`], also where `..` is in it.
+    pub fn below_root(path: &Path) -> Result<Self> {
+        let hierarchy = hierarchy()?;
+        let mut parts = path.components();
+        let is_plain = parts.next() == Some(Component::RootDir)
+            && parts.all(|part| matches!(part, Component::Normal(_)));
+        match is_plain && below(&hierarchy.mount, path).join("cgroup.procs").exists() {
+            true => Self::open(hierarchy, path.to_path_buf()),
+            false => Err(Error::NotACgroup {
+                path: path.to_path_buf(),
+                mount: hierarchy.mount.clone(),
+            }),
+        }
     }
 
     /// The group that a process is in.
@@ -197,6 +211,16 @@ impl Cgroup {
         self.directory.metadata().map_or(0, |found| found.ino())
     }
 
+    /// Whose it is: a user's to whom it is delegated, or root's.
+    ///
+    /// *Errors*: [`Error::Cgroup`].
+    pub fn owner(&self) -> Result<u32> {
+        let about = self.directory.metadata();
+        Ok(about
+            .map_err(|source| self.error("look at it", source))?
+            .uid())
+    }
+
     /// The groups above, up to the root.
     pub(crate) fn ancestors(&self) -> Vec<Self> {
         let above = self.path.ancestors().skip(1);
@@ -250,60 +274,6 @@ impl AsFd for Cgroup {
     }
 }
 
-/// Where the hierarchy is mounted, if it is: what `ebb doctor` tells.
-pub fn mount_point() -> Option<PathBuf> {
-    mounted_cgroup2(mounts()).filter(|mount| mount.join("cgroup.procs").exists())
-}
-
-fn hierarchy() -> Result<Arc<Hierarchy>> {
-    static HIERARCHY: OnceLock<Arc<Hierarchy>> = OnceLock::new();
-    if let Some(known) = HIERARCHY.get() {
-        return Ok(Arc::clone(known));
-    }
-    let found = match mount_point() {
-        Some(mount) => Hierarchy {
-            mount,
-            _private: None,
-        },
-        None => private_mount().map_err(|source| Error::NoCgroup2 { source })?,
-    };
-    Ok(Arc::clone(HIERARCHY.get_or_init(|| Arc::new(found))))
-}
-
-/// The first mount of type cgroup2 of which we see the whole.
-fn mounted_cgroup2(mounts: impl IntoIterator<Item = Mount>) -> Option<PathBuf> {
-    let is_it = |mount: &Mount| mount.kind == "cgroup2" && mount.root == "/";
-    let found = mounts.into_iter().find(is_it)?;
-    Some(found.directory)
-}
-
-/// Mounts the hierarchy nowhere: only this process can reach it, through a descriptor.
-fn private_mount() -> io::Result<Hierarchy> {
-    const FSCONFIG_CMD_CREATE: libc::c_long = 6;
-    const CLOEXEC: libc::c_long = 1;
-    // SAFETY: the file system's name is a C string.
-    let context = unsafe { libc::syscall(libc::SYS_fsopen, c"cgroup2".as_ptr(), CLOEXEC) };
-    let context = sys::own(context as libc::c_int)?;
-    // SAFETY: the context is open; this command takes neither key nor value.
-    sys::check(unsafe {
-        libc::syscall(
-            libc::SYS_fsconfig,
-            context.as_raw_fd(),
-            FSCONFIG_CMD_CREATE,
-            0usize,
-            0usize,
-            0usize,
-        )
-    } as libc::c_int)?;
-    // SAFETY: the context is configured.
-    let mount = unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), CLOEXEC, 0usize) };
-    let mount = sys::own(mount as libc::c_int)?;
-    Ok(Hierarchy {
-        mount: PathBuf::from(format!("/proc/self/fd/{}", mount.as_raw_fd())),
-        _private: Some(mount),
-    })
-}
-
 /// The process that a group was made for, by its name: `prefix`, PID, and maybe `-NUMBER`.
 fn owner_in_name(name: &OsStr, prefix: &str) -> Option<u32> {
     let rest = name.to_str()?.strip_prefix(prefix)?;
@@ -348,26 +318,6 @@ fn remove_tree(directory: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn mounted_cgroup2(mounts: &str) -> Option<PathBuf> {
-        super::mounted_cgroup2(mounts.lines().filter_map(Mount::parse))
-    }
-
-    #[test]
-    fn the_mount_is_found_on_a_unified_hierarchy() {
-        let mounts = "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n";
-        assert_eq!(mounted_cgroup2(mounts), Some("/sys/fs/cgroup".into()));
-    }
-
-    #[test]
-    fn the_mount_is_found_on_a_hybrid_hierarchy() {
-        let mounts = "36 24 0:31 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
-                      37 24 0:32 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
-        assert_eq!(
-            mounted_cgroup2(mounts),
-            Some("/sys/fs/cgroup/unified".into())
-        );
-    }
-
     #[test]
     fn the_owner_of_a_group_is_in_its_name() {
         let owner = |name: &str| owner_in_name(OsStr::new(name), "ebb-run-");
@@ -382,11 +332,5 @@ mod tests {
         ] {
             assert_eq!(owner(other), None, "{other}");
         }
-    }
-
-    #[test]
-    fn a_mount_of_a_part_of_the_hierarchy_is_passed_over() {
-        let mounts = "37 24 0:32 /pod1 /mnt/pod rw - cgroup2 cgroup2 rw\n";
-        assert_eq!(mounted_cgroup2(mounts), None);
     }
 }

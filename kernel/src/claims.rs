@@ -20,7 +20,7 @@ use crate::tables::{keys_of, table};
 use ebb_host::clock::monotonic_ns;
 use ebb_host::{ProcessHandle, SharedMemory, is_first_pid_namespace, started_ticks};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::mem::{MaybeUninit, offset_of};
@@ -59,6 +59,13 @@ pub struct Crowd {
     pub members: u32,
     /// Processes that are not followed: there were too many.
     pub missed: u32,
+}
+
+impl Claim {
+    /// Its number, as [`Glance`](crate::Glance) has it.
+    pub fn number(&self) -> u32 {
+        Constant::EBB_FIRST_CLAIM.0 + self.number
+    }
 }
 
 impl Claims {
@@ -132,13 +139,8 @@ impl Claims {
     pub fn selection(&self, claim: &Claim) -> Selection {
         Selection::Rule(RuleSelection {
             maps: Arc::clone(&self.maps),
-            rule: Constant::EBB_FIRST_CLAIM.0 + claim.number,
+            rule: claim.number(),
         })
-    }
-
-    /// Whether a flow of all that are told of at once is the claim's, by its number.
-    pub fn is_of(claim: &Claim, number: u32) -> bool {
-        number == Constant::EBB_FIRST_CLAIM.0 + claim.number
     }
 
     /// Makes a process a member: what it forks, and every socket that it makes, from now on. Its
@@ -153,10 +155,12 @@ impl Claims {
         let members = self.word(claim.number, offset_of!(Claimed, members));
         members.fetch_add(1, Ordering::AcqRel);
         let map = self.members.as_fd();
+        let before = self.member(pid);
         sys::update(map, &pid.to_ne_bytes(), bytes_of(&member)).map_err(|source| {
             members.fetch_sub(1, Ordering::AcqRel);
             table("ebb_members", source)
         })?;
+        self.note_taken_away(before, started_ticks);
         let has_ended = process.has_ended();
         if has_ended {
             self.remove(claim, pid);
@@ -164,13 +168,23 @@ impl Claims {
         Ok(!has_ended)
     }
 
-    /// Takes members off that have ended: one that was about to when it was made one is not taken
-    /// off by the kernel.
-    pub fn forget_ended(&self, claim: &Claim) {
-        for (pid, started_ticks) in self.members(claim) {
-            if !ebb_host::lives_still(pid, started_ticks) {
-                self.remove(claim, pid);
-            }
+    /// A claim has one member less, if this was one of it and lives.
+    fn note_taken_away(&self, member: Option<Member>, started_ticks: u64) {
+        if let Some(member) = member.filter(|member| member.started_ticks == started_ticks)
+            && self.standing(&member).is_some()
+        {
+            let members = self.word(member.claim, offset_of!(Claimed, members));
+            members.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Takes a member off if it has ended: one that was about to when it was made one is not taken
+    /// off by the kernel. Those that members fork always are.
+    pub fn forget_ended(&self, claim: &Claim, pid: u32, started_ticks: u64) {
+        let is_it =
+            |member: Member| member.turn == claim.turn && member.started_ticks == started_ticks;
+        if self.member(pid).is_some_and(is_it) && !ebb_host::lives_still(pid, started_ticks) {
+            self.remove(claim, pid);
         }
     }
 
@@ -182,24 +196,33 @@ impl Claims {
         }
     }
 
-    /// Whether a process belongs to a claim that stands.
-    pub fn is_member(&self, pid: u32) -> bool {
-        let member = self.member(pid);
-        member.is_some_and(|member| {
-            Some(member.started_ticks) == started_ticks(pid)
-                && self.turn_of(member.claim) == Some(member.turn)
-        })
+    /// The number of the claim that a process belongs to, if it stands.
+    pub fn of_process(&self, pid: u32) -> Option<u32> {
+        let member = self.member(pid)?;
+        let is_it = Some(member.started_ticks) == started_ticks(pid);
+        is_it.then(|| self.standing(&member)).flatten()
     }
 
-    /// The processes that belong to a claim, each with the moment at which it started, in ticks.
-    pub fn members(&self, claim: &Claim) -> Vec<(u32, u64)> {
-        let numbers = sys::numbers_in(self.members.as_fd());
-        let members = numbers.into_iter().filter_map(|pid| {
-            let member = self.member(pid)?;
-            let is_ours = member.turn == claim.turn && member.claim == claim.number;
-            is_ours.then_some((pid, member.started_ticks))
-        });
-        members.collect()
+    /// The number of the claim that a cgroup belongs to, if it stands.
+    pub fn of_cgroup(&self, cgroup: &Cgroup) -> Option<u32> {
+        let key = cgroup.id().to_ne_bytes();
+        let noted = self.lookup(self.maps.claimed_groups.as_fd(), &key)?;
+        self.standing(&noted)
+    }
+
+    /// The processes that belong to claims which stand, by their numbers; each with the moment at
+    /// which it started, in ticks.
+    pub fn members(&self) -> BTreeMap<u32, Vec<(u32, u64)>> {
+        let mut members: BTreeMap<u32, Vec<(u32, u64)>> = BTreeMap::new();
+        for pid in sys::numbers_in(self.members.as_fd()) {
+            if let Some(member) = self.member(pid)
+                && let Some(number) = self.standing(&member)
+            {
+                let of_claim = members.entry(number).or_default();
+                of_claim.push((pid, member.started_ticks));
+            }
+        }
+        members
     }
 
     /// How many belong to a claim.
@@ -290,12 +313,13 @@ impl Claims {
         Some(unsafe { value.as_ptr().cast::<Member>().read_unaligned() })
     }
 
-    fn turn_of(&self, number: u32) -> Option<u64> {
-        let is_one = (number as usize) < MAX_CLAIMS;
-        is_one.then(|| {
+    fn standing(&self, noted: &Member) -> Option<u32> {
+        let number = noted.claim;
+        let stands = (number as usize) < MAX_CLAIMS && {
             let at = place(number) + offset_of!(Claimed, turn);
-            self.table.double_word(at).load(Ordering::Acquire)
-        })
+            self.table.double_word(at).load(Ordering::Acquire) == noted.turn
+        };
+        stands.then_some(Constant::EBB_FIRST_CLAIM.0 + number)
     }
 
     fn set_turn(&self, number: u32, turn: u64) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The lease: the programs act for two seconds more, each time the owner says so.
 
-use crate::attachment::Ending;
 use crate::control::ControlMapping;
+use crate::ending::Ending;
 use crate::error::{Error, Result};
 use crate::shared::{Shared, State};
 use ebb_host::clock::monotonic_ns;

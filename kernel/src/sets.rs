@@ -88,6 +88,20 @@ impl RuleSelection {
         end(cgroup, programs, namespaces)
     }
 
+    /// Has programs that act for others act for the rule no more; answers whether they do.
+    pub(crate) fn drop_from(&self, programs: &Programs) -> bool {
+        let _alone = self.maps.sets.lock();
+        if has_ended(programs) {
+            return true;
+        }
+        programs.control.drop_rule(self.rule);
+        let acts_for_others = programs.control.holds_any_rule();
+        if !acts_for_others {
+            programs.control.hold_rule(self.rule, false);
+        }
+        acts_for_others
+    }
+
     fn load(&self, joining: &Joining<'_>, policy: &Policy) -> Result<Programs> {
         let programs = Programs::load(&LoadOptions {
             config: joining.config,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What an attachment and its heartbeat share, and what is done to it under its lock.
 
-use crate::attachment::Ending;
 use crate::cgroup::Cgroup;
 use crate::counters::Counters;
+use crate::ending::Ending;
 use crate::error::{Error, Result};
 use crate::features;
 use crate::layout::{Config, Wish};
@@ -110,10 +110,15 @@ impl Shared {
         if let Ok(1..) = left {
             tracing::info!("some connections go at their next segment");
         }
+        self.note_end(state, ending);
+        left.map(drop)
+    }
+
+    /// Nothing is held any more.
+    pub(crate) fn note_end(&self, state: &mut State, ending: Ending) {
         state.ending = Some(ending);
         self.lease.end();
         self.ended.notify_all();
-        left.map(drop)
     }
 
     fn let_go(&self, state: &mut State) -> Result<usize> {
