@@ -35,6 +35,13 @@ impl ProcessHandle {
     }
 }
 
+impl From<OwnedFd> for ProcessHandle {
+    /// A descriptor that is one for a process, as SO_PEERPIDFD answers.
+    fn from(descriptor: OwnedFd) -> Self {
+        Self(descriptor)
+    }
+}
+
 impl AsFd for ProcessHandle {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

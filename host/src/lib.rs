@@ -49,7 +49,7 @@ pub use mounts::{Mount, mounts};
 pub use namespace::{NetworkNamespace, mounted_network_namespaces, network_namespaces_of};
 pub use process::{
     cgroup_of, effective_capabilities, exists, is_first_pid_namespace, is_kernel_thread,
-    lives_still, name_of, owner_of, real_user_of, started_ticks,
+    lives_still, name_of, owner_of, real_user_of, started_ticks, users_of,
 };
 pub use shared::SharedMemory;
 pub use socket::{copies_of_sockets, inode_of, sockets_in, sockets_of_port};

@@ -71,6 +71,15 @@ pub fn real_user_of(pid: u32) -> Result<u32> {
     user.map_err(|error| no_process(pid, io_error(error)))
 }
 
+/// All users of a process: the real one, the effective one, the saved one and the file system's.
+///
+/// *Errors*: [`Error::NoProcess`].
+pub fn users_of(pid: u32) -> Result<[u32; 4]> {
+    let status = open(pid).and_then(|process| process.status());
+    let status = status.map_err(|error| no_process(pid, io_error(error)))?;
+    Ok([status.ruid, status.euid, status.suid, status.fuid])
+}
+
 /// Whose files of /proc those of a process are: its effective user's, or root's where it does not
 /// let others of its user look into it.
 ///
@@ -137,6 +146,9 @@ mod tests {
         assert_eq!(parent_of(own), Some(std::os::unix::process::parent_id()));
         // SAFETY: takes nothing, cannot fail.
         assert_eq!(real_user_of(own).unwrap(), unsafe { libc::getuid() });
+        assert_eq!(users_of(own).unwrap()[0], real_user_of(own).unwrap());
+        // SAFETY: as above.
+        assert_eq!(users_of(own).unwrap()[1], unsafe { libc::geteuid() });
         // SAFETY: as above.
         assert_eq!(owner_of(own).unwrap(), unsafe { libc::geteuid() });
         assert!(!is_kernel_thread(own));

@@ -60,7 +60,7 @@ pub use governor::{Governor, Standing, Terms, inode_of_socket};
 pub use guardian::lift_limits_of_descendants;
 pub use hold::{Hold, Holds, Note, Own};
 pub use options::{Ends, Filter, Journal, Options};
-pub use process::{changes_privileges, sockets_of};
+pub use process::{changes_privileges, changes_user, sockets_of};
 pub use root::Root;
 pub use socket::{CopiedSocket, Kind, own_namespace};
 pub use timing::Search;

@@ -157,14 +157,26 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
 /// The program file of a command that would run with other privileges than ours (setuid,
 /// setgid, file capabilities), whose sockets are out of reach; none: it would not.
 pub fn changes_privileges(program: &std::ffi::OsStr) -> Option<PathBuf> {
+    if let Some(file) = changes_user(program) {
+        return Some(file);
+    }
+    let file = find(program)?;
+    let metadata = fs::metadata(&file).ok()?;
+    let own_group = nix::unistd::getegid().as_raw();
+    let is_setgid = metadata.mode() & libc::S_ISGID != 0 && metadata.gid() != own_group;
+    let is_root = nix::unistd::geteuid().is_root();
+    let has_capabilities = has_attribute(&file, c"security.capability") && !is_root;
+    (is_setgid || has_capabilities).then_some(file)
+}
+
+/// The program file of a command that would run as another user (setuid), whose sockets are that
+/// user's; none: it would not.
+pub fn changes_user(program: &std::ffi::OsStr) -> Option<PathBuf> {
     let file = find(program)?;
     let metadata = fs::metadata(&file).ok()?;
     let own_user = nix::unistd::geteuid().as_raw();
-    let own_group = nix::unistd::getegid().as_raw();
     let is_setuid = metadata.mode() & libc::S_ISUID != 0 && metadata.uid() != own_user;
-    let is_setgid = metadata.mode() & libc::S_ISGID != 0 && metadata.gid() != own_group;
-    let has_capabilities = has_attribute(&file, c"security.capability") && own_user != 0;
-    (is_setuid || is_setgid || has_capabilities).then_some(file)
+    is_setuid.then_some(file)
 }
 
 fn has_attribute(file: &Path, name: &std::ffi::CStr) -> bool {
