@@ -8,6 +8,7 @@ use std::time::Duration;
 use ebb_algorithms::{PolicyError, counter_laws};
 use ebb_sharing::SharingError;
 
+use crate::ebbd::ServiceError;
 use crate::protocol::VERSION;
 
 /// Answer of everything here that can fail.
@@ -250,6 +251,9 @@ pub enum Error {
         /// Who listens.
         owner: u32,
     },
+    /// The service cannot be asked.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
     /// Another Ebb acts on these connections already.
     #[error("{cause}")]
     AlreadyAttached {

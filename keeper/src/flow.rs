@@ -64,7 +64,7 @@ impl FlowView {
             mode,
             reason,
             is_acting: flow.is_clamped,
-            process: None,
+            process: flow.process,
         }
     }
 

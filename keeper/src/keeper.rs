@@ -10,9 +10,12 @@
 //! happens to it, everything runs on, and the limits are lifted by the programs in the kernel
 //! when the lease is over, or by the guardian, who knows of each before it is set.
 
+use nix::unistd::geteuid;
+
 use crate::backend::Backend;
 use crate::describe::describe;
 use crate::detached;
+use crate::ebbd;
 use crate::error::{Error, Result};
 use crate::guardian::{Guardian, watch_over};
 use crate::held::Held;
@@ -42,13 +45,17 @@ pub fn hold(
     })
 }
 
-/// Forks a keeper off, which holds the policies until what it is for has gone, or somebody asks it
+/// Forks a keeper off, or, with the kernel backend for who is not root, has the service be one; it
+/// holds the policies until what it is for has gone, or somebody asks it
 /// to let go; returns when they are active, with what people should know. Call it while there is a
 /// single thread.
 ///
 /// *Errors:* [`Error::AlreadyAttached`]; [`Error::CannotKeep`]; [`Error::KeeperDied`].
 pub fn keep(backend: Backend, whose: &Whose, policies: &Policies) -> Result<Vec<String>> {
     whose.check()?;
+    if backend == Backend::Kernel && !geteuid().is_root() {
+        return ebbd::hold_whose(whose, policies).map(|held| held.notices);
+    }
     let started = fork_off(|line| match backend {
         Backend::Gateway => Err(Error::ByInterface),
         Backend::Kernel => live(line, || {

@@ -26,7 +26,7 @@ mod switched;
 mod trial;
 
 pub use ebb_kernel::{
-    Counters, Error as KernelError, Glance, PathRules, Selection, features, rules,
+    Counters, Error as KernelError, Glance, PathRules, Selection, claims, features, rules,
 };
 pub use trial::{detach_left_over, sweep_all, try_out};
 
@@ -101,19 +101,56 @@ impl KernelHeld {
         Self::attach(below.clone(), rule, policies, false)
     }
 
+    /// The same for a claim of a user's. One that `is_second` is held beside another one with the
+    /// same policies, which lives for at least as long.
+    ///
+    /// *Errors:* the kernel cannot do it.
+    pub fn hold_claim(
+        below: &Cgroup,
+        claim: Selection,
+        policies: &Policies,
+        is_second: bool,
+    ) -> Result<Self> {
+        let site = Site {
+            is_second,
+            ..Site::new(below.clone(), claim, policies)
+        };
+        Self::attach_to(site, policies, false)
+    }
+
+    /// The policies in force, or the last that were.
+    pub fn policies(&self) -> &Policies {
+        &self.policies
+    }
+
+    /// Says of connections that were seen otherwise what [`Held::flows`] says of them.
+    pub fn mark(&self, flows: &mut [FlowView]) {
+        self.floor.mark(flows);
+    }
+
+    /// As its release, where no process is left that could have a connection.
+    ///
+    /// *Errors:* as [`Held::release`].
+    pub fn leave(&mut self) -> Result<()> {
+        self.at_release.get_or_insert_default();
+        self.attachments.leave()
+    }
+
     fn attach(
         cgroup: Cgroup,
         selection: Selection,
         policies: &Policies,
         is_command: bool,
     ) -> Result<Self> {
+        Self::attach_to(Site::new(cgroup, selection, policies), policies, is_command)
+    }
+
+    fn attach_to(site: Site, policies: &Policies, is_command: bool) -> Result<Self> {
         let mut policies = policies.clone();
         let floor = Floor::new(&policies);
         let site = Site {
-            cgroup,
-            selection,
-            keeps_code_point: policies.keeps_code_point,
             floor_bytes_per_s: floor.bytes_per_s(),
+            ..site
         };
         let attachments = site.attach_both(&mut policies, is_command)?;
         Ok(Self {
@@ -193,6 +230,8 @@ impl KernelHeld {
     fn processes_left(&self) -> usize {
         match &self.family {
             Some(family) => family.pids().len(),
+            // Whose processes these are others know.
+            None if matches!(self.site.selection, Selection::Rule(_)) => 0,
             None => self.site.cgroup.processes().map_or(0, |all| all.len()),
         }
     }

@@ -58,6 +58,7 @@ mod backend;
 mod deadline;
 mod describe;
 mod detached;
+pub mod ebbd;
 mod error;
 mod floor;
 mod flow;

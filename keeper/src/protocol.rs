@@ -11,11 +11,14 @@ mod desk;
 mod frame;
 mod line;
 mod messages;
+pub mod peer;
+mod service;
 
 pub use ask::{REPLY_WITHIN, ask, connect};
-pub use desk::{Asked, Asker, Desk};
+pub use desk::{Asked, Asker, Desk, Refusal, Room};
 pub use frame::{Decoder, LONGEST_REPLY_BYTES, LONGEST_REQUEST_BYTES, VERSION, encode};
 pub use line::{Heard, Line};
 pub use messages::{
     Due, FromGovernor, FromKeeper, FromStarter, Never, Part, Reply, Request, Switch,
 };
+pub use service::{Held, HeldRecord, Mine, Order, ServiceReply, ServiceRequest};

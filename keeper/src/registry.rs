@@ -15,15 +15,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::fcntl::{Flock, FlockArg};
 
+use crate::ebbd;
 use crate::error::{Error, Result};
 use crate::flow::FlowView;
-use crate::protocol::{Desk, REPLY_WITHIN, Reply, Request, ask, connect};
+use crate::protocol::{Desk, REPLY_WITHIN, Reply, Request, Room, ask, connect};
 
+mod finding;
 mod neighbours;
 mod record;
 mod registration;
 
-pub use record::{Attached, Home, Record, Sharer};
+pub(crate) use neighbours::{disarm, name_of as name_of_user};
+pub use record::{Attached, Home, Neighbour, Record, Sharer};
 pub use registration::Registration;
 
 use neighbours::Patience;
@@ -125,20 +128,11 @@ impl Registry {
         Ok(records)
     }
 
-    /// The same, and for root after its own what other users attached, unless `EBB_RUNTIME_DIR`
-    /// names the directory to look at.
-    pub fn all_records(&self) -> Result<Vec<Record>> {
-        let mut records = self.records()?;
-        if nix::unistd::geteuid().is_root() && std::env::var_os("EBB_RUNTIME_DIR").is_none() {
-            records.extend(neighbours::records());
-        }
-        Ok(records)
-    }
-
     /// Enters a keeper; from now on it can be found and asked.
     pub fn register(&self, record: Record) -> Result<Registration> {
         let socket = self.socket(&record.id);
-        let desk = Desk::open(&socket).map_err(|source| Error::file(&socket, source))?;
+        let desk =
+            Desk::open(&socket, Room::OF_KEEPER).map_err(|source| Error::file(&socket, source))?;
         Registration::enter(self.clone(), record, desk)
     }
 
@@ -160,7 +154,11 @@ impl Registry {
 
     fn ask_for(&self, record: &Record, request: &Request) -> Result<Reply> {
         let connected = match &record.home {
-            Some(home) => neighbours::connect_to(home),
+            Some(Home::Service { id }) => {
+                let reply = ebbd::ask_keeper(id, request);
+                return accepted(reply.map_err(Error::no_answer)?);
+            }
+            Some(Home::Neighbour(home)) => neighbours::connect_to(home),
             None => self.connect_to(&record.id),
         };
         let stream = connected.map_err(|error| match error {
@@ -168,17 +166,14 @@ impl Registry {
             error => Error::no_answer(error),
         })?;
         let reply = match &record.home {
-            Some(home) => {
+            Some(Home::Neighbour(home)) => {
                 let patience = self.patience.lock();
                 let mut patience = patience.unwrap_or_else(PoisonError::into_inner);
                 patience.ask(home, stream, request)
             }
-            None => ask(stream, request, REPLY_WITHIN),
+            _ => ask(stream, request, REPLY_WITHIN),
         };
-        match reply.map_err(Error::no_answer)? {
-            Reply::Refused { cause } => Err(Error::Refused { cause }),
-            reply => Ok(reply),
-        }
+        accepted(reply.map_err(Error::no_answer)?)
     }
 
     fn connect_to(&self, id: &str) -> Result<UnixStream> {
@@ -213,6 +208,13 @@ impl Registry {
 
     fn json(&self, id: &str) -> PathBuf {
         self.directory.join(format!("{id}.json"))
+    }
+}
+
+fn accepted(reply: Reply) -> Result<Reply> {
+    match reply {
+        Reply::Refused { cause } => Err(Error::Refused { cause }),
+        reply => Ok(reply),
     }
 }
 
@@ -371,13 +373,13 @@ mod tests {
         let (_directory, registry) = registry();
         let error = registry.ask(&record("a"), &Request::Detach).unwrap_err();
         assert_eq!(describe(&error), "its keeper has ended");
-        let home = Home {
+        let home = Neighbour {
             directory: registry.directory.clone(),
             uid: nix::unistd::getuid().as_raw(),
             id: "a".to_owned(),
         };
         let others = Record {
-            home: Some(home),
+            home: Some(Home::Neighbour(home)),
             ..record("a")
         };
         let error = registry.ask(&others, &Request::Detach).unwrap_err();

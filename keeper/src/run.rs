@@ -18,16 +18,20 @@
 
 use std::ffi::{OsStr, OsString};
 
+use nix::unistd::geteuid;
+
 use crate::account::Account;
 use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::policies::Policies;
 use crate::process::{NotStarted, Start};
+use crate::protocol::Held;
 use crate::summary::Summary;
 
 mod governor;
 mod guardian;
 mod kernel;
+mod served;
 mod user;
 
 /// A command that is to yield.
@@ -53,6 +57,7 @@ pub struct Prepared<'a> {
 #[derive(Debug)]
 enum How {
     Kernel(kernel::Active),
+    Served(Held),
     User(Policies),
 }
 
@@ -77,7 +82,8 @@ impl Run<'_> {
     /// [`Error::CannotKeep`] and others: the backend cannot be used, or not for this command.
     pub fn prepare(&self, backend: Backend, policies: &Policies) -> Result<Prepared<'_>> {
         let how = match backend {
-            Backend::Kernel => How::Kernel(kernel::start(self, policies)?),
+            Backend::Kernel if geteuid().is_root() => How::Kernel(kernel::start(self, policies)?),
+            Backend::Kernel => How::Served(served::start(self, policies)?),
             Backend::Gateway => return Err(Error::ByInterface),
             Backend::User => {
                 check_for_user_backend(&self.words[0])?;
@@ -110,6 +116,7 @@ impl Prepared<'_> {
     pub fn execute(self, tell: &dyn Fn(&str)) -> Result<Outcome> {
         match self.how {
             How::Kernel(active) => kernel::execute(self.run, active, tell),
+            How::Served(held) => served::execute(self.run, &held, tell),
             How::User(policies) => user::execute(self.run, &policies, tell),
         }
     }

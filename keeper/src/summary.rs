@@ -48,6 +48,9 @@ pub struct Summary {
     pub seen: Seen,
     /// Programs out of reach, by name.
     pub out_of_reach: Vec<String>,
+    /// The service was started anew meanwhile: only what came since is counted.
+    #[serde(default)]
+    pub since_restart: bool,
     /// Processes that live on, still under the policy.
     pub processes_left: usize,
 }

@@ -19,6 +19,8 @@ pub(super) struct Site {
     pub(super) selection: Selection,
     pub(super) keeps_code_point: bool,
     pub(super) floor_bytes_per_s: u64,
+    /// Another one is held beside it, which renews its lease.
+    pub(super) is_second: bool,
 }
 
 /// What is attached; both are gone once it was detached.
@@ -31,6 +33,17 @@ pub(super) struct Attachments {
 }
 
 impl Site {
+    /// There, without a floor.
+    pub(super) fn new(cgroup: Cgroup, selection: Selection, policies: &Policies) -> Self {
+        Self {
+            cgroup,
+            selection,
+            keeps_code_point: policies.keeps_code_point,
+            floor_bytes_per_s: 0,
+            is_second: false,
+        }
+    }
+
     pub(super) fn attach(
         &self,
         policy: &Policy,
@@ -40,6 +53,7 @@ impl Site {
             selection: self.selection.clone(),
             keeps_code_point: self.keeps_code_point,
             floor_bytes_per_s: self.floor_bytes_per_s,
+            is_second: self.is_second,
             observing,
             ..AttachOptions::default()
         };
@@ -135,6 +149,13 @@ impl Attachments {
     pub(super) fn detach(&mut self) -> Result<()> {
         let download = self.download.take().map_or(Ok(()), Attachment::detach);
         let upload = self.upload.take().map_or(Ok(()), Attachment::detach);
+        Ok(download.and(upload)?)
+    }
+
+    /// The same, where no process is left that could have a connection.
+    pub(super) fn leave(&mut self) -> Result<()> {
+        let download = self.download.take().map_or(Ok(()), Attachment::leave);
+        let upload = self.upload.take().map_or(Ok(()), Attachment::leave);
         Ok(download.and(upload)?)
     }
 

@@ -10,11 +10,11 @@ use std::time::Duration;
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, UnixAddr, connect as connect_to, socket,
 };
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::frame::LONGEST_REPLY_BYTES;
 use super::line::Line;
-use super::messages::Request;
 use crate::error::Result;
 
 /// A reply takes a few milliseconds; whoever takes longer hangs.
@@ -33,12 +33,12 @@ pub fn connect(path: &Path) -> io::Result<UnixStream> {
 /// Asks, and waits so long for the whole answer, as a [`super::Reply`] or as plain JSON.
 ///
 /// *Errors:* those of [`Line::hear_within`].
-pub fn ask<T: DeserializeOwned>(
+pub fn ask<In: Serialize, T: DeserializeOwned>(
     stream: UnixStream,
-    request: &Request,
+    request: &In,
     within: Duration,
 ) -> Result<T> {
-    let mut line: Line<Request, T> = Line::over(stream, LONGEST_REPLY_BYTES)?;
-    line.say(request)?;
+    let mut line: Line<&In, T> = Line::over(stream, LONGEST_REPLY_BYTES)?;
+    line.say(&request)?;
     line.hear_within(within)
 }

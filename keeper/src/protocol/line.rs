@@ -72,33 +72,6 @@ impl<Out: Serialize, In: DeserializeOwned> Line<Out, In> {
         self.flush()
     }
 
-    /// Sends what waits, as far as it is taken.
-    ///
-    /// *Errors:* the other end has gone; what waited is dropped.
-    pub fn flush(&mut self) -> Result<()> {
-        let mut sent = 0;
-        while sent < self.unsent.len() && !self.has_failed {
-            match (&self.stream).write(&self.unsent[sent..]) {
-                Ok(length) if length > 0 => sent += length,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Half a frame may have been sent: nothing can follow it.
-                _ => self.has_failed = true,
-            }
-        }
-        self.unsent.drain(..sent);
-        if self.has_failed {
-            self.unsent.clear();
-            return Err(Error::HungUp);
-        }
-        Ok(())
-    }
-
-    /// Whether something waits to be sent.
-    pub fn has_unsent(&self) -> bool {
-        !self.unsent.is_empty()
-    }
-
     /// The next message, if there is one.
     ///
     /// *Errors:* what arrived is none ([`Decoder::next_message`]), or breaks off.
@@ -136,6 +109,40 @@ impl<Out: Serialize, In: DeserializeOwned> Line<Out, In> {
             self.add_to(&mut wait);
             wait.until(deadline).wait()?;
         }
+    }
+}
+
+impl<Out, In> Line<Out, In> {
+    /// Sends what waits, as far as it is taken.
+    ///
+    /// *Errors:* the other end has gone; what waited is dropped.
+    pub fn flush(&mut self) -> Result<()> {
+        let mut sent = 0;
+        while sent < self.unsent.len() && !self.has_failed {
+            match (&self.stream).write(&self.unsent[sent..]) {
+                Ok(length) if length > 0 => sent += length,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Half a frame may have been sent: nothing can follow it.
+                _ => self.has_failed = true,
+            }
+        }
+        self.unsent.drain(..sent);
+        if self.has_failed {
+            self.unsent.clear();
+            return Err(Error::HungUp);
+        }
+        Ok(())
+    }
+
+    /// Whether something waits to be sent.
+    pub fn has_unsent(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
+    /// How much of it.
+    pub fn unsent_bytes(&self) -> usize {
+        self.unsent.len()
     }
 
     /// Waits until everything is sent.

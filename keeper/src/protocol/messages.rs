@@ -4,9 +4,11 @@
 
 use std::path::PathBuf;
 
+use ebb_host::clock::unix_s;
 use ebb_sockets::Note;
 use serde::{Deserialize, Serialize};
 
+use super::desk::Refusal;
 use crate::deadline::{By, Deadline};
 use crate::error::{Error, Result};
 use crate::flow::{Direction, FlowView};
@@ -68,7 +70,18 @@ pub enum Part {
 }
 
 impl Due {
-    pub(crate) fn deadline(self) -> Result<Deadline> {
+    /// As it is from now on.
+    pub fn of(deadline: Deadline) -> Self {
+        Self {
+            by_unix_s: deadline.by.from(unix_s() as u64),
+            size_bytes: deadline.size_bytes,
+        }
+    }
+
+    /// As policies have it.
+    ///
+    /// *Errors:* [`Error::NoSize`].
+    pub fn deadline(self) -> Result<Deadline> {
         match self.size_bytes {
             0 => Err(Error::NoSize { text: "0".into() }),
             size_bytes => Ok(Deadline {
@@ -104,6 +117,12 @@ pub enum Reply {
         /// Why, and what would be right.
         cause: String,
     },
+}
+
+impl Refusal for Reply {
+    fn refusal(cause: String) -> Self {
+        Self::Refused { cause }
+    }
 }
 
 /// What a keeper tells who started it.

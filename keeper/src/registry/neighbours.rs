@@ -16,7 +16,7 @@ use nix::sys::socket::{getsockopt, sockopt};
 use nix::unistd::{Uid, User};
 use serde_json::Value;
 
-use super::{Home, Record};
+use super::{Home, Neighbour, Record};
 use crate::error::{Error, Result};
 use crate::protocol::{REPLY_WITHIN, Reply, Request, ask, connect};
 
@@ -35,7 +35,12 @@ impl Patience {
     ///
     /// *Errors:* those of [`ask`]; [`Error::Late`] at once if all of that user's time is used up. It
     /// comes back second for second.
-    pub fn ask(&mut self, home: &Home, stream: UnixStream, request: &Request) -> Result<Reply> {
+    pub fn ask(
+        &mut self,
+        home: &Neighbour,
+        stream: UnixStream,
+        request: &Request,
+    ) -> Result<Reply> {
         let began = Instant::now();
         let used_until = self.0.get(&home.uid).copied().unwrap_or(began).max(began);
         let left = REPLY_WITHIN.saturating_sub(used_until - began);
@@ -58,7 +63,7 @@ pub fn records() -> Vec<Record> {
         let entries = fs::read_dir(&directory).into_iter().flatten();
         let names = entries.flatten().map(|entry| entry.file_name());
         let ids = names.filter_map(|name| Some(name.to_str()?.strip_suffix(".json")?.to_owned()));
-        let places = ids.map(|id| Home {
+        let places = ids.map(|id| Neighbour {
             directory: directory.clone(),
             uid,
             id,
@@ -93,7 +98,7 @@ fn belongs_to(path: &Path, uid: u32) -> bool {
 }
 
 /// The record there, if its keeper lives.
-fn read(home: Home) -> Option<Record> {
+fn read(home: Neighbour) -> Option<Record> {
     let path = home.directory.join(format!("{}.json", home.id));
     let (text, owner) = text_of(&path)?;
     if owner != home.uid {
@@ -106,7 +111,7 @@ fn read(home: Home) -> Option<Record> {
     let user = name_of(home.uid);
     record.id = format!("{user}:{}", home.id);
     record.user = Some(user);
-    record.home = Some(home);
+    record.home = Some(Home::Neighbour(home));
     Some(record)
 }
 
@@ -132,7 +137,7 @@ fn disarmed(mut told: Value) -> Result<Reply> {
     serde_json::from_value(told).map_err(|source| Error::NoMessage { source })
 }
 
-fn disarm(told: &mut Value) {
+pub(crate) fn disarm(told: &mut Value) {
     match told {
         Value::String(text) if text.contains(char::is_control) => {
             *text = text.replace(char::is_control, "\u{fffd}");
@@ -146,7 +151,7 @@ fn disarm(told: &mut Value) {
 /// A connection to a keeper of this user, and to nobody else.
 ///
 /// *Errors:* nobody listens there, or somebody else does; it is busy.
-pub fn connect_to(home: &Home) -> Result<UnixStream> {
+pub fn connect_to(home: &Neighbour) -> Result<UnixStream> {
     let path = home.directory.join(format!("{}.sock", home.id));
     let failed = |source| Error::file(&path, source);
     let stream = connect(&path).map_err(failed)?;
@@ -159,7 +164,7 @@ pub fn connect_to(home: &Home) -> Result<UnixStream> {
 }
 
 /// The user's name, or number where it has none.
-fn name_of(uid: u32) -> String {
+pub(crate) fn name_of(uid: u32) -> String {
     match User::from_uid(Uid::from_raw(uid)) {
         Ok(Some(user)) => user.name,
         _ => uid.to_string(),
@@ -177,8 +182,8 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::time::Duration;
 
-    fn home(folder: &Path, id: &str) -> Home {
-        Home {
+    fn home(folder: &Path, id: &str) -> Neighbour {
+        Neighbour {
             directory: folder.to_path_buf(),
             uid: nix::unistd::getuid().as_raw(),
             id: id.to_owned(),
@@ -241,7 +246,7 @@ mod tests {
             assert!(REPLY_WITHIN <= took && took < REPLY_WITHIN * 2, "{took:?}");
         });
         // It is no other user's fault.
-        let other = Home { uid: 1, ..home };
+        let other = Neighbour { uid: 1, ..home };
         let (ours, theirs) = UnixStream::pair().unwrap();
         (&theirs)
             .write_all(b"{\"ebb\":1,\"message\":\"done\"}\n")
@@ -263,7 +268,7 @@ mod tests {
         assert_eq!(read(home(folder.path(), "b")), None);
         let own = home(folder.path(), "a");
         let uid = own.uid + 1;
-        let other = Home { uid, ..own };
+        let other = Neighbour { uid, ..own };
         assert!(
             connect_to(&other)
                 .unwrap_err()

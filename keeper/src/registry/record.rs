@@ -48,14 +48,26 @@ pub struct Record {
     /// Whose it is, if it is another user's.
     #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// Where it is asked, if it is another user's.
+    /// Where it is asked, if not in this user's runtime directory.
     #[serde(skip)]
     pub home: Option<Home>,
 }
 
+/// Where a keeper is asked that is not this user's own process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Home {
+    /// It is another user's.
+    Neighbour(Neighbour),
+    /// It is the service.
+    Service {
+        /// The record's name there.
+        id: String,
+    },
+}
+
 /// Where another user's keeper is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Home {
+pub struct Neighbour {
     /// The user's runtime directory.
     pub directory: PathBuf,
     /// The user's number.
@@ -138,7 +150,10 @@ pub struct Sharer {
 impl Record {
     /// Its name where it was registered.
     pub fn name(&self) -> &str {
-        self.home.as_ref().map_or(&self.id, |home| &home.id)
+        match &self.home {
+            None => &self.id,
+            Some(Home::Neighbour(Neighbour { id, .. }) | Home::Service { id }) => id,
+        }
     }
 
     /// A record of this process and this moment.

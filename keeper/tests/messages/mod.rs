@@ -140,6 +140,7 @@ pub fn summary() -> impl Strategy<Value = Summary> {
                 queue_most_us: is_user.then_some(7),
             },
             out_of_reach: names,
+            since_restart: is_user,
             processes_left: 3,
         },
     )
