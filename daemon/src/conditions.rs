@@ -33,7 +33,8 @@ pub(crate) fn read_conditions(section: &Section<'_, '_>) -> Conditions {
     }
 }
 
-fn read_names(section: &Section<'_, '_>, key: &'static str) -> Vec<String> {
+/// One name or several.
+pub(crate) fn read_names(section: &Section<'_, '_>, key: &'static str) -> Vec<String> {
     section.get::<Names>(key).map_or_else(Vec::new, |it| it.0)
 }
 

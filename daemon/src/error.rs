@@ -66,6 +66,15 @@ pub enum Error {
     /// Nobody can be served.
     #[error("neither metrics nor the page are served")]
     NoServer(#[source] io::Error),
+    /// Users have as many different policies as the kernel has room for.
+    #[error(
+        "users have {most} different policies in force here, and there is no room for more: leave \
+         --policy and --upload-policy away, or try again later"
+    )]
+    TooManyPolicies {
+        /// The most.
+        most: usize,
+    },
     /// A process cannot be looked at.
     #[error("process {pid}")]
     Process {

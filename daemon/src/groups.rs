@@ -14,7 +14,7 @@ use ebb_keeper::registry::{Attached, Record};
 
 use crate::bits::Bits;
 use crate::containers::{find_container, id_in};
-use crate::rule::Book;
+use crate::rule::{Book, Rule};
 
 /// A manager writes down what a container is before it makes its cgroup, or soon after.
 const KNOWN_WITHIN: Duration = Duration::from_secs(5);
@@ -35,6 +35,15 @@ pub struct Groups {
     by_hand: BTreeSet<PathBuf>,
     /// All that is held by hand, by the kind of it.
     kinds_by_hand: BTreeMap<&'static str, u64>,
+}
+
+/// Why a user's own policy may not act somewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Barred {
+    /// Root holds it by hand.
+    ByHand,
+    /// The rule of this name holds for all that the user has there.
+    ByRule(String),
 }
 
 /// What changed for existing cgroups: the bits of rules.
@@ -66,6 +75,26 @@ impl Groups {
             by_hand: BTreeSet::new(),
             kinds_by_hand: BTreeMap::new(),
         }
+    }
+
+    /// Whether something goes before a user's own policy on all connections that the user makes in a
+    /// cgroup. A rule that names ports or programs may go before it on some of them.
+    pub(crate) fn bars(&self, classifier: &Classifier, cgroup: u64, user: u32) -> Option<Barred> {
+        let held = classifier.group(cgroup);
+        if held & EXEMPT != 0 {
+            return Some(Barred::ByHand);
+        }
+        let held = held | self.ruling.any_group;
+        let is_for_all = |rule: &&Rule| {
+            let conditions = &rule.conditions;
+            let users = &conditions.users;
+            held & self.bits.mask(&rule.name) != 0
+                && conditions.ports.is_empty()
+                && conditions.executables.is_empty()
+                && (users.is_empty() || users.values().any(|it| *it == user))
+        };
+        let rule = self.book.rules.iter().find(is_for_all)?;
+        Some(Barred::ByRule(rule.name.clone()))
     }
 
     /// Judges every cgroup; those that have gone are forgotten.

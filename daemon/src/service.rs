@@ -23,8 +23,10 @@ use crate::lock::lock;
 use crate::notify::Notifier;
 use crate::read::read;
 use crate::rule::{Book, Rule};
+use crate::users::Users;
 use crate::watching::Watching;
 
+mod beside;
 mod watched;
 
 /// Whether anything has to be looked at is asked so often.
@@ -52,6 +54,7 @@ pub struct Service {
     undecided: Option<Instant>,
     events: VecDeque<Event>,
     watching: Watching,
+    users: Option<Users>,
     _lock: Flock<File>,
 }
 
@@ -92,11 +95,13 @@ impl Service {
             looked: Instant::now(),
             undecided: None,
             events: VecDeque::new(),
+            users: None,
             _lock: lock,
         };
         service.apply(found.book)?;
         // Whoever asks at once is told of every rule.
         service.watch();
+        service.serve_users(&found.settings);
         service.serve(found.settings);
         service.say_ready(found.problems);
         Ok(service)
@@ -129,9 +134,11 @@ impl Service {
             Some(self.watching.due()),
         ];
         let until = moments.into_iter().flatten().fold(until, Instant::min);
+        let until = until.min(self.attend_users(Users::do_due).unwrap_or(until));
         let mut wait = Wait::new();
         wait.readable(&self.signals);
         wait.readable(&self.classifier);
+        self.users.iter().for_each(|users| users.add_to(&mut wait));
         for kept in &self.kept {
             kept.post.add_to(&mut wait);
         }
@@ -140,6 +147,7 @@ impl Service {
             kept.post.attend();
         }
         self.look_at_groups();
+        self.attend_users(Users::attend);
         self.watch();
         self.obey_signals()
     }
@@ -308,6 +316,7 @@ impl Service {
 
     fn end(&mut self) {
         self.notifier.say(&[NotifyState::Stopping]);
+        self.users.iter_mut().for_each(Users::save);
         // All at once: nobody is to be free for as long as the others are let go.
         if let Err(error) = self.classifier.release_all() {
             self.events.push_back(Event::Failed(error.into()));
@@ -318,6 +327,7 @@ impl Service {
             }
         }
         self.kept.clear();
+        self.users = None;
         self.events.push_back(Event::Over);
     }
 }

@@ -11,18 +11,34 @@ use ebb_scenario::reading::{Section, Source};
 
 use crate::error::{Error, Result};
 
+mod users;
+
+pub use users::UserSettings;
+
 /// Below a folder of rules, of which it is none.
 const FILE: &str = "settings/ebbd.toml";
 
-/// What the service does beside its rules; without a file, nothing.
+/// What the service does beside its rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Where metrics are served for this machine, beside the socket of root's.
     pub metrics: Option<SocketAddr>,
+    /// What ordinary users may have held.
+    pub users: UserSettings,
+}
+
+impl Settings {
+    /// Where it is not known what was meant, nothing is done.
+    fn unknown() -> Self {
+        Self {
+            metrics: None,
+            users: UserSettings::off("there are mistakes in its settings, see 'ebb rules check'"),
+        }
+    }
 }
 
 /// Reads the settings of the last of these folders that has any; with what is wrong, in which case
-/// there are none.
+/// nobody is served.
 ///
 /// *Errors:* [`Error::File`]: the file cannot be read.
 pub(crate) fn read_settings(folders: &[PathBuf]) -> Result<(Settings, Vec<Problem>)> {
@@ -40,18 +56,20 @@ pub(crate) fn read_settings(folders: &[PathBuf]) -> Result<(Settings, Vec<Proble
 fn parse(path: &Path, text: &str) -> (Settings, Vec<Problem>) {
     let name = path.display().to_string();
     let source = Source::new(&name, text, Path::new(""));
-    let settings = source.root(read_root);
+    let settings = source.root(|root| read_root(root, path));
     let problems = source.into_problems();
-    match problems.is_empty() {
-        true => (settings.unwrap_or_default(), problems),
-        false => (Settings::default(), problems),
+    match (settings, problems.is_empty()) {
+        (Some(settings), true) => (settings, problems),
+        _ => (Settings::unknown(), problems),
     }
 }
 
-fn read_root(root: &Section<'_, '_>) -> Settings {
+fn read_root(root: &Section<'_, '_>, path: &Path) -> Settings {
     let metrics = root.section("metrics");
+    let users = root.section("users");
     let settings = Settings {
         metrics: metrics.as_ref().and_then(read_listen),
+        users: users.map_or_else(UserSettings::default, |section| users::read(&section, path)),
     };
     root.finish_with(|key| match key {
         "rule" => Some("unknown key; rules belong into a file of the folder above".to_owned()),
@@ -90,13 +108,13 @@ mod tests {
 
     fn problem(text: &str) -> String {
         let (settings, problems) = parse(Path::new("ebbd.toml"), text);
-        assert_eq!(settings, Settings::default(), "{text}");
+        assert_eq!(settings, Settings::unknown(), "{text}");
         assert_eq!(problems.len(), 1, "{text}: {problems:?}");
         problems[0].to_string()
     }
 
     #[test]
-    fn metrics_are_for_this_machine_alone() {
+    fn metrics_are_for_this_machine_alone_and_what_is_wrong_is_said_with_its_place() {
         for (text, address) in [
             ("[metrics]\nlisten = \"127.0.0.1:9750\"\n", "127.0.0.1:9750"),
             ("[metrics]\nlisten = \"[::1]:9750\"\n", "[::1]:9750"),
@@ -122,6 +140,19 @@ mod tests {
                 "unknown key",
             ),
             ("[[rule]]\n", ":1:3", "the folder above"),
+            ("[users]\nallow = \"ada\"\n", ":2:1", "allow_users"),
+            (
+                "[users]\ndeny_users = \"no-such-user\"\n",
+                ":2:",
+                "there is no user `no-such-user`",
+            ),
+            (
+                "[users]\nallow_groups = [\"no-such-group\"]\n",
+                ":2:",
+                "there is no group `no-such-group`",
+            ),
+            ("[users]\npolicies = 0\n", ":2:", "from 1 to 400"),
+            ("[users]\nenabled = \"no\"\n", ":2:", "true or false"),
         ] {
             let said = problem(text);
             assert!(

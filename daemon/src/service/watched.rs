@@ -38,6 +38,7 @@ impl Service {
             return Err(Error::Problems(found.problems));
         }
         self.apply(found.book)?;
+        self.serve_users(&found.settings);
         self.serve(found.settings);
         Ok(())
     }
