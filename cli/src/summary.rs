@@ -44,6 +44,9 @@ pub fn line(summary: &Summary, elapsed: Duration) -> String {
             "{count} of its processes live on and keep yielding"
         ));
     }
+    if summary.since_restart {
+        parts.push("ebbd was started anew, and counted from then on".to_owned());
+    }
     parts.push(format!("{} backend", summary.backend));
     parts.join("; ")
 }
@@ -177,5 +180,12 @@ mod tests {
         assert!(line.contains("0.4 MB sent, under no policy;"), "{line}");
         assert!(line.contains("; 1 connection not governed, for want of descriptors;"));
         assert!(line.contains("; 1 UDP socket not controlled;"), "{line}");
+        assert!(!line.contains("ebbd"), "{line}");
+        summary.since_restart = true;
+        let line = super::line(&summary, Duration::from_secs(10));
+        assert!(
+            line.contains("; ebbd was started anew, and counted from then on; user"),
+            "{line}"
+        );
     }
 }

@@ -289,6 +289,11 @@ fn under_systemd_services_and_scopes_of_a_rule_are_governed_from_their_first_con
         }
     }
 
+    // Ordinary users reach it under the packaged unit, too; it tells them why not here.
+    let user = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+    let told = machine.says(&format!("{user} $0 run --backend kernel -- true"));
+    assert!(told.contains("PID namespace"), "{told}");
+
     // What runs is held through a reload and a restart; a killed service comes back by itself.
     machine.says("systemd-run --quiet --unit=backup-x.service bash -c 'exec 3<>/dev/tcp/10.79.0.2/7000; read -u 3'");
     let stream = listener.accept().unwrap().0;

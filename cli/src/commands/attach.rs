@@ -10,7 +10,7 @@ use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Record, Registry};
 use ebb_keeper::{Backend, Error, Policies, UploadPolicy, Wanted, Whose, keep};
 
-use crate::backend::{BackendChoice, require_root};
+use crate::backend::BackendChoice;
 use crate::chosen::{ARGUMENTS, Chosen};
 use crate::floor::FloorOptions;
 use crate::output;
@@ -55,8 +55,9 @@ this network namespace, whoever has them. \
 Returns when the policy is active. A process in the background keeps it active until the \
 process, or the cgroup, has gone, or until `ebb detach`.
 
-Without root the user backend does this for your own processes, where Yama lets it \
-(kernel.yama.ptrace_scope = 0); as root it does where the kernel backend cannot be used, or lacks \
+Without root this is for your own processes, and for cgroups that were delegated to you. The service \
+ebbd holds them where it runs; elsewhere the user backend does, where Yama lets it \
+(kernel.yama.ptrace_scope = 0). As root it does where the kernel backend cannot be used, or lacks \
 the law.
 
 Attaching once more changes the policies that are named, and leaves the others as they are.";
@@ -78,14 +79,11 @@ Examples:
 impl Attach {
     /// Attaches the policy, or changes it where one is attached.
     pub fn execute(self) -> Result<()> {
-        if self.backend == BackendChoice::Kernel {
-            require_root("attach --backend kernel")?;
-        }
         let registry = Registry::open()?;
         let lock = registry.lock()?;
         let whose = self.chosen.whose()?;
-        if let Some(record) = whose.find(&registry.records()?) {
-            return self.change(&registry, &record);
+        if let Some(record) = registry.find(&whose)? {
+            return self.change(&registry, &whose, &record);
         }
         // The kernel backend has no ports.
         let backend = match (self.backend, &whose) {
@@ -93,7 +91,7 @@ impl Attach {
             (chosen, _) => chosen,
         };
         let attach = |backend| self.attach_by(backend, &whose);
-        let policies = backend.attempt("attach", has_nothing_to_do_with_backends, attach)?;
+        let policies = backend.attempt(has_nothing_to_do_with_backends, attach)?;
         drop(lock);
         output::print(&format!(
             "{} yields by {policies}; to end it: ebb detach {}\n",
@@ -119,7 +117,7 @@ impl Attach {
         })
     }
 
-    fn change(&self, registry: &Registry, record: &Record) -> Result<()> {
+    fn change(&self, registry: &Registry, whose: &Whose, record: &Record) -> Result<()> {
         let is_other = match self.backend {
             BackendChoice::Auto => false,
             BackendChoice::Kernel => record.backend == Backend::User,
@@ -144,8 +142,7 @@ impl Attach {
         for request in &changes {
             registry.ask(record, request).with_context(about)?;
         }
-        let mut records = registry.records()?.into_iter();
-        let Some(now) = records.find(|it| it.id == record.id) else {
+        let Some(now) = registry.find(whose)? else {
             bail!("{record} has ended just now");
         };
         let already = match changes.is_empty() {

@@ -40,7 +40,11 @@ container or a program is governed from its first connection on, whenever it sta
 already is taken over. What is started by `ebb run`, or attached by `ebb attach`, keeps the \
 policies that it was given there.
 
-On the signal HUP the rules are read again: connections whose rule did not change are not \
+For ordinary users it holds what `ebb run` and `ebb attach` ask for, on what is their own: they \
+have the kernel backend so, without sudo. /etc/ebb/settings/ebbd.toml says who may, and how much: \
+/usr/share/doc/ebb/administration.md, \"Ordinary users\".
+
+On the signal HUP rules and settings are read again: connections whose rule did not change are not \
 touched, and if there is a mistake, nothing changes. INT or TERM lets all go. Should it be \
 killed, all limits are lifted within two seconds. `ebb rules` lists the rules, `ebb status` and \
 `ebb top` show what they do.

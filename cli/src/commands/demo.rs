@@ -168,7 +168,10 @@ impl Demo {
     /// The backend that there is, before anything is set up for it.
     fn backend(&self) -> Result<Backend> {
         let is_final = |_: &anyhow::Error| false;
-        self.backend.attempt("demo", is_final, |backend| {
+        self.backend.attempt(is_final, |backend| {
+            if backend == Backend::Kernel {
+                require_root("demo")?;
+            }
             match backend {
                 Backend::Kernel if self.backend == BackendChoice::Kernel => {}
                 Backend::Kernel => ensure!(

@@ -58,7 +58,7 @@ impl Detach {
             return detach_share(&registry, file, &records);
         }
         let whose = self.chosen.whose()?;
-        if let Some(record) = whose.find(&records) {
+        if let Some(record) = registry.find_among(&whose, &records) {
             if record.home.is_some() {
                 drop(lock);
             }

@@ -100,8 +100,9 @@ It runs in a cgroup of its own: under systemd in a transient scope, elsewhere be
 that ebb was started in. Once it runs, nothing that happens to Ebb stops it or keeps it slow: \
 should Ebb die, all limits are lifted within two seconds.
 
-Without root the user backend does this, from outside: by the sockets of the command and of what \
-it starts, which must run as the same user (no setuid programs). There is no cgroup then, and \
+Without root the service ebbd does the same where it runs, for what runs as you: the command stays \
+in the cgroup that it was started in. Elsewhere the user backend does it, from outside: by the \
+sockets of the command and of what it starts, which must run as the same user (no setuid programs); \
 what is sent is held back by its pace.";
 
 const AFTER_HELP: &str = "\
@@ -150,7 +151,7 @@ impl Run {
 
     fn prepare<'a>(&self, run: &'a command::Run<'a>) -> Result<Prepared<'a>> {
         self.backend
-            .attempt("run", is_under_policy, |backend| match backend {
+            .attempt(is_under_policy, |backend| match backend {
                 Backend::Kernel => self.prepare_kernel(run),
                 Backend::User => self.prepare_user(run),
                 Backend::Gateway => Err(Error::ByInterface.into()),
@@ -158,11 +159,12 @@ impl Run {
     }
 
     fn prepare_kernel<'a>(&self, run: &'a command::Run<'a>) -> Result<Prepared<'a>> {
-        if !self.in_scope && scope::is_available() {
+        let is_root = nix::unistd::geteuid().is_root();
+        if is_root && !self.in_scope && scope::is_available() {
             return Err(scope::enter()).context("systemd-run");
         }
         let prepared = run.prepare(Backend::Kernel, &self.policies(Backend::Kernel)?)?;
-        if let Err(error) = Registry::open() {
+        if is_root && let Err(error) = Registry::open() {
             let cause = output::describe(&error.into());
             complain(&format!("'ebb status' will not list it: {cause}"));
         }

@@ -6,6 +6,7 @@
 
 pub mod hosts;
 pub mod serving;
+pub mod users;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};

@@ -67,20 +67,8 @@ impl Scene {
     /// Returns when the service is ready.
     pub fn serve(&self) -> Service {
         let below = self.cgroup.path().display().to_string();
-        let mut command =
-            self.ebb
-                .command(["daemon", "--rules", &self.folder(), "--below", &below]);
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let said = Arc::new(Mutex::new(String::new()));
-        let (heard, pipe) = (Arc::clone(&said), child.stderr.take().unwrap());
-        std::thread::spawn(move || {
-            for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-                *heard.lock().unwrap() += &(line + "\n");
-            }
-        });
-        let service = Service { child, said };
-        service.until_it_says("in force");
-        service
+        let arguments = ["daemon", "--rules", &self.folder(), "--below", &below];
+        Service::start(&mut self.ebb.command(arguments))
     }
 
     /// A process that enters a new cgroup, connects at once and gets some bytes.
@@ -134,6 +122,21 @@ impl Drop for Scene {
 }
 
 impl Service {
+    /// Returns when it is ready.
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let said = Arc::new(Mutex::new(String::new()));
+        let (heard, pipe) = (Arc::clone(&said), child.stderr.take().unwrap());
+        std::thread::spawn(move || {
+            for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+                *heard.lock().unwrap() += &(line + "\n");
+            }
+        });
+        let service = Self { child, said };
+        service.until_it_says("in force");
+        service
+    }
+
     pub fn send(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
