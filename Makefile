@@ -40,7 +40,7 @@ IN_FULL := bwss/internet-1 bwss/internet-2 vulture/fig-3 vulture/fig-4 vulture/f
 LIBRARY_VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 .PHONY: help setup build library wheel test-research demo gateway test test-root test-kernels soak fuzz check-deep \
 	lint format bench \
-	figures reproduce reproduce-quick reproduce-lab results man install uninstall deb rpm \
+	figures reproduce reproduce-quick reproduce-lab results distances man install uninstall deb rpm \
 	test-packages
 
 help: ## list what can be made
@@ -126,6 +126,10 @@ reproduce-lab: build ## what the lab runs in full, in real time; goes on where i
 results: build ## experiments/results/: every value with few runs and with all
 	$(EBB) reproduce --quick --engine sim --out target/reproduced --values experiments/results/sim-quick.csv
 	$(EBB) reproduce --engine sim --out target/reproduced-all --values experiments/results/sim.csv
+
+distances: build ## how far the lab is from the simulator, into experiments/results/distances.csv (as root through sudo; 12 minutes)
+	$(AS_ROOT) $(EBB) reproduce engines --engine lab --out target/reproduced-lab \
+		--distances experiments/results/distances.csv
 
 reproduce-quick: build ## every table and figure of the papers in the simulator, with few runs, into target/pages
 	$(EBB) reproduce --quick --engine sim --out target/reproduced --html target/pages \

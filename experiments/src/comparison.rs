@@ -3,12 +3,12 @@ use ebb_scenario::Results;
 use ebb_scenario::stats::Spread;
 use serde::{Deserialize, Serialize};
 
-use crate::apart::{apart, by_chance};
+use crate::apart::{distances, goodput_apart};
 use crate::numbers::number;
 use crate::verdict::Pair;
 use crate::{
-    Bound, Chosen, Counts, Engine, Experiment, Kind, Measure, MeasureKind, PaperValue, Picture,
-    Plan, Row, Tolerance, Unit, Verdict,
+    Bound, Chosen, Counts, Distance, Engine, Experiment, Kind, Measure, MeasureKind, PaperValue,
+    Picture, Plan, Row, Tolerance, Unit, Verdict,
 };
 
 /// The paper's values beside ours: what a result file holds.
@@ -44,6 +44,9 @@ pub struct Comparison {
     /// differ by their seeds alone. None with a single run.
     #[serde(default)]
     pub apart_by_chance: Option<f64>,
+    /// The same by cases and intervals, and how far queueing delays are apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distances: Vec<Distance>,
     /// Row by row.
     pub cells: Vec<Cell>,
     /// Pictures, in the paper's form.
@@ -115,6 +118,8 @@ impl Experiment {
         let runs = self.planned_runs(ran.plan);
         let cells = |row| self.compare_row(row, ran, runs);
         let cells: Vec<Cell> = self.rows.iter().flat_map(cells).collect();
+        let distances = distances(&self.cases, ran);
+        let [goodput_apart, apart_by_chance] = goodput_apart(&distances);
         Comparison {
             id: self.id.clone(),
             title: self.title.clone(),
@@ -125,10 +130,9 @@ impl Experiment {
             is_quick: runs < self.runs || ran.plan.is_quick && ran.plan.engine == Engine::Lab,
             version: env!("CARGO_PKG_VERSION").into(),
             disturbed_runs: ran.disturbed.len() as u32,
-            goodput_apart: ran
-                .simulated
-                .and_then(|simulated| apart(ran.results, simulated)),
-            apart_by_chance: ran.simulated.and_then(by_chance),
+            goodput_apart,
+            apart_by_chance,
+            distances,
             pictures: self.pictures(&cells, ran.results),
             cells,
         }

@@ -2,6 +2,7 @@
 //! Comparisons as files, and what all files of results have in common.
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{Comparison, Engine, ExperimentError};
@@ -64,6 +65,32 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
             path: path.to_owned(),
             source,
         })
+}
+
+/// Writes a CSV file with these lines below the names of their fields.
+pub(crate) fn write_lines(path: &Path, lines: &[impl Serialize]) -> Result<(), ExperimentError> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for line in lines {
+        writer.serialize(line)?;
+    }
+    let bytes = writer
+        .into_inner()
+        .map_err(|error| csv::Error::from(error.into_error()))?;
+    write(path, &bytes)
+}
+
+/// Reads what [`write_lines`] writes.
+pub(crate) fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, ExperimentError> {
+    let text = std::fs::read(path).map_err(|source| ExperimentError::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    let lines = csv::Reader::from_reader(text.as_slice()).into_deserialize();
+    let lines = lines.collect::<Result<_, _>>();
+    lines.map_err(|source| ExperimentError::Values {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// None: there is no such file.

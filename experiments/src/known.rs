@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::files::write;
+use crate::files::{read_lines, write_lines};
 use crate::{Bound, Cell, Chosen, Comparison, ExperimentError, Kind, Unit, Verdict};
 
 /// Values as they were once, so that a change that moves one is seen.
@@ -81,7 +81,8 @@ impl Line {
     }
 }
 
-fn rounded(value: f64) -> f64 {
+/// To the digits that count in files of values.
+pub(crate) fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
@@ -107,31 +108,16 @@ impl KnownValues {
     /// *Errors:* [`ExperimentError::Values`] with the line that is wrong,
     /// [`ExperimentError::File`] when it cannot be read.
     pub fn read(path: &Path) -> Result<Self, ExperimentError> {
-        let text = std::fs::read(path).map_err(|source| ExperimentError::File {
-            path: path.to_owned(),
-            source,
-        })?;
-        let lines = csv::Reader::from_reader(text.as_slice()).into_deserialize();
-        let lines = lines.collect::<Result<_, _>>();
-        let lines = lines.map_err(|source| ExperimentError::Values {
-            path: path.to_owned(),
-            source,
-        })?;
-        Ok(Self { lines })
+        Ok(Self {
+            lines: read_lines(path)?,
+        })
     }
 
     /// Writes such a file: a line for each value.
     ///
     /// *Errors:* [`ExperimentError::File`].
     pub fn write(&self, path: &Path) -> Result<(), ExperimentError> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        for line in &self.lines {
-            writer.serialize(line)?;
-        }
-        let bytes = writer
-            .into_inner()
-            .map_err(|error| csv::Error::from(error.into_error()))?;
-        write(path, &bytes)
+        write_lines(path, &self.lines)
     }
 
     /// What has left its interval, a line for each; what is not known, or not judged, is left out.

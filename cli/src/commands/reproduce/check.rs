@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
-use ebb_experiments::{Comparison, KnownValues};
+use ebb_experiments::{Comparison, DistanceTable, KnownValues};
 
 use super::{EngineChoice, Reproduce};
 use crate::output;
@@ -58,6 +58,11 @@ impl Reproduce {
                 path.display()
             );
         }
+        if self.distances.is_some() && !matches!(self.engine, Some(EngineChoice::Lab)) {
+            bail!(
+                "--distances: only what ran in the lab is apart from the simulator: --engine lab"
+            );
+        }
         if self.trace.is_some() && matches!(self.engine, Some(EngineChoice::Sim)) {
             bail!("--trace: only the lab has laws in a kernel to record: leave --engine sim away");
         }
@@ -72,6 +77,9 @@ impl Reproduce {
     ) -> Result<()> {
         if let Some(path) = &self.values {
             KnownValues::new(comparisons).write(path)?;
+        }
+        if let Some(path) = &self.distances {
+            DistanceTable::new(comparisons).write(path)?;
         }
         let Some(known) = known else {
             return Ok(());

@@ -80,6 +80,10 @@ pub struct Reproduce {
     #[arg(long, value_name = "NUMBER", default_value = "8", value_parser = count::parse)]
     parallel: NonZeroUsize,
 
+    /// How often runs in the lab that the machine disturbed are repeated
+    #[arg(long, value_name = "NUMBER", default_value = "2")]
+    retries: u32,
+
     /// Write pages that show it all in a browser to this directory, without a network
     #[arg(long, value_name = "DIR", conflicts_with = "list")]
     html: Option<PathBuf>,
@@ -94,6 +98,10 @@ pub struct Reproduce {
     #[arg(long, value_name = "FILE.csv",
           conflicts_with_all = ["list", "assumptions", "policies", "cases"])]
     values: Option<PathBuf>,
+
+    /// Write how far the lab is from the simulator, by cases and intervals, to this file
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["list", "stored", "assumptions"])]
+    distances: Option<PathBuf>,
 
     /// Write all runs of each case, with everything over time, to DIR/ID/CASE.json, for `ebb sim show`
     #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "stored", "assumptions"])]
@@ -176,6 +184,7 @@ impl Reproduce {
         let progress = Progress::default();
         let runner = Runner {
             parallel: self.parallel,
+            retries: self.retries,
             store: Some(&store),
             results: self.results.as_deref(),
             traces: self.trace.as_deref(),
@@ -188,13 +197,7 @@ impl Reproduce {
         let mut comparisons = Vec::new();
         for experiment in &experiments {
             let comparison = self.run(experiment, &runner)?;
-            // What is complete stays when a later one is broken off.
-            let path = comparison.store(&self.out)?;
-            if !self.json {
-                let flags = self.flags(experiment, self.quick);
-                let text = tables::text(experiment, &comparison, &flags);
-                output::print(&format!("{text}Result: {}\n\n", path.display()))?;
-            }
+            self.keep(experiment, &comparison)?;
             comparisons.push(comparison);
         }
         self.print_end(&comparisons)?;
@@ -239,6 +242,17 @@ impl Reproduce {
         }
         let comparison = runner.run(experiment, plan);
         comparison.with_context(|| experiment.id.clone())
+    }
+
+    /// Stores and prints it: what is complete stays when a later one is broken off.
+    fn keep(&self, experiment: &Experiment, comparison: &Comparison) -> Result<()> {
+        let path = comparison.store(&self.out)?;
+        if self.json {
+            return Ok(());
+        }
+        let flags = self.flags(experiment, self.quick);
+        let text = tables::text(experiment, comparison, &flags);
+        output::print(&format!("{text}Result: {}\n\n", path.display()))
     }
 
     /// What is said of it here, for the command that runs it again.
