@@ -72,6 +72,7 @@
 	L(u64, virtual_queue_bytes)    \
 	L(u32, arrival_count)          \
 	L(u32, arrival_since_us)       \
+	L(u32, late_at_us)             \
 	L(u32, run_arrivals)           \
 	L(u32, run_gap_us)             \
 	L(u32, received_bytes)         \
@@ -93,6 +94,9 @@
 	L(u32, odd_gaps)               \
 	L(u32, oddness)                \
 	L(u32, doubts)                 \
+	L(u32, sure_gaps)              \
+	L(u32, even_gaps)              \
+	L(u32, even_us_x16)            \
 	L(u32, test_bytes)             \
 	L(u32, test_rounds)            \
 	L(u32, tester)                 \

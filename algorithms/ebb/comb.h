@@ -76,6 +76,34 @@ EBB_INLINE void ebb_ebb_count_odd(struct ebb_ebb_state *s)
 }
 
 /*
+ * Others' segments come now and then, a link is as fast from one segment to the next: if many gaps
+ * in a row are alike and none is close, a heap of segments has made C too fast, or the link has
+ * become slower.
+ */
+EBB_INLINE void ebb_ebb_take_even(struct ebb_ebb_state *s, u32 gap_us, u32 bytes)
+{
+	u64 us_x16 = ebb_div((u64)gap_us * s->mss_bytes * EBB_ONE_X16, bytes, 0);
+	u64 apart_us_x16 = ebb_max(us_x16, s->even_us_x16) - ebb_min(us_x16, s->even_us_x16);
+
+	us_x16 = ebb_min(us_x16, (u64)EBB_MOVES_MAX_SEGMENT_US * EBB_ONE_X16);
+	if (apart_us_x16 > s->even_us_x16 / EBB_EBB_EVEN_DIVISOR) {
+		s->even_us_x16 = (u32)us_x16;
+		s->even_gaps = 1;
+		return;
+	}
+	us_x16 += (u64)s->even_us_x16 * EBB_EBB_PACE_X16;
+	s->even_us_x16 = (u32)(us_x16 / EBB_ONE_X16);
+	if (++s->even_gaps < EBB_EBB_EVEN_GAPS)
+		return;
+	ebb_end_step();
+	s->even_gaps = 0;
+	s->oddness = 0;
+	us_x16 = ebb_div((u64)s->mss_bytes * EBB_US_PER_S * EBB_ONE_X16, s->even_us_x16, 0);
+	s->capacity_bytes_per_s = ebb_min(s->capacity_bytes_per_s, ebb_max(us_x16, 1));
+	ebb_ebb_time_segment(s);
+}
+
+/*
  * Others' segments are as large as ours: with them a gap is two, three ... times what it is
  * without, but for what came on other connections of ours meanwhile. It tells nothing if the later
  * segment left so late that it did not wait, or if so much of ours came that one could not tell.
@@ -91,19 +119,27 @@ EBB_INLINE void ebb_ebb_count_gap(struct ebb_ebb_state *s, u32 gap_us, u64 sent_
 	u64 blur_us = ebb_ebb_blur_us(s, alone_us) + ours_us / EBB_EBB_OURS_DIVISOR;
 	u64 off_us = ebb_max(ebb_sub_floor(left_us, even_us), ebb_sub_floor(even_us, left_us));
 	u8 has_waited = gap_us >= sent_us + s->clock.tick.tick_us + blur_us;
+	u8 is_odd = !times || off_us > blur_us;
 
 	ebb_end_step();
 	if (ours_us && blur_us * EBB_ONE_X2 >= alone_us)
 		return;
-	if (times == 1 && off_us <= blur_us) {
+	if (times == 1 && !is_odd) {
 		s->close_gaps++;
+		s->even_gaps = 0;
+		if (!ebb_ebb_was_late(s, s->gap_last_us, gap_us))
+			s->sure_gaps = (u32)ebb_min(s->sure_gaps + 1, EBB_EBB_SURE_GAPS);
 		ebb_ebb_follow_pace(s, gap_us, all_bytes);
 		s->oddness = (u32)ebb_sub_floor(s->oddness, EBB_EBB_EVEN_STEP);
 	} else if (times > EBB_EBB_MOST_TIMES || !has_waited) {
 		return;
-	} else if (!times || off_us > blur_us) {
-		ebb_ebb_count_odd(s);
+	} else if (is_odd || s->sure_gaps < EBB_EBB_SURE_GAPS) {
+		if (is_odd)
+			ebb_ebb_count_odd(s);
+		ebb_end_step();
+		ebb_ebb_take_even(s, (u32)left_us, bytes);
 	} else {
+		s->even_gaps = 0;
 		s->wide_gaps++;
 		s->wide_times += times;
 		s->oddness = (u32)ebb_sub_floor(s->oddness, EBB_EBB_EVEN_STEP);

@@ -328,12 +328,12 @@ EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_seg
 
 	if (segment->mss_bytes)
 		s->mss_bytes = ebb_bound_mss_bytes(segment->mss_bytes);
+	if (segment->has_timestamps)
+		ebb_ebb_take_delay(s, segment, p);
+	ebb_end_step();
 	ebb_ebb_take_arrival(s, segment->now_us, segment->payload_bytes);
 	ebb_end_step();
 	ebb_ebb_take_gap(s, segment);
-	ebb_end_step();
-	if (segment->has_timestamps)
-		ebb_ebb_take_delay(s, segment, p);
 	ebb_end_step();
 	s->round_bytes += segment->payload_bytes;
 	ebb_ebb_watch_hole(s, segment);

@@ -89,6 +89,38 @@ EBB_INLINE u64 ebb_ebb_train_bytes_per_s(const struct ebb_ebb_state *s, u32 from
 		       to->at_us - from->at_us, 0);
 }
 
+/*
+ * The same for when they would have come without a queue: as they were sent. A tick blurs that; 0
+ * where the clocks have just changed.
+ */
+EBB_INLINE u64 ebb_ebb_sent_bytes_per_s(const struct ebb_ebb_state *s)
+{
+	const struct ebb_ebb_arrival *from, *to;
+	u32 tick_us = s->clock.tick.tick_us, took_us;
+
+	from = &s->arrivals[(s->arrival_count - EBB_EBB_TRAINS_ARRIVALS) & (EBB_EBB_ARRIVALS - 1)];
+	to = &s->arrivals[(s->arrival_count - 1) & (EBB_EBB_ARRIVALS - 1)];
+	took_us = to->sent_us - from->sent_us + tick_us;
+	if (took_us >= EBB_HALF_CIRCLE)
+		return 0;
+	return ebb_div((u64)(to->received_bytes - from->received_bytes) * EBB_US_PER_S,
+		       ebb_sub_floor(took_us, tick_us + tick_us), EBB_MOVES_MAX_CAPACITY_BYTES_PER_S);
+}
+
+/* Others held it up, or nobody knows what: the rate at which it comes is not the link's. */
+EBB_INLINE u8 ebb_ebb_is_late(const struct ebb_ebb_state *s)
+{
+	if (s->clock.tick.is_unsure)
+		return 1;
+	return s->capacity_bytes_per_s && s->excess_us > s->low_us;
+}
+
+/* Was a segment late in so long until then? Arrival times, low 32 bits. */
+EBB_INLINE u8 ebb_ebb_was_late(const struct ebb_ebb_state *s, u32 at_us, u32 for_us)
+{
+	return at_us - s->late_at_us <= for_us;
+}
+
 EBB_INLINE void ebb_ebb_time_segment(struct ebb_ebb_state *s)
 {
 	u32 segment_us = (u32)ebb_min(ebb_moves_time_us(s->capacity_bytes_per_s, s->mss_bytes),
@@ -96,6 +128,8 @@ EBB_INLINE void ebb_ebb_time_segment(struct ebb_ebb_state *s)
 
 	if (segment_us != s->segment_us)
 		s->pace_us_x16 = 0;
+	if (segment_us + s->segment_us / EBB_EBB_SURE_DIVISOR < s->segment_us)
+		s->sure_gaps = 0;
 	s->segment_us = segment_us;
 }
 
@@ -104,10 +138,13 @@ EBB_INLINE void ebb_ebb_time_segment(struct ebb_ebb_state *s)
  * have one that is nobody's. So two of them, without an arrival that is in both. Nor
  * do trains with a silence in them, as between two flights, unless there are no others.
  */
-EBB_INLINE void ebb_ebb_take_capacity(struct ebb_ebb_state *s)
+EBB_INLINE void ebb_ebb_take_capacity(struct ebb_ebb_state *s, u32 at_us)
 {
+	u32 first = (s->arrival_count - EBB_EBB_TRAINS_ARRIVALS) & (EBB_EBB_ARRIVALS - 1);
 	u64 rate_bytes_per_s, before_bytes_per_s;
 
+	if (ebb_ebb_was_late(s, at_us, at_us - s->arrivals[first].at_us))
+		return;
 	if (s->run_arrivals >= EBB_EBB_TRAINS_ARRIVALS)
 		s->is_steady = 1;
 	else if (s->is_steady || s->arrival_count < EBB_EBB_UNSTEADY_ARRIVALS)
@@ -116,6 +153,7 @@ EBB_INLINE void ebb_ebb_take_capacity(struct ebb_ebb_state *s)
 	before_bytes_per_s =
 		ebb_ebb_train_bytes_per_s(s, EBB_EBB_TRAINS_ARRIVALS, EBB_EBB_TRAIN + 1);
 	rate_bytes_per_s = ebb_min(rate_bytes_per_s, before_bytes_per_s);
+	rate_bytes_per_s = ebb_min(rate_bytes_per_s, ebb_ebb_sent_bytes_per_s(s));
 	s->capacity_bytes_per_s = ebb_min(ebb_max(s->capacity_bytes_per_s, rate_bytes_per_s),
 					  EBB_MOVES_MAX_CAPACITY_BYTES_PER_S);
 	ebb_ebb_time_segment(s);
@@ -151,12 +189,17 @@ EBB_INLINE void ebb_ebb_take_arrival(struct ebb_ebb_state *s, u64 now_us, u32 by
 	s->arrival_count += is_new;
 	arrival = &s->arrivals[(s->arrival_count - 1) & (EBB_EBB_ARRIVALS - 1)];
 	arrival->at_us = at_us;
+	arrival->sent_us = at_us - s->queue_us;
 	arrival->received_bytes = s->received_bytes;
+	if (ebb_ebb_is_late(s))
+		s->late_at_us = at_us;
 	if (!is_new)
 		return;
 	ebb_ebb_take_pace(s, at_us - s->arrival_since_us);
 	s->arrival_since_us = at_us;
-	ebb_ebb_take_capacity(s);
+	ebb_end_step();
+	ebb_ebb_take_capacity(s, at_us);
+	ebb_end_step();
 	if (s->arrival_count >= EBB_EBB_LONG_TRAIN)
 		s->round_rate_bytes_per_s =
 			ebb_max(s->round_rate_bytes_per_s,

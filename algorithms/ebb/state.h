@@ -178,9 +178,16 @@ struct ebb_ebb_params {
  * so many C is what it shows. */
 #define EBB_EBB_DOUBT_STEP 8u
 #define EBB_EBB_DOUBTS 96u
+/* [EBB §fair queues] So many close gaps make C sure, until it is faster by this part. */
+#define EBB_EBB_SURE_GAPS 32u
+#define EBB_EBB_SURE_DIVISOR 8u
+/* [EBB §fair queues] So many other gaps alike, within this part of their mean, are the link's. */
+#define EBB_EBB_EVEN_GAPS 32u
+#define EBB_EBB_EVEN_DIVISOR 16u
 
 struct ebb_ebb_arrival {
 	u32 at_us;          /* arrival time, low 32 bits */
+	u32 sent_us;        /* when it would have come without a queue, low 32 bits */
 	u32 received_bytes; /* everything received up to and with it, low 32 bits */
 };
 
@@ -231,6 +238,7 @@ struct ebb_ebb_state {
 	struct ebb_ebb_arrival arrivals[EBB_EBB_ARRIVALS];
 	u32 arrival_count;
 	u32 arrival_since_us; /* when the last one began, low 32 bits */
+	u32 late_at_us;       /* when a segment came last that was late, low 32 bits */
 	u32 run_arrivals;     /* that came at about the same pace, the last among them */
 	u32 run_gap_us;       /* mean time from one of these to the next */
 	u32 received_bytes;
@@ -277,6 +285,9 @@ struct ebb_ebb_state {
 	u32 odd_gaps;    /* neither */
 	u32 oddness;     /* how many gaps are odd on this path, lately */
 	u32 doubts;      /* of C: no test had close gaps */
+	u32 sure_gaps;   /* close ones at this C, up to as many as make it sure */
+	u32 even_gaps;   /* others that are alike, in a row */
+	u32 even_us_x16; /* time of a segment by these, on average */
 
 	/* A test in YIELD whether others are there whom no queue shows: its train. */
 	u32 test_seq;

@@ -72,45 +72,22 @@ EBB_INLINE void ebb_ebb_sender_describe(struct ebb_segment *segment, u64 now_us,
 	segment->has_timestamps = 1;
 }
 
-/* Bytes per second at which the segments of the last two trains were sent; 0: at once. */
-EBB_INLINE u64 ebb_ebb_sender_sent_bytes_per_s(const struct ebb_ebb_sender_state *state)
-{
-	const struct ebb_ebb_state *s = &state->own;
-	u32 last = (s->arrival_count - 1) & (EBB_EBB_ARRIVALS - 1);
-	u32 first = (s->arrival_count - EBB_EBB_TRAINS_ARRIVALS) & (EBB_EBB_ARRIVALS - 1);
-	u64 bytes = s->arrivals[last].received_bytes - s->arrivals[first].received_bytes;
-
-	return ebb_div(bytes * EBB_US_PER_S, state->sent_us[last] - state->sent_us[first], 0);
-}
-
 /*
  * While it yields, arrivals show how rarely pairs are sent; in a window of few segments no run of
  * them is long enough, and what else there is counts only where windows are larger (16 arrivals are
- * remembered: so many less are the same ones). What comes back faster than it was sent was held up.
+ * remembered: so many less are the same ones).
  */
 EBB_INLINE void ebb_ebb_sender_take_arrival(struct ebb_ebb_sender_state *state,
 					    const struct ebb_sender_ack *ack, u32 bytes)
 {
 	struct ebb_ebb_state *s = &state->own;
 	u64 trains_bytes = (u64)s->mss_bytes * EBB_EBB_SENDER_PAIR * EBB_EBB_TRAINS_ARRIVALS;
-	u64 before_bytes_per_s = s->capacity_bytes_per_s, sent_bytes_per_s;
 
 	if (s->is_yielding)
 		return;
 	if (s->rwnd_bytes < trains_bytes && s->arrival_count > EBB_EBB_ARRIVALS * EBB_ONE_X2)
 		s->arrival_count -= EBB_EBB_ARRIVALS;
 	ebb_ebb_take_arrival(s, ack->now_us, bytes);
-	ebb_end_step();
-	state->sent_us[(s->arrival_count - 1) & (EBB_EBB_ARRIVALS - 1)] =
-		(u32)(ack->now_us - ack->rtt_us);
-	if (s->capacity_bytes_per_s <= before_bytes_per_s)
-		return;
-	ebb_end_step();
-	sent_bytes_per_s = ebb_ebb_sender_sent_bytes_per_s(state);
-	if (sent_bytes_per_s && sent_bytes_per_s < s->capacity_bytes_per_s)
-		s->capacity_bytes_per_s = ebb_max(sent_bytes_per_s, before_bytes_per_s);
-	s->segment_us = (u32)ebb_min(ebb_moves_time_us(s->capacity_bytes_per_s, s->mss_bytes),
-				     EBB_MOVES_MAX_SEGMENT_US);
 }
 
 /* One segment alone: nothing makes the receiver acknowledge it at once. */
@@ -295,9 +272,9 @@ EBB_INLINE void ebb_ebb_sender_on_ack(struct ebb_ebb_sender_state *state,
 	__builtin_memset(segment, 0, sizeof(*segment));
 	ebb_ebb_sender_describe(segment, ack->now_us, ack->ack_seq, ack->snd_nxt);
 	ebb_end_step();
-	ebb_ebb_sender_take_arrival(state, ack, state->bytes);
-	ebb_end_step();
 	ebb_ebb_sender_take_delay(state, ack, state->bytes, params);
+	ebb_end_step();
+	ebb_ebb_sender_take_arrival(state, ack, state->bytes);
 	ebb_end_step();
 	s->round_bytes =
 		(u32)ebb_min((u64)s->round_bytes + state->bytes, EBB_MOVES_MAX_WINDOW_BYTES);

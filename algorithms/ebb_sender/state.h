@@ -60,11 +60,10 @@ enum ebb_ebb_sender_test {
 
 struct ebb_ebb_sender_state {
 	struct ebb_sender_window window;
-	struct ebb_ebb_state own;      /* the judgement; its rwnd_bytes is W */
-	struct ebb_clock peer;         /* the peer's clock: what queues on the way back */
-	struct ebb_segment segment;    /* the acknowledgement in words of a receiver's law: of the
+	struct ebb_ebb_state own;   /* the judgement; its rwnd_bytes is W */
+	struct ebb_clock peer;      /* the peer's clock: what queues on the way back */
+	struct ebb_segment segment; /* the acknowledgement in words of a receiver's law: of the
 					* stack, the verifier would follow each way up to here */
-	u32 sent_us[EBB_EBB_ARRIVALS]; /* when what arrived was sent, low 32 bits */
 	u64 test_until_us;
 	u64 first_us;      /* the first acknowledgement of the train; 0: none yet */
 	u64 suspect_at_us; /* the next test outside of YIELD is not before */

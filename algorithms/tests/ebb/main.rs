@@ -9,3 +9,4 @@ mod properties;
 mod receiver_oracle;
 #[path = "../support/receiver_path/mod.rs"]
 mod receiver_path;
+mod stalls;

@@ -61,6 +61,8 @@ struct Ebb {
     has_lost: bool,
     /// When the last round trip began.
     round_since_us: f64,
+    /// The least threshold when the last segment came.
+    last_low_us: f64,
 }
 
 impl Ebb {
@@ -91,6 +93,7 @@ impl Ebb {
             full_us: 0.0,
             has_lost: false,
             round_since_us: 0.0,
+            last_low_us: 0.0,
         }
     }
 
@@ -233,8 +236,9 @@ impl Ebb {
     /// What the segment tells, whatever follows from it.
     fn learn(&mut self, segment: &Segment) {
         let bytes = f64::from(segment.payload_bytes);
-        self.path.arrive(segment.now_us as f64, bytes);
         let excess_us = self.path.take_delay(segment, self.yielding);
+        let is_late = excess_us > self.last_low_us;
+        self.path.arrive(segment.now_us as f64, bytes, is_late);
         self.look.2 = Some(
             self.look
                 .2
@@ -251,6 +255,7 @@ impl Ebb {
         }
         self.watch_hole(segment);
         self.learn_full(segment.now_us as f64);
+        self.last_low_us = self.low_us();
     }
 }
 

@@ -17,9 +17,18 @@ const NONE: Least = Least {
     rtt_us: f64::INFINITY,
 };
 
+/// A segment: when it arrived, when it would have without a queue, and what had come by then.
+#[derive(Clone, Copy, Default)]
+struct Arrival {
+    at_us: f64,
+    sent_us: f64,
+    so_far: f64,
+}
+
 pub struct Path {
-    /// When segments arrived, and what had come by then.
-    arrivals: Vec<(f64, f64)>,
+    arrivals: Vec<Arrival>,
+    /// When a segment came last that more than our own queue and `low_us` had held up.
+    late_at_us: f64,
     /// Arrivals at about the same pace, and the mean gap between them.
     run: (usize, f64),
     has_run_steadily: bool,
@@ -49,6 +58,7 @@ impl Path {
     pub fn new(now_us: f64) -> Self {
         Self {
             arrivals: Vec::new(),
+            late_at_us: 0.0,
             run: (0, 0.0),
             has_run_steadily: false,
             capacity: 0.0,
@@ -158,25 +168,55 @@ impl Path {
 
     /// Bytes per second from one arrival to another, counted from the last.
     fn train(&self, from_ago: usize, to_ago: usize) -> f64 {
-        let arrival = |ago: usize| self.arrivals[self.arrivals.len() - ago];
-        let ((from_us, before), (to_us, after)) = (arrival(from_ago), arrival(to_ago));
-        ((after - before) * 1e6 / (to_us - from_us)).floor()
+        let (from, to) = (self.arrival(from_ago), self.arrival(to_ago));
+        ((to.so_far - from.so_far) * 1e6 / (to.at_us - from.at_us)).floor()
     }
 
-    /// §capacity: two trains of five, within a run of ten at about the same pace.
-    pub fn arrive(&mut self, now_us: f64, bytes: f64) {
-        let (last_us, so_far) = self.arrivals.last().copied().unwrap_or((0.0, 0.0));
-        self.arrivals.push((now_us, so_far + bytes));
-        self.take_pace(now_us - last_us);
+    /// The same for when the last ten were sent; a tick blurs that.
+    fn sent_rate(&self) -> f64 {
+        let (from, to) = (self.arrival(10), self.arrival(1));
+        let took_us = to.sent_us - from.sent_us - 1000.0;
+        match took_us {
+            us if us < -2000.0 => 0.0,
+            us if us <= 0.0 => f64::INFINITY,
+            us => ((to.so_far - from.so_far) * 1e6 / us).floor(),
+        }
+    }
+
+    fn arrival(&self, ago: usize) -> Arrival {
+        self.arrivals[self.arrivals.len() - ago]
+    }
+
+    /// §capacity: two trains of five, within a run of ten at about the same pace, of segments that
+    /// were not late.
+    pub fn arrive(&mut self, now_us: f64, bytes: f64, is_late: bool) {
+        let last = self.arrivals.last().copied().unwrap_or_default();
+        self.arrivals.push(Arrival {
+            at_us: now_us,
+            sent_us: now_us - self.queue_us,
+            so_far: last.so_far + bytes,
+        });
+        if is_late && self.capacity > 0.0 {
+            self.late_at_us = now_us;
+        }
+        self.take_pace(now_us - last.at_us);
+        self.learn_capacity();
         let count = self.arrivals.len();
+        if count >= 12 {
+            self.round_rate = self.round_rate.max(self.train(12, 1));
+        }
+    }
+
+    fn learn_capacity(&mut self) {
+        let count = self.arrivals.len();
+        if count >= 10 && self.late_at_us >= self.arrival(10).at_us {
+            return;
+        }
         self.has_run_steadily |= self.run.0 >= 10;
         if self.run.0 >= 10 || (!self.has_run_steadily && count >= 64) {
             let rate = self.train(5, 1).min(self.train(10, 6));
-            self.capacity = self.capacity.max(rate);
+            self.capacity = self.capacity.max(rate.min(self.sent_rate()));
             self.segment_us = self.time_of(f64::from(MSS)).min(1e6);
-        }
-        if count >= 12 {
-            self.round_rate = self.round_rate.max(self.train(12, 1));
         }
     }
 

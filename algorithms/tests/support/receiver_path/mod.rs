@@ -82,6 +82,8 @@ struct World<'a> {
     fair: Fair,
     sent_segments: u64,
     held_until_us: u64,
+    /// When the machine took the last segment.
+    taken_us: u64,
     offload: Offload,
 }
 
@@ -112,6 +114,7 @@ pub fn run(path: &Path, policy: &Policy, seconds: u64) -> Outcome {
         fair: Fair::default(),
         sent_segments: 0,
         held_until_us: 0,
+        taken_us: 0,
         offload: Offload::default(),
     };
     for (from_us, until_us) in &path.greedy {
@@ -375,7 +378,13 @@ impl World<'_> {
         {
             self.held_until_us = arrival_us + by_us;
         }
-        arrival_us.max(self.held_until_us)
+        let due_us = arrival_us.max(self.held_until_us);
+        let is_stalled =
+            |(from_us, for_us): &&(u64, u64)| (*from_us..from_us + for_us).contains(&due_us);
+        let stall = self.path.stalls.iter().find(is_stalled);
+        let taken_us = stall.map_or(due_us, |(from_us, for_us)| from_us + for_us);
+        self.taken_us = taken_us.max(self.taken_us + self.path.catching_up_us);
+        self.taken_us
     }
 
     fn tsval(&self, now_us: u64) -> u32 {

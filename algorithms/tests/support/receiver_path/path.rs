@@ -29,6 +29,10 @@ pub struct Path {
     pub longer: Option<(u64, u64)>,
     /// One segment of so many is held up by so much (us), and all behind it until it comes.
     pub held_up: Option<(u64, u64)>,
+    /// Times in which the receiver's machine does nothing: from, for how long (us).
+    pub stalls: Vec<(u64, u64)>,
+    /// How far apart it takes what came meanwhile (us).
+    pub catching_up_us: u64,
     /// The receiver's device waits so long for what follows a segment (us); 0: not at all.
     pub offload_us: u64,
     /// The connection is an ordinary one before.
@@ -63,6 +67,8 @@ impl Default for Path {
             slower: None,
             longer: None,
             held_up: None,
+            stalls: Vec::new(),
+            catching_up_us: 0,
             offload_us: 0,
             taken_over: None,
         }
