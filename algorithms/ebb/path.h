@@ -104,7 +104,8 @@ EBB_INLINE u64 ebb_ebb_sent_bytes_per_s(const struct ebb_ebb_state *s)
 	if (took_us >= EBB_HALF_CIRCLE)
 		return 0;
 	return ebb_div((u64)(to->received_bytes - from->received_bytes) * EBB_US_PER_S,
-		       ebb_sub_floor(took_us, tick_us + tick_us), EBB_MOVES_MAX_CAPACITY_BYTES_PER_S);
+		       ebb_sub_floor(took_us, tick_us + tick_us),
+		       EBB_MOVES_MAX_CAPACITY_BYTES_PER_S);
 }
 
 /* Others held it up, or nobody knows what: the rate at which it comes is not the link's. */
