@@ -20,6 +20,9 @@ struct Line {
     engine: String,
     row: String,
     case: String,
+    /// Empty: that of the paper.
+    #[serde(default)]
+    policy: String,
     is: Kind,
     chosen: Chosen,
     unit: Unit,
@@ -43,6 +46,7 @@ impl Line {
             engine: comparison.engine.name().into(),
             row: cell.row.clone(),
             case: cell.case.clone(),
+            policy: cell.policy.clone().unwrap_or_default(),
             is: cell.kind,
             chosen: cell.chosen,
             unit: cell.unit,
@@ -58,8 +62,16 @@ impl Line {
     }
 
     fn is_of(&self, other: &Self) -> bool {
-        (&self.id, &self.engine, &self.row, &self.case)
-            == (&other.id, &other.engine, &other.row, &other.case)
+        let Self {
+            id,
+            engine,
+            row,
+            case,
+            policy,
+            ..
+        } = other;
+        let named = [&self.id, &self.engine, &self.row, &self.case, &self.policy];
+        named == [id, engine, row, case, policy]
     }
 
     /// Whether this is where it was: in its interval, or the same where one run had none.

@@ -9,6 +9,8 @@ use ebb_scenario::{Flow, Scenario};
 /// What holds the flows back that yield, in place of what a scenario says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyChoice {
+    /// What the file says, to stand beside the others.
+    Own,
     /// Nothing: they are ordinary TCP.
     None,
     /// The bottleneck itself, with two strict priorities: the ideal for the others.
@@ -20,6 +22,9 @@ pub enum PolicyChoice {
 impl PolicyChoice {
     /// Puts all TCP flows of the class `lbe` under it, and under nothing else.
     pub fn apply(&self, scenario: &mut Scenario) {
+        if *self == Self::Own {
+            return;
+        }
         for flow in scenario.flows.iter_mut().filter(|flow| is_yielding(flow)) {
             flow.receiver = None;
             if !is_ordinary(&flow.sender) {
@@ -67,10 +72,14 @@ impl FromStr for PolicyChoice {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
+            "own" => Ok(Self::Own),
             "none" => Ok(Self::None),
             "priority" => Ok(Self::Priority),
             text => text.parse().map(Self::Law).map_err(|error: PolicyError| {
-                format!("{error}; without a law: none (plain TCP), priority (two queues)")
+                format!(
+                    "{error}; without a law: none (plain TCP), priority (two queues), own (what \
+                     the file says)"
+                )
             }),
         }
     }
@@ -79,6 +88,7 @@ impl FromStr for PolicyChoice {
 impl fmt::Display for PolicyChoice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Own => formatter.write_str("own"),
             Self::None => formatter.write_str("none"),
             Self::Priority => formatter.write_str("priority"),
             Self::Law(policy) => policy.fmt(formatter),

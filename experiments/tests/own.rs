@@ -183,6 +183,13 @@ fn a_policy_takes_the_place_of_both_ends_laws_and_leaves_ordinary_senders() {
     assert!(matches!(queue, QueueSpec::DropTail(_)));
     let (plain, _) = flow("none", 1);
     assert_eq!((plain.sender.as_str(), plain.receiver), ("bbr", None));
+    assert_eq!(flow("own", 0).0.sender, "tcp-lp");
+    let (own, queue) = flow("own", 1);
+    assert_eq!(
+        (own.sender.as_str(), own.receiver.as_deref()),
+        ("bbr", Some("ebb"))
+    );
+    assert!(matches!(queue, QueueSpec::DropTail(_)));
     let (sent, _) = flow("ledbat", 1);
     assert_eq!((sent.sender.as_str(), sent.receiver), ("ledbat", None));
     let (received, _) = flow("vulture", 1);

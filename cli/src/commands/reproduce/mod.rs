@@ -31,8 +31,8 @@ pub struct Reproduce {
     #[arg(value_name = "ID")]
     ids: Vec<String>,
 
-    /// Policy in place of those that flows yield by, `none` (plain TCP) or `priority` (two queues);
-    /// several times for several, which stand in lines beside each other
+    /// Policy in place of those that flows yield by, `none` (plain TCP), `priority` (two queues) or
+    /// `own` (what the file says); several times for several, which stand in lines beside each other
     #[arg(long = "policy", value_name = "POLICY",
           conflicts_with_all = ["list", "stored", "assumptions", "html"])]
     policies: Vec<PolicyChoice>,
@@ -95,8 +95,7 @@ pub struct Reproduce {
     check: Option<Check>,
 
     /// Write the values to this file, with intervals, runs and verdicts, for --check
-    #[arg(long, value_name = "FILE.csv",
-          conflicts_with_all = ["list", "assumptions", "policies", "cases"])]
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["list", "assumptions"])]
     values: Option<PathBuf>,
 
     /// Write how far the lab is from the simulator, by cases and intervals, to this file
