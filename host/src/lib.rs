@@ -4,10 +4,11 @@
 //!
 //! Who descends from whom ([`descendants_of`], [`Family`]), whether a process lives and since
 //! when ([`started_ticks`]), its sockets and copies of them ([`copies_of_sockets`]), its network
-//! namespaces ([`network_namespaces_of`]), what TCP knows of a connection ([`TcpInfo`]), the
-//! clocks that all of them share, calendar and time of day ([`LocalTime`]), and memory that is
-//! shared with programs in the kernel ([`SharedMemory`]). Nothing here changes anything by itself,
-//! and nothing needs a privilege for processes of one's own.
+//! namespaces ([`network_namespaces_of`]), what TCP knows of a connection ([`TcpInfo`]), what
+//! interfaces carry ([`Interfaces`]), the clocks that all of them share, calendar and time of day
+//! ([`LocalTime`]), and memory that is shared with programs in the kernel ([`SharedMemory`]).
+//! Nothing here changes anything by itself, and nothing needs a privilege for processes of one's
+//! own.
 //!
 //! ```
 //! use ebb_host::{TcpInfo, copies_of_sockets};
@@ -31,6 +32,7 @@ pub mod testing;
 mod error;
 mod family;
 mod handle;
+mod interfaces;
 mod local_time;
 mod mounts;
 mod namespace;
@@ -44,6 +46,7 @@ mod want;
 pub use error::{Error, Result};
 pub use family::Family;
 pub use handle::{ProcessHandle, copy_descriptor};
+pub use interfaces::Interfaces;
 pub use local_time::LocalTime;
 pub use mounts::{Mount, mounts};
 pub use namespace::{NetworkNamespace, mounted_network_namespaces, network_namespaces_of};
