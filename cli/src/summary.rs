@@ -126,7 +126,8 @@ fn describe(datagrams: &Datagrams) -> String {
     )
 }
 
-fn megabytes(bytes: u64) -> String {
+/// In megabytes, with the unit.
+pub fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 

@@ -75,6 +75,9 @@ pub enum Error {
         /// The most.
         most: usize,
     },
+    /// What comes of the rules is not written down.
+    #[error("there is no history of the rules")]
+    NoHistory(#[source] io::Error),
     /// A process cannot be looked at.
     #[error("process {pid}")]
     Process {

@@ -146,6 +146,12 @@ impl Ledger {
         account.map(Account::totals).unwrap_or_default()
     }
 
+    /// What came of every rule that is known.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (String, Totals)> {
+        let accounts = self.accounts.iter();
+        accounts.map(|(name, account)| (name.clone(), account.totals()))
+    }
+
     /// Forgets what came of rules that are gone, if those are too many: names are the
     /// administrator's, and may be others each time.
     pub(crate) fn keep(&mut self, is_there: impl Fn(&str) -> bool) {

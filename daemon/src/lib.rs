@@ -5,7 +5,8 @@
 //! - [`read`] reads the rules from their folders, [`Book`] has them in their order;
 //! - [`why`] says which of them holds for a process, and why the others do not;
 //! - [`Service`] keeps them, [`service_of`] says whose runs;
-//! - [`Settings`] say what it serves beside that.
+//! - [`Settings`] say what it serves beside that;
+//! - [`read_history`] reads what came of the rules in 24 hours.
 //!
 //! What a rule names is decided in the kernel, by tables ([`ebb_keeper::kernel::rules`]): a cgroup
 //! is judged by its path while it is being made, and every connection when it is made. So nothing
@@ -19,6 +20,7 @@ mod error;
 mod event;
 mod globs;
 mod groups;
+mod history;
 mod ledger;
 mod lock;
 mod metrics;
@@ -36,6 +38,7 @@ mod why;
 pub use containers::{Container, find_container};
 pub use error::{Error, Result};
 pub use event::Event;
+pub use history::{Minute, Past, history_folder, read_history};
 pub use lock::service_of;
 pub use read::{FOLDERS, Found, read, read_files};
 pub use rule::{Book, Conditions, ContainerPattern, Rule};

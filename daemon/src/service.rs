@@ -103,6 +103,7 @@ impl Service {
         service.watch();
         service.serve_users(&found.settings);
         service.serve(found.settings);
+        service.write_history();
         service.say_ready(found.problems);
         Ok(service)
     }
@@ -325,7 +326,9 @@ impl Service {
             if let Err(source) = kept.post.release() {
                 self.events.push_back(Event::Failed(kept.failed(source)));
             }
+            self.watching.close(&kept.rule, kept.post.as_held());
         }
+        self.watching.end();
         self.kept.clear();
         self.users = None;
         self.events.push_back(Event::Over);

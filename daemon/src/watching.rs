@@ -14,6 +14,7 @@ use ebb_keeper::{Backend, Direction, FlowView, Held, InForce, KernelHeld, Polici
 use crate::bits::Bits;
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::history::History;
 use crate::ledger::{Counts, Ledger};
 use crate::metrics;
 use crate::rule::{Book, Rule};
@@ -35,6 +36,8 @@ const SOCKET: &str = "metrics.sock";
 #[derive(Debug)]
 pub(crate) struct Watching {
     ledger: Ledger,
+    /// None: it cannot be written.
+    history: Option<History>,
     latest: Latest,
     due: Instant,
     records: PathBuf,
@@ -64,6 +67,7 @@ impl Watching {
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         Self {
             ledger: Ledger::default(),
+            history: None,
             latest: Latest::default(),
             due: Instant::now(),
             records: records.to_path_buf(),
@@ -74,6 +78,21 @@ impl Watching {
             mistaken_files: 0,
             reloads: 0,
             refused_reloads: 0,
+        }
+    }
+
+    /// Writes down what comes of the rules from now on.
+    ///
+    /// *Errors:* it cannot be written; all else goes on.
+    pub(crate) fn begin_history(&mut self) -> Result<()> {
+        self.history = Some(History::begin()?);
+        Ok(())
+    }
+
+    /// What came of the rules until now is the end of it.
+    pub(crate) fn end(&mut self) {
+        if let Some(mut history) = self.history.take() {
+            history.write(&self.ledger);
         }
     }
 
@@ -138,6 +157,9 @@ impl Watching {
             refused_reloads: self.refused_reloads,
             by_hand: sight.by_hand.clone(),
         });
+        if let Some(history) = &mut self.history {
+            history.note(&self.ledger);
+        }
         self.ledger
             .keep(|name| sight.book.rules.iter().any(|rule| rule.name == name));
         let took = thread_processor_time() - used;

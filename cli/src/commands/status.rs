@@ -13,6 +13,8 @@ use crate::commands::top::sample::{Look, Sampler, SeenFlow};
 use crate::output;
 use crate::summary;
 
+mod history;
+
 /// What rates are measured over.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -23,6 +25,10 @@ pub struct Status {
     /// Their connections as well, with rates over half a second
     #[arg(short, long)]
     flows: bool,
+
+    /// What came of the rules of ebbd in the last 24 hours, by hours, instead (as root)
+    #[arg(long, conflicts_with = "flows")]
+    history: bool,
 
     /// Print JSON, for programs
     #[arg(long)]
@@ -36,6 +42,7 @@ directory is neither /run/user/UID/ebb nor /tmp/ebb-UID nothing is known here.
 Examples:
   ebb status
   sudo ebb status --flows
+  sudo ebb status --history
   sudo ebb status --json | jq '.[].target'";
 
 /// An attachment with its connections.
@@ -49,6 +56,9 @@ struct WithFlows<'a> {
 impl Status {
     /// Prints the list.
     pub fn execute(self) -> Result<()> {
+        if self.history {
+            return history::print(self.json);
+        }
         let look = self.look()?;
         let listed: Vec<WithFlows<'_>> = look
             .attachments

@@ -59,6 +59,7 @@ impl Ebb {
         command
             .args(arguments)
             .env("EBB_RUNTIME_DIR", self.runtime.path())
+            .env("EBB_STATE_DIR", self.runtime.path().join("state"))
             .env_remove("EBB_LOG");
         command
     }

@@ -25,6 +25,12 @@ impl Service {
         }
     }
 
+    pub(super) fn write_history(&mut self) {
+        if let Err(error) = self.watching.begin_history() {
+            self.events.push_back(Event::Failed(error));
+        }
+    }
+
     pub(super) fn serve(&mut self, settings: Settings) {
         if let Err(error) = self.watching.serve(settings) {
             self.events.push_back(Event::Failed(error));
