@@ -25,6 +25,7 @@ mod ledger;
 mod lock;
 mod metrics;
 mod notify;
+mod page;
 mod read;
 mod rule;
 mod service;

@@ -23,6 +23,8 @@ const FILE: &str = "settings/ebbd.toml";
 pub struct Settings {
     /// Where metrics are served for this machine, beside the socket of root's.
     pub metrics: Option<SocketAddr>,
+    /// Where the page is served for this machine.
+    pub page: Option<SocketAddr>,
     /// What ordinary users may have held.
     pub users: UserSettings,
 }
@@ -31,8 +33,8 @@ impl Settings {
     /// Where it is not known what was meant, nothing is done.
     fn unknown() -> Self {
         Self {
-            metrics: None,
             users: UserSettings::off("there are mistakes in its settings, see 'ebb rules check'"),
+            ..Self::default()
         }
     }
 }
@@ -65,10 +67,11 @@ fn parse(path: &Path, text: &str) -> (Settings, Vec<Problem>) {
 }
 
 fn read_root(root: &Section<'_, '_>, path: &Path) -> Settings {
-    let metrics = root.section("metrics");
+    let listen = |name, example| read_listen(&root.section(name)?, example);
     let users = root.section("users");
     let settings = Settings {
-        metrics: metrics.as_ref().and_then(read_listen),
+        metrics: listen("metrics", "\"127.0.0.1:9750\""),
+        page: listen("page", "\"127.0.0.1:9752\""),
         users: users.map_or_else(UserSettings::default, |section| users::read(&section, path)),
     };
     root.finish_with(|key| match key {
@@ -79,8 +82,8 @@ fn read_root(root: &Section<'_, '_>, path: &Path) -> Settings {
 }
 
 /// An address of loopback: nobody elsewhere is to see what is served.
-fn read_listen(section: &Section<'_, '_>) -> Option<SocketAddr> {
-    let text = section.required::<String>("listen", "\"127.0.0.1:9750\"");
+fn read_listen(section: &Section<'_, '_>, example: &str) -> Option<SocketAddr> {
+    let text = section.required::<String>("listen", example);
     section.finish();
     let text = text?;
     match text.parse::<SocketAddr>() {
@@ -95,7 +98,10 @@ fn read_listen(section: &Section<'_, '_>) -> Option<SocketAddr> {
         Err(_) => {
             section.wrong(
                 "listen",
-                format!("{text} is no address with a port, such as 127.0.0.1:9750 or [::1]:9750"),
+                format!(
+                    "{text} is no address with a port, such as {}",
+                    example.trim_matches('"')
+                ),
             );
             None
         }
@@ -123,6 +129,10 @@ mod tests {
             assert_eq!(problems, []);
             assert_eq!(settings.metrics, Some(address.parse().unwrap()));
         }
+        let both = "[metrics]\nlisten = \"[::1]:1\"\n[page]\nlisten = \"[::1]:2\"\n";
+        let (settings, problems) = parse(Path::new("ebbd.toml"), both);
+        assert_eq!(problems, []);
+        assert_eq!(settings.page, Some("[::1]:2".parse().unwrap()));
         let (settings, problems) = parse(Path::new("ebbd.toml"), "");
         assert_eq!((settings, problems), Default::default());
         for (text, place, words) in [
@@ -132,6 +142,11 @@ mod tests {
                 "can be reached from elsewhere",
             ),
             ("[metrics]\nlisten = \"localhost\"\n", ":2:10", "no address"),
+            (
+                "[page]\nlisten = \"192.0.2.1:80\"\n",
+                ":2:10",
+                "can be reached from elsewhere",
+            ),
             ("[metrics]\n", ":1:1", "`listen` is missing"),
             ("[metric]\n", ":1:2", "did you mean `metrics`?"),
             (

@@ -12,6 +12,8 @@ use crate::ledger::Totals;
 /// How the rules stand.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Snapshot {
+    /// When it was made. *Units:* seconds since 1970.
+    pub(crate) at_unix_s: f64,
     /// Seconds since 1970 at which the service began.
     pub(crate) began_unix_s: f64,
     /// In their order.
@@ -65,5 +67,23 @@ impl Latest {
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What is to be switched off, or on, by the names of rules. The service does it in its own time:
+/// nobody who asks waits for it, nor it for them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Switches(Arc<Mutex<BTreeMap<String, bool>>>);
+
+impl Switches {
+    /// Has a rule switched off, or on; what was wanted of it before is not wanted any more.
+    pub(crate) fn want(&self, rule: String, is_off: bool) {
+        let mut wanted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.insert(rule, is_off);
+    }
+
+    /// What is wanted, once.
+    pub(crate) fn take(&self) -> BTreeMap<String, bool> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

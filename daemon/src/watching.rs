@@ -3,6 +3,7 @@
 //! came of that.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -17,9 +18,10 @@ use crate::event::Event;
 use crate::history::History;
 use crate::ledger::{Counts, Ledger};
 use crate::metrics;
+use crate::page::{self, Page, Token};
 use crate::rule::{Book, Rule};
 use crate::settings::Settings;
-use crate::snapshot::{Latest, RuleSeen, Snapshot, State};
+use crate::snapshot::{Latest, RuleSeen, Snapshot, State, Switches};
 use crate::web::{Place, Server};
 
 /// Connections are looked at so often.
@@ -39,6 +41,8 @@ pub(crate) struct Watching {
     /// None: it cannot be written.
     history: Option<History>,
     latest: Latest,
+    /// What somebody at the page wants.
+    switches: Switches,
     due: Instant,
     records: PathBuf,
     settings: Settings,
@@ -64,16 +68,16 @@ pub(crate) struct Sight<'a> {
 impl Watching {
     /// Nothing is looked at, nor served, before that is asked for.
     pub(crate) fn new(records: &Path) -> Self {
-        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         Self {
             ledger: Ledger::default(),
             history: None,
             latest: Latest::default(),
+            switches: Switches::default(),
             due: Instant::now(),
             records: records.to_path_buf(),
             settings: Settings::default(),
             server: None,
-            began_unix_s: now.as_secs_f64(),
+            began_unix_s: unix_s(),
             is_ready: false,
             mistaken_files: 0,
             reloads: 0,
@@ -119,9 +123,26 @@ impl Watching {
                 Err(source) => failure = Err(Error::Serve { address, source }),
             }
         }
+        if let Some(address) = settings.page {
+            match self.page_at(address) {
+                Ok(place) => places.push(place),
+                Err(error) => failure = Err(error),
+            }
+        }
         self.server = Some(Server::begin(places).map_err(Error::NoServer)?);
         self.settings = settings;
         failure
+    }
+
+    fn page_at(&self, address: SocketAddr) -> Result<Place> {
+        let page = Page {
+            latest: self.latest.clone(),
+            switches: self.switches.clone(),
+            token: Token::at(&self.records, address)?,
+        };
+        let place = Place::at_loopback(address, page::site(page));
+        let (place, _) = place.map_err(|source| Error::Serve { address, source })?;
+        Ok(place)
     }
 
     /// When it wants to look.
@@ -150,6 +171,7 @@ impl Watching {
             self.seen(rule, sight, its.unwrap_or_default())
         });
         self.latest.set(Snapshot {
+            at_unix_s: unix_s(),
             began_unix_s: self.began_unix_s,
             rules: rules.collect(),
             mistaken_files: self.mistaken_files,
@@ -164,6 +186,15 @@ impl Watching {
             .keep(|name| sight.book.rules.iter().any(|rule| rule.name == name));
         let took = thread_processor_time() - used;
         self.due = now + (took * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_AT_LEAST_EVERY);
+    }
+
+    /// What is to be switched off, or on; it is to be seen soon.
+    pub(crate) fn switches(&mut self) -> BTreeMap<String, bool> {
+        let wanted = self.switches.take();
+        if !wanted.is_empty() {
+            self.due = Instant::now();
+        }
+        wanted
     }
 
     /// A rule is let go: what its programs counted goes with them.
@@ -209,6 +240,11 @@ impl Watching {
             totals: self.ledger.totals(&rule.name),
         }
     }
+}
+
+fn unix_s() -> f64 {
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    now.as_secs_f64()
 }
 
 /// What would be in force, were the rule held.

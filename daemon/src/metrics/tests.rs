@@ -43,6 +43,7 @@ fn rule(name: &str, state: State) -> RuleSeen {
 
 fn snapshot() -> Snapshot {
     Snapshot {
+        at_unix_s: 1_795_600_100.0,
         began_unix_s: 1_795_600_000.25,
         rules: vec![
             rule("backup", State::On),

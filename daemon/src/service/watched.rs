@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a service tells of itself.
 
+use ebb_keeper::{Change, Held};
+
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::read::read;
@@ -10,8 +12,17 @@ use crate::watching::Sight;
 use super::Service;
 
 impl Service {
-    /// Looks what came of the rules, if it is time to.
+    /// Switches what is to be switched, and looks what came of the rules, if it is time to.
     pub(super) fn watch(&mut self) {
+        for (name, is_off) in self.watching.switches() {
+            // One that has gone meanwhile needs no switch.
+            if let Some(kept) = self.kept.iter_mut().find(|kept| kept.rule.name == name)
+                && let Err(source) = kept.post.held().change(&Change::Observing(is_off))
+            {
+                let failed = kept.failed(source);
+                self.events.push_back(Event::Failed(failed));
+            }
+        }
         if self.watching.is_due() {
             let kept = self.kept.iter();
             let kept = kept.map(|kept| (&kept.rule, kept.post.as_held()));

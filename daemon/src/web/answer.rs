@@ -8,6 +8,10 @@ use std::sync::Arc;
 pub(crate) enum Status {
     /// It is told, or done.
     Ok,
+    /// Who asks does not say who may.
+    Unauthorized,
+    /// It could not be told, or done.
+    Failed,
     /// It is no request.
     BadRequest,
     /// It is not for this machine.
@@ -38,6 +42,8 @@ impl Status {
     fn in_words(self) -> &'static str {
         match self {
             Self::Ok => "200 OK",
+            Self::Unauthorized => "401 Unauthorized",
+            Self::Failed => "500 Internal Server Error",
             Self::BadRequest => "400 Bad Request",
             Self::Misdirected => "421 Misdirected Request",
             Self::NotFound => "404 Not Found",
@@ -60,12 +66,18 @@ impl Answer {
         }
     }
 
+    /// The same, with these lines in its head.
+    pub(crate) fn with(self, lines: &'static str) -> Self {
+        Self { lines, ..self }
+    }
+
     /// Why it is not, and what would be right, in words for people.
     pub(crate) fn refusal(status: Status, why: &str) -> Self {
         Self {
             status,
             kind: "text/plain; charset=utf-8",
             lines: match status {
+                Status::Unauthorized => "WWW-Authenticate: Bearer\r\n",
                 Status::WrongMethod => "Allow: GET, HEAD, POST\r\n",
                 _ => "",
             },

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+"use strict";
+
+const LOOK_EVERY_MS = 2000;
+const HISTORY_EVERY_MS = 60000;
+const SVG = "http://www.w3.org/2000/svg";
+
+// What follows # is sent to nobody; it stays out of sight, and of bookmarks, from then on.
+if (location.hash.length > 1) {
+	sessionStorage.setItem("token", location.hash.slice(1));
+	history.replaceState(null, "", location.pathname);
+}
+const token = sessionStorage.getItem("token") || "";
+
+// How things stand, and how they stood a look earlier.
+let latest = null;
+let before = null;
+let past = null;
+// The lists of connections that somebody has opened.
+const opened = new Set();
+
+async function ask(path, body) {
+	const answer = await fetch(path, {
+		method: body ? "POST" : "GET",
+		headers: { Authorization: `Bearer ${token}` },
+		body: body ? JSON.stringify(body) : undefined,
+	});
+	if (!answer.ok) throw new Error(await answer.text());
+	return answer.json();
+}
+
+function make(name, text, kind) {
+	const node = document.createElement(name);
+	if (text !== undefined) node.textContent = text;
+	if (kind) node.className = kind;
+	return node;
+}
+
+function bits(bytesPerS) {
+	const value = bytesPerS * 8;
+	if (value >= 1e9) return `${(value / 1e9).toFixed(1)} Gbit/s`;
+	if (value >= 1e6) return `${(value / 1e6).toFixed(1)} Mbit/s`;
+	return `${(value / 1e3).toFixed(0)} kbit/s`;
+}
+
+function bytes(value) {
+	if (value >= 1e9) return `${(value / 1e9).toFixed(1)} GB`;
+	return `${(value / 1e6).toFixed(1)} MB`;
+}
+
+function time(seconds) {
+	if (seconds >= 3600) return `${(seconds / 3600).toFixed(1)} h`;
+	if (seconds >= 60) return `${(seconds / 60).toFixed(0)} min`;
+	return `${seconds.toFixed(0)} s`;
+}
+
+// Bytes in a second since the look before; 0 at first, and where ebbd has begun again.
+function rate(now, rule, key) {
+	const old = before && before.rules.find((it) => it.name === rule.name);
+	const seconds = before ? now.at_unix_s - before.at_unix_s : 0;
+	return old && seconds > 0 ? Math.max(0, (rule[key] - old[key]) / seconds) : 0;
+}
+
+function reasons(rule) {
+	if (rule.state === "off") return "switched off: it takes what it gets";
+	if (rule.state === "failed") return "not in force: see journalctl -u ebbd";
+	const counts = new Map();
+	for (const flow of rule.flows) {
+		if (flow.reason) counts.set(flow.reason, (counts.get(flow.reason) || 0) + 1);
+	}
+	if (counts.size) {
+		return "yields: " + [...counts].map(([reason, n]) => `${reason} (${n})`).join(", ");
+	}
+	return rule.connections ? "takes what nobody else wants" : "no connection";
+}
+
+function number(value, label) {
+	const node = make("div");
+	node.append(make("b", value), make("span", label));
+	return node;
+}
+
+function connections(rule) {
+	const list = make("ul");
+	for (const flow of rule.flows) {
+		const arrow = flow.direction === "down" ? "from" : "to";
+		const queue = flow.queue_us === null ? "" : `, queue ${(flow.queue_us / 1e3).toFixed(1)} ms`;
+		const why = flow.reason || flow.mode;
+		list.append(make("li", `${arrow} ${flow.peer}: ${bytes(flow.payload_bytes)}${queue}, ${why}`));
+	}
+	const details = make("details");
+	details.open = opened.has(rule.name);
+	details.addEventListener("toggle", () => {
+		if (details.open) opened.add(rule.name);
+		else opened.delete(rule.name);
+	});
+	details.append(make("summary", `Connections: ${rule.connections}`), list);
+	return details;
+}
+
+// Bars of what came in and went out in each bin, of a rule and above it of all others; how much one
+// of the two comes to is told.
+function picture(own, others, told, name) {
+	const all = own.map((value, at) => value + others[at]);
+	const most = Math.max(...all, 1);
+	const svg = document.createElementNS(SVG, "svg");
+	svg.setAttribute("viewBox", `0 0 ${own.length} 100`);
+	svg.setAttribute("preserveAspectRatio", "none");
+	svg.setAttribute("role", "img");
+	const sum = told.reduce((left, right) => left + right, 0);
+	svg.setAttribute("aria-label", `${name}: ${bytes(sum)} in 24 hours`);
+	const bar = (at, from, value, kind) => {
+		if (value <= 0) return;
+		const rect = document.createElementNS(SVG, "rect");
+		const height = (100 * value) / most;
+		rect.setAttribute("x", at);
+		rect.setAttribute("y", 100 - (100 * from) / most - height);
+		rect.setAttribute("width", 1);
+		rect.setAttribute("height", height);
+		rect.setAttribute("class", kind);
+		svg.append(rect);
+	};
+	own.forEach((value, at) => {
+		bar(at, 0, value, "own");
+		bar(at, value, others[at], "other");
+	});
+	const caption = make("figcaption");
+	const text = `${bytes(sum)}; top of the picture: ${bits(most / past.bin_s)}`;
+	caption.append(make("span", "24 hours ago"), make("span", text), make("span", "now"));
+	return [svg, caption];
+}
+
+const both = (series) => series.down.map((value, at) => value + series.up[at]);
+
+function card(now, rule) {
+	const node = make("section", undefined, `card ${rule.state}`);
+	const head = make("div", undefined, "head");
+	const button = make("button", rule.state === "off" ? "Switch on" : "Switch off");
+	button.disabled = rule.state === "failed";
+	button.addEventListener("click", () => flip(rule, button));
+	head.append(make("h2", rule.name), button);
+	const numbers = make("div", undefined, "numbers");
+	numbers.append(
+		number(bits(rate(now, rule, "received_bytes")), "arrives"),
+		number(bits(rate(now, rule, "sent_bytes")), "is sent"),
+		number(time(rule.held_back_s), "held back so far"),
+		number(bytes(rule.received_bytes + rule.sent_bytes), "since ebbd began"),
+	);
+	const policies = `by ${rule.policy}, sending by ${rule.upload_policy || "none"}`;
+	const floor = rule.minimum ? `, ${rule.minimum} at the least` : "";
+	node.append(head, make("p", reasons(rule), "why"), numbers);
+	if (past) {
+		const its = past.rules[rule.name];
+		const own = its ? both(its) : past.others.down.map(() => 0);
+		const figure = make("figure");
+		figure.append(...picture(own, both(past.others), own, rule.name));
+		node.append(figure);
+	}
+	node.append(make("p", policies + floor, "soft"), connections(rule));
+	return node;
+}
+
+async function flip(rule, button) {
+	button.disabled = true;
+	try {
+		await ask("switch", { rule: rule.name, off: rule.state !== "off" });
+		// The service does it within a second.
+		await new Promise((go) => setTimeout(go, 1100));
+		await look();
+	} catch (error) {
+		tell(error);
+	}
+}
+
+function tell(error) {
+	const summary = document.getElementById("summary");
+	summary.textContent = error.message;
+	summary.className = "error";
+}
+
+function show(now) {
+	const yields = now.rules.filter((rule) => rule.flows.some((flow) => flow.reason));
+	const summary = document.getElementById("summary");
+	summary.className = "";
+	summary.textContent = now.rules.length
+		? `${now.rules.length} rule${now.rules.length === 1 ? "" : "s"}, yielding now: ${yields.length}`
+		: "There are no rules in force.";
+	// The keyboard stays where it is, whatever is drawn again.
+	const place = [...document.querySelectorAll("button, summary")].indexOf(document.activeElement);
+	document.getElementById("rules").replaceChildren(...now.rules.map((rule) => card(now, rule)));
+	if (place >= 0) document.querySelectorAll("button, summary")[place]?.focus();
+	const hand = Object.entries(now.by_hand).map(([kind, count]) => `${kind}: ${count}`);
+	document.getElementById("by-hand").textContent = hand.length
+		? `Held by hand, by ebb run and its like: ${hand.join(", ")}` : "";
+	if (past) {
+		document.getElementById("rest").hidden = false;
+		const others = both(past.others);
+		const none = others.map(() => 0);
+		const drawn = picture(none, others, others, "Everything else");
+		document.getElementById("others").replaceChildren(...drawn);
+	}
+}
+
+async function look() {
+	const now = await ask("now.json");
+	// ebbd may not have looked again meanwhile.
+	if (latest && now.at_unix_s > latest.at_unix_s) before = latest;
+	latest = now;
+	show(now);
+}
+
+async function goOn() {
+	let due = 0;
+	for (;;) {
+		try {
+			if (Date.now() >= due) {
+				past = await ask("history.json");
+				due = Date.now() + HISTORY_EVERY_MS;
+			}
+			await look();
+		} catch (error) {
+			tell(error);
+		}
+		await new Promise((go) => setTimeout(go, LOOK_EVERY_MS));
+	}
+}
+
+goOn();
