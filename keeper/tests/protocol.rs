@@ -5,8 +5,10 @@
 mod messages;
 
 use ebb_keeper::Error;
-use ebb_keeper::protocol::{Decoder, FromStarter, Reply, Request, VERSION, encode};
-use messages::{any_json, flow, from_governor, from_keeper, part, reply, request, switch};
+use ebb_keeper::protocol::{Decoder, FromStarter, Reply, Request, ServiceRequest, VERSION, encode};
+use messages::{
+    any_json, flow, from_governor, from_keeper, part, reply, request, service_request, switch,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde::Serialize;
@@ -113,6 +115,17 @@ proptest! {
         messages in vec(reply(), 0..5), places in vec(any::<usize>(), 0..8), at: usize,
     ) {
         arrive(&messages, &places, at)?;
+    }
+
+    #[test]
+    fn what_users_say_to_the_service_arrives_in_any_pieces_and_breaks_off_anywhere(
+        messages in vec(service_request(), 0..5), places in vec(any::<usize>(), 0..8), at: usize,
+    ) {
+        arrive(&messages, &places, at)?;
+        // Nothing that a keeper is asked is taken for something else by the service.
+        let bytes = encode(&Request::SetObserving(true)).unwrap();
+        let (heard, end) = decode::<ServiceRequest>(&[&bytes], LIMIT_BYTES);
+        prop_assert!(heard.is_empty() && end.is_err());
     }
 
     #[test]

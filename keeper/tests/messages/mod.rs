@@ -3,7 +3,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use ebb_keeper::protocol::{Due, FromGovernor, FromKeeper, Part, Reply, Request, Switch};
+use ebb_keeper::protocol::{
+    Due, FromGovernor, FromKeeper, Mine, Order, Part, Reply, Request, ServiceRequest, Switch,
+};
 use ebb_keeper::{Backend, Datagrams, Direction, FlowView, Pursued, Seen, Standing, Summary};
 use ebb_sockets::{Hold, Note, Own};
 use proptest::collection::vec;
@@ -47,6 +49,55 @@ pub fn request() -> impl Strategy<Value = Request> {
         }),
         any::<bool>().prop_map(Request::SetObserving),
         (part(), switch()).prop_map(|(whose, to)| Request::Switch { whose, to }),
+    ]
+}
+
+fn mine() -> impl Strategy<Value = Mine> {
+    prop_oneof![
+        vec(any::<String>(), 0..4).prop_map(|words| Mine::Command { words }),
+        any::<(u32, u64)>().prop_map(|(pid, started_ticks)| Mine::Process { pid, started_ticks }),
+        any::<(String, u64)>().prop_map(|(cgroup, number)| Mine::Cgroup {
+            cgroup: cgroup.into(),
+            number,
+        }),
+    ]
+}
+
+fn order() -> impl Strategy<Value = Order> {
+    let texts = (
+        option::of(any::<String>()),
+        option::of(any::<String>()),
+        option::of(any::<String>()),
+    );
+    (
+        mine(),
+        texts,
+        option::of(any::<(u64, u64)>()),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(whose, (policy, upload_policy, minimum), due, flag)| Order {
+                whose,
+                policy,
+                upload_policy,
+                minimum,
+                deadline: due.map(|(by_unix_s, size_bytes)| Due {
+                    by_unix_s,
+                    size_bytes,
+                }),
+                keeps_code_point: flag,
+                is_watched: !flag,
+            },
+        )
+}
+
+pub fn service_request() -> impl Strategy<Value = ServiceRequest> {
+    prop_oneof![
+        Just(ServiceRequest::Records),
+        order().prop_map(ServiceRequest::Hold),
+        any::<String>().prop_map(|id| ServiceRequest::Finish { id }),
+        mine().prop_map(ServiceRequest::Find),
+        (any::<String>(), request()).prop_map(|(id, request)| ServiceRequest::Ask { id, request }),
     ]
 }
 
