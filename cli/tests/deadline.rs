@@ -7,24 +7,27 @@ mod support;
 mod transfers;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use ebb_lab::emulator::{Path, PathSpec, SERVER_IPV4, Testbed};
+use ebb_keeper::Direction;
+use ebb_lab::emulator::{Path, SERVER_IPV4, Testbed};
 use ebb_lab::judging::{Attempt, judge};
-use ebb_link::{LinkSpec, Nanos, QueueLimit, Rate};
-use greedy::{Others, serve};
-use support::{Ebb, stderr};
-use transfers::program;
+use greedy::{Others, receive, serve};
+use serde_json::Value;
+use support::{Ebb, PATIENCE, Running, stderr};
+use transfers::{program, quick_path, words};
 
 const OURS: u16 = 8_081;
 const OTHERS: u16 = 8_080;
 
-/// Takes whatever comes; is seen to the end.
+/// Sends so much, and takes whatever comes; is seen to the end.
 const CLIENT: &str = "
 import socket, sys, time
 s = socket.create_connection((sys.argv[1], 8081))
+s.sendall(bytes(int(sys.argv[2])))
+s.shutdown(socket.SHUT_WR)
 while s.recv(65536):
     pass
 time.sleep(0.3)
@@ -33,75 +36,76 @@ time.sleep(0.3)
 /// Beside one greedy flow at 10 Mbit/s.
 struct Case {
     backend: &'static str,
+    direction: Direction,
     bytes: usize,
     deadline: &'static str,
     size: &'static str,
     /// How long it may take. *Units:* seconds.
     takes_s: [f64; 2],
-    /// What is said of the deadline in the end.
-    says: &'static str,
+    /// What is said of the deadline in the end, one of these.
+    says: &'static [&'static str],
 }
 
 const CASES: [Case; 4] = [
-    in_time("kernel"),
-    in_time("user"),
-    too_late("kernel"),
-    too_late("user"),
+    in_time("kernel", Direction::Down),
+    in_time("user", Direction::Up),
+    too_late("kernel", Direction::Up),
+    too_late("user", Direction::Down),
 ];
 
 /// It needs 1 Mbit/s: much less than a fair share, with which it would take 7 s.
-const fn in_time(backend: &'static str) -> Case {
+const fn in_time(backend: &'static str, direction: Direction) -> Case {
     Case {
         backend,
+        direction,
         bytes: 2_500_000,
         deadline: "20s",
-        size: "2.49MB",
-        // What little is left beyond the size comes as it yields.
-        takes_s: [12.0, 22.0],
-        says: ": done; ",
+        // Of what is sent the user backend does not see all. What is left comes as it yields.
+        size: match direction {
+            Direction::Down => "2.45MB",
+            Direction::Up => "2.2MB",
+        },
+        takes_s: [12.0, 40.0],
+        // It is looked at once in a second.
+        says: &[": done; ", ": done, 1 s late; "],
     }
 }
 
 /// It needs more than the link has: plain TCP takes about 10 s. As it yields it would take more
 /// than a minute.
-const fn too_late(backend: &'static str) -> Case {
+const fn too_late(backend: &'static str, direction: Direction) -> Case {
     Case {
         backend,
+        direction,
         bytes: 4_000_000,
         deadline: "3s",
-        size: "3.99MB",
+        size: "3.85MB",
         takes_s: [4.0, 25.0],
-        says: " s late; ",
-    }
-}
-
-/// Two flows have their fair shares of it within a few seconds.
-fn path() -> PathSpec {
-    let (rate, delay) = (Rate::from_mbit_per_s(10), Nanos::from_millis(20));
-    let link = LinkSpec::drop_tail(rate, delay, QueueLimit::Packets(40));
-    PathSpec {
-        congestion_control: Some("cubic".into()),
-        ..PathSpec::new(link.clone(), link)
+        says: &[" s late; "],
     }
 }
 
 fn start(path: &Path, ebb: &Ebb, case: &Case) -> Child {
-    let bytes = case.bytes;
+    let [down, up] = match case.direction {
+        Direction::Down => [case.bytes, 0],
+        Direction::Up => [0, case.bytes],
+    };
     serve(
         path.server(),
         (SERVER_IPV4, OURS),
         move |mut stream: &TcpStream| {
             // It may be killed in the middle.
-            let _ = stream.write_all(&vec![7; bytes]);
-            let _ = stream.shutdown(std::net::Shutdown::Write);
-            let _ = stream.read(&mut [0]);
+            let _ = stream.write_all(&vec![7; down]);
+            let _ = stream.shutdown(Shutdown::Write);
+            receive(stream);
         },
     );
     let own = env!("CARGO_BIN_EXE_ebb");
     let address = SERVER_IPV4.to_string();
     let run = [own, "run", "--summary", "--backend", case.backend];
     let wish = ["--deadline", case.deadline, "--size", case.size, "--"];
-    let client = ["python3", "-c", CLIENT, &address];
+    let up = up.to_string();
+    let client = ["python3", "-c", CLIENT, &address, &up];
     let all = run.into_iter().chain(wish).chain(client);
     let all: Vec<String> = all.map(str::to_owned).collect();
     let mut command = program(path.client(), &all);
@@ -112,9 +116,13 @@ fn start(path: &Path, ebb: &Ebb, case: &Case) -> Child {
 /// What is not as it must be.
 fn misses(case: &Case, took_s: f64, said: &str) -> Vec<String> {
     let [least_s, most_s] = case.takes_s;
-    let told = format!("{}, {}: {took_s:.1} s: {said}", case.backend, case.deadline);
+    let told = format!(
+        "{} {:?}, {}: {took_s:.1} s: {said}",
+        case.backend, case.direction, case.deadline
+    );
     eprintln!("{told}");
-    let is_right = (least_s..most_s).contains(&took_s) && said.contains(case.says);
+    let is_right =
+        (least_s..most_s).contains(&took_s) && case.says.iter().any(|it| said.contains(it));
     (!is_right).then_some(told).into_iter().collect()
 }
 
@@ -125,16 +133,13 @@ fn a_transfer_is_done_by_its_deadline_and_has_a_fair_share_where_that_cannot_be(
         return;
     }
     judge(name, || {
-        let testbed = Testbed::start(vec![path(); CASES.len()]).unwrap();
+        let testbed = Testbed::start(vec![quick_path(); CASES.len()]).unwrap();
         let ebb = Ebb::new();
-        let begin = |path: &Path| {
-            Others::expect(path, OTHERS);
-            Others::begin_download(path, OTHERS)
-        };
-        let others: Vec<Others> = testbed.paths().iter().map(begin).collect();
+        let pairs = testbed.paths().iter().zip(&CASES);
+        let begin = |(path, case): (&Path, &Case)| Others::begin_one(path, OTHERS, case.direction);
+        let others: Vec<Others> = pairs.clone().map(begin).collect();
         std::thread::sleep(Duration::from_secs(3));
         let began = Instant::now();
-        let pairs = testbed.paths().iter().zip(&CASES);
         let children: Vec<Child> = pairs.map(|(path, case)| start(path, &ebb, case)).collect();
         let wrong = std::thread::scope(|scope| {
             let wait = |(child, case): (Child, &'static Case)| {
@@ -150,6 +155,74 @@ fn a_transfer_is_done_by_its_deadline_and_has_a_fair_share_where_that_cannot_be(
         drop(others);
         Attempt::over(&testbed.stop().unwrap(), wrong)
     });
+}
+
+/// Fetches once, and again when it is told to.
+const FETCHES: &str = "
+import socket, sys
+s = socket.create_connection((sys.argv[1], 8081))
+def fetch(size):
+    s.sendall(size.to_bytes(8, 'little'))
+    while size:
+        size -= len(s.recv(min(size, 65536)))
+fetch(1000000)
+print('ready', flush=True)
+sys.stdin.readline()
+fetch(100000)
+sys.stdin.readline()
+";
+
+/// As much as is asked for.
+fn answer(mut stream: &TcpStream) {
+    let mut size = [0; 8];
+    while stream.read_exact(&mut size).is_ok() {
+        let content = vec![7; u64::from_le_bytes(size) as usize];
+        stream.write_all(&content).unwrap();
+    }
+}
+
+/// What has been done by the deadline of all that is attached, and how that stands.
+fn done(ebb: &Ebb) -> (u64, Value) {
+    let text = ebb.says(["status", "--json"]);
+    let records: Value = serde_json::from_str(&text).unwrap();
+    let deadline = &records[0]["deadline"];
+    let done = deadline["done_bytes"].as_u64().unwrap();
+    (done, deadline["standing"].clone())
+}
+
+#[test]
+fn what_came_before_the_deadline_was_set_is_not_counted() {
+    if !ebb_kernel::requires_root("what_came_before_the_deadline_was_set_is_not_counted") {
+        return;
+    }
+    let testbed = Testbed::start(vec![quick_path()]).unwrap();
+    let path = testbed.path(0);
+    serve(path.server(), (SERVER_IPV4, OURS), answer);
+    for backend in ["kernel", "user"] {
+        let ebb = Ebb::new();
+        let client = words(["python3", "-c", FETCHES, &SERVER_IPV4.to_string()]);
+        let mut client = Running::start(&mut program(path.client(), &client));
+        let pid = client.child.id().to_string();
+        let mut attach = ebb.command(["attach", "--pid", &pid, "--deadline", "3h"]);
+        let attach = attach.args(["--size", "1MB", "--backend", backend]);
+        let output = attach.output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        client.go_on();
+        let begun = Instant::now();
+        while done(&ebb).0 < 90_000 {
+            assert!(begun.elapsed() < PATIENCE, "{backend}: {:?}", done(&ebb));
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let (bytes, standing) = done(&ebb);
+        assert!(
+            bytes < 200_000 && standing == "on-time",
+            "{backend}: {bytes} {standing}"
+        );
+        ebb.says(["detach", "--pid", &pid]);
+        client.go_on();
+        assert_eq!(client.status(), Some(0));
+    }
+    testbed.stop().unwrap();
 }
 
 #[test]

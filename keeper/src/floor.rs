@@ -48,6 +48,12 @@ impl Floor {
         self.take_note(seen_bytes);
     }
 
+    /// What has come until now came before these policies. *Units:* bytes.
+    pub(crate) fn begin_after(&mut self, seen_bytes: u64) {
+        let deadline = self.pursuit.as_ref().map(Pursuit::deadline);
+        self.pursuit = deadline.map(|it| Pursuit::new(it, unix_s(), seen_bytes));
+    }
+
     /// Takes note of what has come under the policies, if that is due; answers whether the floor is
     /// another one. *Units:* bytes.
     pub(crate) fn look(&mut self, seen_bytes: impl FnOnce() -> u64) -> bool {
@@ -124,6 +130,9 @@ mod tests {
         };
         floor.follow(&policies("none", Some(soon)), 100);
         assert_eq!(floor.pursued().unwrap().done_bytes, 0);
+        floor.begin_after(5_000);
+        floor.take_note(5_100);
+        assert_eq!(floor.pursued().unwrap().done_bytes, 100);
         floor.follow(&policies("none", None), 100);
         assert_eq!((floor.bytes_per_s(), floor.pursued()), (0, None));
     }

@@ -32,6 +32,8 @@ pub struct UserHeld {
     /// In force, or the last that were.
     policies: Policies,
     floor: Floor,
+    /// It has looked for connections.
+    has_governed: bool,
     is_observing: bool,
     is_released: bool,
 }
@@ -74,6 +76,7 @@ impl UserHeld {
             command: None,
             policies: policies.clone(),
             floor,
+            has_governed: false,
             is_observing: false,
             is_released: false,
         })
@@ -107,6 +110,19 @@ impl UserHeld {
         };
         self.policies.upload = policy.cloned();
         Ok(())
+    }
+
+    fn tick(&mut self) -> Instant {
+        let next = self.governor.tick();
+        // Of connections that are found first it counts what came before, too.
+        if !self.has_governed && self.command.is_none() {
+            self.floor.begin_after(payload_bytes(&self.governor));
+        }
+        self.has_governed = true;
+        if self.floor.look(|| payload_bytes(&self.governor)) {
+            self.governor.set_floor(self.floor.bytes_per_s());
+        }
+        next
     }
 
     /// The policies' minimum or deadline has changed.
@@ -158,12 +174,7 @@ impl Held for UserHeld {
                 self.governor.release();
                 Instant::now() + BEAT_EVERY
             }
-            false => {
-                if self.floor.look(|| payload_bytes(&self.governor)) {
-                    self.governor.set_floor(self.floor.bytes_per_s());
-                }
-                self.governor.tick()
-            }
+            false => self.tick(),
         };
         self.beat();
         let next = match self.guardian {

@@ -154,6 +154,12 @@ impl Running {
         kill(Pid::from_raw(-self.pid().as_raw()), signal).unwrap();
     }
 
+    /// Writes it an empty line.
+    pub fn go_on(&mut self) {
+        let input = self.child.stdin.as_mut().unwrap();
+        input.write_all(b"\n").unwrap();
+    }
+
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();

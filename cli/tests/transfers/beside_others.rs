@@ -8,13 +8,13 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use ebb_lab::emulator::{DirectionReport, EmulatorReport, Path, PathReport, SERVER_IPV4, Testbed};
+use ebb_lab::emulator::{EmulatorReport, Path, PathReport, SERVER_IPV4, Testbed};
 use ebb_lab::judging::{Attempt, judge};
-use ebb_link::{Class, Nanos};
+use ebb_link::Class;
 
 use crate::greedy::{Others, serve};
 use crate::support::Ebb;
-use crate::transfers::{home_link, path_with, program};
+use crate::transfers::{home_link, path_with, program, rate};
 
 /// Less than best effort: what runs under Ebb.
 pub const OURS: u16 = 8_081;
@@ -140,14 +140,6 @@ fn what_is_wrong(name: &str, path: &PathReport, began: Duration) -> Vec<String> 
         wrong.push(format!("{name}: alone {both_alone:.2} Mbit/s"));
     }
     wrong
-}
-
-/// Mean rate in Mbit/s of a class between two times since the emulator began.
-fn rate(direction: &DirectionReport, class: Class, [from, until]: [Duration; 2]) -> f64 {
-    let series = &direction.series;
-    let at = |time: Duration| series.epoch + Nanos(time.as_nanos() as u64);
-    let bytes = series.between(class, at(from), at(until)).sent_bytes;
-    bytes as f64 * 8.0 / 1e6 / (until - from).as_secs_f64()
 }
 
 struct Yielding(Child);

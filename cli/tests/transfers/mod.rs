@@ -4,16 +4,17 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
-use ebb_lab::emulator::{CLIENT_IPV4, EmulatorReport, PathSpec, SERVER_IPV4};
+use ebb_lab::emulator::{CLIENT_IPV4, DirectionReport, EmulatorReport, PathSpec, SERVER_IPV4};
 use ebb_lab::judging::{Attempt, judge};
 use ebb_lab::namespace::NamespaceHandle;
-use ebb_link::{LinkSpec, Nanos, QueueLimit, Rate};
+use ebb_link::{Class, LinkSpec, Nanos, QueueLimit, Rate};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// Where the program under test gets its files: less than best effort.
 pub const OURS: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER_IPV4), 8081);
@@ -37,6 +38,24 @@ pub fn path_with(forward: LinkSpec) -> PathSpec {
         congestion_control: Some("cubic".into()),
         ..PathSpec::new(forward, home_link())
     }
+}
+
+/// 10 Mbit/s and RTT 40 ms, both ways: two flows have their fair shares of it within a few seconds.
+pub fn quick_path() -> PathSpec {
+    let (rate, delay) = (Rate::from_mbit_per_s(10), Nanos::from_millis(20));
+    let link = LinkSpec::drop_tail(rate, delay, QueueLimit::Packets(40));
+    PathSpec {
+        congestion_control: Some("cubic".into()),
+        ..PathSpec::new(link.clone(), link)
+    }
+}
+
+/// Mean rate in Mbit/s of a class between two times since the emulator began.
+pub fn rate(direction: &DirectionReport, class: Class, [from, until]: [Duration; 2]) -> f64 {
+    let series = &direction.series;
+    let at = |time: Duration| series.epoch + Nanos(time.as_nanos() as u64);
+    let bytes = series.between(class, at(from), at(until)).sent_bytes;
+    bytes as f64 * 8.0 / 1e6 / (until - from).as_secs_f64()
 }
 
 /// What was found wrong in a measurement.
