@@ -11,7 +11,7 @@ use support::{everything, gateway_by};
 
 /// Each verifier gives up after a million. It walks through a law once for downloads and once for
 /// uploads: while a lock is held, older kernels let nobody call a function.
-const MAX_VERIFIED_INSTRUCTIONS: u32 = 250_000;
+const MAX_VERIFIED_INSTRUCTIONS: u32 = 400_000;
 
 #[test]
 fn every_law_loads_with_room_to_grow() {
