@@ -136,7 +136,10 @@ fn a_transfer_is_done_by_its_deadline_and_has_a_fair_share_where_that_cannot_be(
         let testbed = Testbed::start(vec![quick_path(); CASES.len()]).unwrap();
         let ebb = Ebb::new();
         let pairs = testbed.paths().iter().zip(&CASES);
-        let begin = |(path, case): (&Path, &Case)| Others::begin_one(path, OTHERS, case.direction);
+        let begin = |(path, case): (&Path, &Case)| match case.direction {
+            Direction::Down => Others::begin_download(path, OTHERS),
+            Direction::Up => Others::begin_upload(path, OTHERS),
+        };
         let others: Vec<Others> = pairs.clone().map(begin).collect();
         std::thread::sleep(Duration::from_secs(3));
         let began = Instant::now();

@@ -108,7 +108,10 @@ fn measure() -> Measured {
     let ebb = Ebb::new();
     let pairs = testbed.paths().iter().zip(&RUNS);
     let begin = |(path, (_, direction)): (&Path, &(_, Direction))| {
-        let others = Others::begin_one(path, OTHERS, *direction);
+        let others = match direction {
+            Direction::Down => Others::begin_download(path, OTHERS),
+            Direction::Up => Others::begin_upload(path, OTHERS),
+        };
         (Program::start(path, *direction), others)
     };
     let (mut programs, others): (Vec<Program>, Vec<Others>) = pairs.map(begin).unzip();

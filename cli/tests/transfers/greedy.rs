@@ -7,7 +7,6 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 
-use ebb_keeper::Direction;
 use ebb_lab::emulator::{CLIENT_IPV4, Path, SERVER_IPV4};
 use ebb_lab::namespace::NamespaceHandle;
 
@@ -64,13 +63,16 @@ impl Others {
         Self(vec![down(), down(), down(), up(), up(), up()])
     }
 
-    /// Accepts one, which goes this way for the client, and begins it.
-    pub fn begin_one(path: &Path, port: u16, direction: Direction) -> Self {
+    /// Accepts one that the client receives, and begins it.
+    pub fn begin_download(path: &Path, port: u16) -> Self {
         Self::expect(path, port);
-        Self(vec![match direction {
-            Direction::Down => transfer(path.server(), (CLIENT_IPV4, port)),
-            Direction::Up => transfer(path.client(), (SERVER_IPV4, port)),
-        }])
+        Self(vec![transfer(path.server(), (CLIENT_IPV4, port))])
+    }
+
+    /// Accepts one that the client sends, and begins it.
+    pub fn begin_upload(path: &Path, port: u16) -> Self {
+        Self::expect(path, port);
+        Self(vec![transfer(path.client(), (SERVER_IPV4, port))])
     }
 }
 

@@ -209,7 +209,6 @@ impl Fetching {
             *kept.lock().unwrap() = stream.try_clone().ok();
             answer(stream);
         });
-        Others::expect(path, OTHERS);
         let mut command = path.client().command(&program.words[0]);
         let command = command.args(&program.words[1..]);
         let command = command.arg(format!("{SERVER_IPV4}:{OURS}"));
