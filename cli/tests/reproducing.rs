@@ -183,7 +183,7 @@ fn what_is_stored_is_shown_again_checked_and_made_into_pages() {
     assert!(run(&["--stored", "--check", &values]).status.success());
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(
-        text.contains("paper/fig-1,sim,goodput,short,reported,stated,Mbit/s,exact,4.5,5.0,4."),
+        text.contains("paper/fig-1,sim,goodput,short,,reported,stated,Mbit/s,exact,4.5,5.0,4."),
         "{text}"
     );
     // A slower link: the value leaves its interval.
