@@ -72,17 +72,28 @@ fn try_all() -> (Findings, EmulatorReport) {
                 .slow
                 .push(format!("{name}: its share was {share:.3}"));
         }
-        findings
-            .broken
-            .extend(run.problem.map(|problem| format!("{name}: {problem}")));
+        match run.problem {
+            Some(Problem::Stuck) => {
+                let stuck = format!("{name}: not through after {LIMIT:?}");
+                findings.stuck.push(stuck);
+            }
+            Some(Problem::Broken(how)) => findings.broken.push(format!("{name}: {how}")),
+            None => {}
+        }
     }
     (findings, report)
+}
+
+enum Problem {
+    /// It is not through after [`LIMIT`].
+    Stuck,
+    Broken(String),
 }
 
 struct Run {
     greedy_start: Instant,
     took: Duration,
-    problem: Option<String>,
+    problem: Option<Problem>,
 }
 
 fn beside_a_greedy_flow(path: &Path, program: &Program) -> Run {
@@ -116,7 +127,9 @@ fn beside_a_greedy_flow(path: &Path, program: &Program) -> Run {
     let took = start.elapsed();
     // 28: its time was up, as it should be.
     if greedy.code() != Some(28) {
-        problem = Some(format!("the greedy flow ended by itself: {greedy}"));
+        problem = Some(Problem::Broken(format!(
+            "the greedy flow ended by itself: {greedy}"
+        )));
     }
     Run {
         greedy_start,
@@ -213,26 +226,26 @@ fn wait_for_uploads(path: &Path) {
 }
 
 /// Waits until the transfer is through and looks at what arrived.
-fn end(mut transfer: Transfer, program: &Program, start: Instant) -> Result<(), String> {
+fn end(mut transfer: Transfer, program: &Program, start: Instant) -> Result<(), Problem> {
     let status = loop {
         match transfer.main.try_wait().unwrap() {
             Some(status) => break status,
             None if start.elapsed() > LIMIT => {
                 transfer.main.kill().unwrap();
                 transfer.main.wait().unwrap();
-                return Err(format!("not through after {LIMIT:?}"));
+                return Err(Problem::Stuck);
             }
             None => std::thread::sleep(Duration::from_millis(20)),
         }
     };
     if !status.success() {
         let log = std::fs::read_to_string(program.folder.join("log")).unwrap_or_default();
-        return Err(format!("{status}: {}", log.trim()));
+        return Err(Problem::Broken(format!("{status}: {}", log.trim())));
     }
     // What a program left running goes on after it has ended.
     while let Err(problem) = (program.check)() {
         if !program.is_left_running || start.elapsed() > LIMIT {
-            return Err(problem);
+            return Err(Problem::Broken(problem));
         }
         std::thread::sleep(Duration::from_millis(100));
     }

@@ -63,19 +63,26 @@ pub fn rate(direction: &DirectionReport, class: Class, [from, until]: [Duration;
 pub struct Findings {
     /// Something broke: that is wrong however busy the machine is.
     pub broken: Vec<String>,
+    /// Something did not end: a link that a busy machine held up may have done that once.
+    pub stuck: Vec<String>,
     /// Something was too slow, or took too much: a busy machine may have done that.
     pub slow: Vec<String>,
 }
 
-/// Judges what was slow as [`judge`] does; what breaks is wrong at once.
+/// Judges what was slow as [`judge`] does; what breaks is wrong at once, and what is stuck again.
 ///
 /// *Panics* with what is wrong.
 pub fn expect_nothing_wrong(name: &str, measure: impl Fn() -> (Findings, EmulatorReport)) {
+    let mut was_stuck = false;
     judge(name, || {
-        let (Findings { broken, slow }, report) = measure();
+        let (findings, report) = measure();
         eprintln!("{}", report.summary());
+        let Findings { broken, stuck, .. } = &findings;
         assert!(broken.is_empty(), "{}", broken.join("\n"));
-        Attempt::over(&report, slow)
+        let is_stuck = !stuck.is_empty();
+        assert!(!was_stuck || !is_stuck, "again: {}", stuck.join("\n"));
+        was_stuck |= is_stuck;
+        Attempt::over(&report, [findings.stuck, findings.slow].concat())
     });
 }
 
