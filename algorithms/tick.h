@@ -73,6 +73,8 @@ struct ebb_tick {
 	u8 is_started;
 	u8 is_measured; /* tick_us was measured, not assumed */
 	u8 is_unsure;   /* it may be another one than is assumed: delays tell nothing */
+	u8 is_careful;  /* the law would rather wait than take a wrong first tick */
+	u8 reserved[7];
 };
 
 /* The tick that real hosts have, nearest on a logarithmic scale to the measured one. */
@@ -178,7 +180,7 @@ EBB_INLINE u8 ebb_tick_is_unsure(struct ebb_tick *tick, u64 now_us)
 {
 	u32 told_us = tick->told_us[0];
 
-	if (tick->is_measured || !told_us || told_us == tick->tick_us ||
+	if (!tick->is_careful || tick->is_measured || !told_us || told_us == tick->tick_us ||
 	    told_us < tick->tick_us / EBB_TICK_SURE_FACTOR)
 		return 0;
 	if (told_us != tick->first_us) {

@@ -319,6 +319,7 @@ EBB_INLINE void ebb_ebb_init(struct ebb_ebb_state *s, const struct ebb_start *st
 	s->look_excess_us = EBB_MOVES_NO_DELAY;
 	if (start->has_timestamps && start->tsval)
 		ebb_tick_start(&s->clock.tick, start->now_us, start->tsval);
+	s->clock.tick.is_careful = 1;
 }
 
 EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_segment *segment,
