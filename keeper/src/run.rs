@@ -95,7 +95,12 @@ impl Run<'_> {
 
     /// Becomes the command, without any policy; returns only where that fails.
     pub fn exec(&self) -> NotStarted {
-        let start = Start {
+        self.start().exec()
+    }
+
+    /// The command, with all else as we have it.
+    fn start(&self) -> Start<'_> {
+        Start {
             words: self.words,
             cgroup_procs: None,
             account: self.account,
@@ -103,8 +108,7 @@ impl Run<'_> {
             process_group: None,
             no_new_privileges: self.no_new_privileges,
             open_files: None,
-        };
-        start.exec()
+        }
     }
 }
 

@@ -41,13 +41,10 @@ fn govern(order: &Order<'_>, line: &mut KeeperEnd, guardian: Guardian) -> Result
     let open_files = OpenFiles::raise().trying("RLIMIT_NOFILE")?;
     let mut held = UserHeld::hold_descendants(order.policies, Some(guardian))?;
     let start = Start {
-        words: order.run.words,
-        cgroup_procs: None,
-        account: order.run.account,
         mask: Some(order.mask),
         process_group: Some(order.group),
-        no_new_privileges: order.run.no_new_privileges,
         open_files: Some(open_files),
+        ..order.run.start()
     };
     let command = match start.spawn() {
         Ok(child) => child.pid(),

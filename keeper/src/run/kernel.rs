@@ -48,13 +48,9 @@ pub(super) fn execute(run: &Run<'_>, active: Active, tell: &dyn Fn(&str)) -> Res
     let (line, cgroup) = (active.line, active.cgroup);
     let signals = Signals::receive()?;
     let start = Start {
-        words: run.words,
         cgroup_procs: Some(cgroup.procs_file()?),
-        account: run.account,
         mask: Some(signals.original_mask()),
-        process_group: None,
-        no_new_privileges: run.no_new_privileges,
-        open_files: None,
+        ..run.start()
     };
     let child = match start.spawn() {
         Ok(child) => child,

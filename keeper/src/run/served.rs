@@ -29,13 +29,8 @@ pub(super) fn execute(run: &Run<'_>, held: &Held, tell: &dyn Fn(&str)) -> Result
     held.notices.iter().for_each(|notice| tell(notice));
     let signals = Signals::receive()?;
     let start = Start {
-        words: run.words,
-        cgroup_procs: None,
-        account: run.account,
         mask: Some(signals.original_mask()),
-        process_group: None,
-        no_new_privileges: run.no_new_privileges,
-        open_files: None,
+        ..run.start()
     };
     let child = match start.spawn() {
         Ok(child) => child,
