@@ -30,8 +30,6 @@ pub(crate) struct Request {
     pub method: Method,
     /// Of what, without what follows a question mark.
     pub path: String,
-    /// Who is asked, as whoever asks calls it.
-    host: Option<String>,
     /// Names of fields, in small letters, and what they have.
     fields: Vec<(String, String)>,
     /// What follows the head.
@@ -60,7 +58,7 @@ impl Request {
     /// Whether it is this machine that is asked, by a name that nobody else can give to an address
     /// of his own: otherwise a page from anywhere could ask what is here, under that name.
     pub(super) fn is_for_this_machine(&self) -> bool {
-        let Some(host) = &self.host else {
+        let Some(host) = self.field("host") else {
             return false;
         };
         let name = match host.strip_prefix('[') {
@@ -119,14 +117,12 @@ fn of_head(parsed: &httparse::Request<'_, '_>) -> Result<(Request, usize), (Stat
         (header.name.to_ascii_lowercase(), value)
     });
     let path = parsed.path.unwrap_or_default();
-    let mut request = Request {
+    let request = Request {
         method,
         path: path.split('?').next().unwrap_or_default().to_owned(),
-        host: None,
         fields: fields.collect(),
         body: Vec::new(),
     };
-    request.host = request.field("host").map(str::to_owned);
     let body_bytes = body_bytes(&request)?;
     Ok((request, body_bytes))
 }
