@@ -2,12 +2,11 @@
 //! What a policy's connections are to have at the least: `--minimum`, `--deadline`, `--size`.
 
 use std::str::FromStr;
-use std::time::SystemTime;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use ebb_keeper::protocol::{Due, Request};
-use ebb_keeper::{By, DataSize, Deadline, Minimum, Wanted};
+use ebb_keeper::{By, DataSize, Deadline, Minimum, Wanted, unix_time};
 
 /// How little it may be.
 #[derive(Debug, Args)]
@@ -60,11 +59,7 @@ impl FloorOptions {
     /// Errors: as above.
     pub fn requests(&self) -> Result<Vec<Request>> {
         let minimum = self.minimum.as_ref().map(Minimum::to_string);
-        let due = |deadline: Deadline| Due {
-            by_unix_s: deadline.by.from(now()),
-            size_bytes: deadline.size_bytes,
-        };
-        let deadline = self.deadline()?.map(|deadline| deadline.map(due));
+        let deadline = self.deadline()?.map(|deadline| deadline.map(Due::of));
         let minimum = minimum.map(Request::SetMinimum).into_iter();
         Ok(minimum.chain(deadline.map(Request::SetDeadline)).collect())
     }
@@ -83,18 +78,13 @@ impl FloorOptions {
             ),
             (Some(by), Some(size)) => (by, size),
         };
-        let by_unix_s = by.from(now());
-        if by_unix_s <= now() {
+        let now_unix_s = unix_time().as_secs();
+        let by_unix_s = by.from(now_unix_s);
+        if by_unix_s <= now_unix_s {
             bail!("--deadline {by} has passed");
         }
         let by = By::At(by_unix_s);
         let DataSize(size_bytes) = size;
         Ok(Some(Some(Deadline { by, size_bytes })))
     }
-}
-
-/// Seconds since 1970.
-fn now() -> u64 {
-    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    now.as_secs()
 }

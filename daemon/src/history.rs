@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
+use ebb_host::clock::unix_time;
 use ebb_host::{Interfaces, LocalTime};
 use serde::{Deserialize, Serialize};
 
@@ -76,10 +77,22 @@ impl Minute {
     }
 
     /// What came of all rules together.
-    pub fn of_all_rules(&self) -> Past {
+    fn of_all_rules(&self) -> Past {
         let mut all = Past::default();
         self.rules.values().for_each(|past| all.add(past));
         all
+    }
+
+    /// What interfaces carried beside the payload of rules: the headers of that as well; none if
+    /// that is not known.
+    pub fn of_others(&self) -> Option<Past> {
+        let [received, sent] = self.carried_bytes?;
+        let all = self.of_all_rules();
+        Some(Past {
+            received_bytes: received.saturating_sub(all.received_bytes),
+            sent_bytes: sent.saturating_sub(all.sent_bytes),
+            ..Past::default()
+        })
     }
 }
 
@@ -156,9 +169,8 @@ impl History {
                 rules.insert(name.clone(), past);
             }
         }
-        let at = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let minute = Minute {
-            at_unix_s: at.as_secs(),
+            at_unix_s: unix_time().as_secs(),
             seconds: self.since.elapsed().as_secs_f64(),
             carried_bytes: self.interfaces.carried(),
             rules,

@@ -7,8 +7,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
+use ebb_host::clock::unix_time;
 use ebb_keeper::{FlowView, describe};
 use serde::{Deserialize, Serialize};
 
@@ -147,10 +148,7 @@ fn history(written: &Written) -> Answer {
     {
         return Answer::of("application/json", Arc::clone(text)).with(BOUNDS);
     }
-    let now_unix_s = SystemTime::UNIX_EPOCH
-        .elapsed()
-        .unwrap_or_default()
-        .as_secs();
+    let now_unix_s = unix_time().as_secs();
     match read_history(&history_folder(), now_unix_s) {
         Ok(minutes) => {
             let text = serde_json::to_vec(&Bins::of(&minutes, now_unix_s)).unwrap_or_default();

@@ -2,13 +2,13 @@
 //! Keeps an eye on the rules, and tells of them: looks now and then, has a ledger, and serves what
 //! came of that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use ebb_algorithms::Side;
-use ebb_host::clock::thread_processor_time;
+use ebb_host::clock::{thread_processor_time, unix_time};
 use ebb_keeper::kernel::rules::Classifier;
 use ebb_keeper::{Backend, Direction, FlowView, Held, InForce, KernelHeld, Policies};
 
@@ -77,7 +77,7 @@ impl Watching {
             records: records.to_path_buf(),
             settings: Settings::default(),
             server: None,
-            began_unix_s: unix_s(),
+            began_unix_s: unix_time().as_secs_f64(),
             is_ready: false,
             mistaken_files: 0,
             reloads: 0,
@@ -171,7 +171,7 @@ impl Watching {
             self.seen(rule, sight, its.unwrap_or_default())
         });
         self.latest.set(Snapshot {
-            at_unix_s: unix_s(),
+            at_unix_s: unix_time().as_secs_f64(),
             began_unix_s: self.began_unix_s,
             rules: rules.collect(),
             mistaken_files: self.mistaken_files,
@@ -209,7 +209,7 @@ impl Watching {
                 let files = problems.iter().map(|problem| &problem.file);
                 self.reloads += u64::from(self.is_ready);
                 self.is_ready = true;
-                self.mistaken_files = files.collect::<std::collections::BTreeSet<_>>().len() as u64;
+                self.mistaken_files = files.collect::<BTreeSet<_>>().len() as u64;
             }
             Event::NotReloaded(_) => self.refused_reloads += 1,
             Event::Failed(Error::Rule { name, .. }) => self.ledger.fail(name),
@@ -240,11 +240,6 @@ impl Watching {
             totals: self.ledger.totals(&rule.name),
         }
     }
-}
-
-fn unix_s() -> f64 {
-    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    now.as_secs_f64()
 }
 
 /// What would be in force, were the rule held.

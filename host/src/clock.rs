@@ -4,10 +4,9 @@
 use nix::time::{ClockId, clock_gettime};
 use std::time::{Duration, SystemTime};
 
-/// Seconds since 1970, by the clock that people set.
-pub fn unix_s() -> f64 {
-    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    now.as_secs_f64()
+/// The time since 1970, by the clock that people set.
+pub fn unix_time() -> Duration {
+    SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()
 }
 
 /// The time on CLOCK_MONOTONIC, which is that of `bpf_ktime_get_ns`. *Units*: ns.

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use ebb_algorithms::FLOOR_UNBOUND_BYTES_PER_S;
-use ebb_host::clock::unix_s;
+use ebb_host::clock::unix_time;
 
 use crate::flow::FlowView;
 use crate::policies::{Policies, floor_bytes_per_s};
@@ -42,7 +42,7 @@ impl Floor {
     pub(crate) fn follow(&mut self, policies: &Policies, seen_bytes: u64) {
         self.minimum = floor_bytes_per_s(policies.minimum);
         if self.pursuit.as_ref().map(Pursuit::deadline) != policies.deadline {
-            let begin = |deadline| Pursuit::new(deadline, unix_s(), seen_bytes);
+            let begin = |deadline| Pursuit::new(deadline, unix_time().as_secs_f64(), seen_bytes);
             self.pursuit = policies.deadline.map(begin);
         }
         self.take_note(seen_bytes);
@@ -51,7 +51,7 @@ impl Floor {
     /// What has come until now came before these policies. *Units:* bytes.
     pub(crate) fn begin_after(&mut self, seen_bytes: u64) {
         let deadline = self.pursuit.as_ref().map(Pursuit::deadline);
-        self.pursuit = deadline.map(|it| Pursuit::new(it, unix_s(), seen_bytes));
+        self.pursuit = deadline.map(|it| Pursuit::new(it, unix_time().as_secs_f64(), seen_bytes));
     }
 
     /// Takes note of what has come under the policies, if that is due; answers whether the floor is
@@ -68,7 +68,7 @@ impl Floor {
     pub(crate) fn take_note(&mut self, seen_bytes: u64) {
         self.look_due = Instant::now() + LOOK_EVERY;
         let pursuit = self.pursuit.as_mut();
-        let needed = pursuit.map_or(0, |it| it.look(unix_s(), seen_bytes));
+        let needed = pursuit.map_or(0, |it| it.look(unix_time().as_secs_f64(), seen_bytes));
         self.now = self.minimum.max(needed);
     }
 
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn the_larger_one_counts_and_another_minimum_leaves_the_deadline_alone() {
         let late = Deadline {
-            by: By::At(unix_s() as u64 + 1_000),
+            by: By::At(unix_time().as_secs() + 1_000),
             size_bytes: 1_000,
         };
         let mut floor = Floor::new(&policies("2mbit", Some(late)));
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(floor.bytes_per_s(), 125_000);
         assert_eq!(floor.pursued().unwrap().done_bytes, 100);
         let soon = Deadline {
-            by: By::At(unix_s() as u64 + 10),
+            by: By::At(unix_time().as_secs() + 10),
             size_bytes: 1 << 40,
         };
         floor.follow(&policies("none", Some(soon)), 100);

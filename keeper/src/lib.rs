@@ -92,6 +92,7 @@ pub use account::Account;
 pub use backend::Backend;
 pub use deadline::{By, DataSize, Deadline};
 pub use describe::describe;
+pub use ebb_host::clock::unix_time;
 pub use error::{Error, Result};
 pub use flow::{Direction, FlowView};
 pub use gateway::GatewayHeld;

@@ -60,11 +60,8 @@ impl Bins {
                 let series = bins.rules.entry(name.clone()).or_insert_with(Series::empty);
                 series.add(bin, past.received_bytes, past.sent_bytes);
             }
-            if let Some([received, sent]) = minute.carried_bytes {
-                let all = minute.of_all_rules();
-                let down = received.saturating_sub(all.received_bytes);
-                bins.others
-                    .add(bin, down, sent.saturating_sub(all.sent_bytes));
+            if let Some(past) = minute.of_others() {
+                bins.others.add(bin, past.received_bytes, past.sent_bytes);
             }
         }
         bins

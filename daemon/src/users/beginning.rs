@@ -2,6 +2,7 @@
 //! Something is to be held for a user.
 
 use ebb_algorithms::Policy;
+use ebb_host::clock::unix_time;
 use ebb_keeper::kernel::features;
 use ebb_keeper::protocol::{Due, Held as Active, Mine, Order, peer};
 use ebb_keeper::registry::Attached;
@@ -185,15 +186,12 @@ impl Keeping {
                 return Err(error.into());
             }
         };
-        let since = std::time::SystemTime::UNIX_EPOCH
-            .elapsed()
-            .unwrap_or_default();
         Ok(Hold {
             id,
             user,
             groups: Vec::new(),
             attached,
-            since_unix_s: since.as_secs(),
+            since_unix_s: unix_time().as_secs(),
             held,
             claim: Some(claim),
             on: On::Processes,

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use ebb_host::clock::unix_s;
+use ebb_host::clock::unix_time;
 use ebb_sockets::Note;
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +73,7 @@ impl Due {
     /// As it is from now on.
     pub fn of(deadline: Deadline) -> Self {
         Self {
-            by_unix_s: deadline.by.from(unix_s() as u64),
+            by_unix_s: deadline.by.from(unix_time().as_secs()),
             size_bytes: deadline.size_bytes,
         }
     }

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use ebb_host::clock::unix_time;
 use serde::{Deserialize, Serialize};
 
 use crate::backend::Backend;
@@ -158,9 +159,6 @@ impl Record {
 
     /// A record of this process and this moment.
     pub fn new(attached: Attached, id: String, backend: Backend, in_force: InForce) -> Self {
-        let since = std::time::SystemTime::UNIX_EPOCH
-            .elapsed()
-            .unwrap_or_default();
         Self {
             id,
             attached,
@@ -173,7 +171,7 @@ impl Record {
             is_observing: in_force.is_observing,
             ungoverned_connections: in_force.ungoverned_connections,
             keeper_pid: std::process::id(),
-            since_unix_s: since.as_secs(),
+            since_unix_s: unix_time().as_secs(),
             user: None,
             home: None,
         }

@@ -2,10 +2,11 @@
 //! `ebb status --history`: what came of the service's rules in the last 24 hours.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use ebb_daemon::{Minute, Past, history_folder, read_history};
+use ebb_keeper::unix_time;
 
 use crate::output;
 use crate::summary::megabytes;
@@ -15,8 +16,7 @@ type Hours = BTreeMap<String, Past>;
 
 /// Prints it.
 pub fn print(is_json: bool) -> Result<()> {
-    let now = SystemTime::UNIX_EPOCH.elapsed()?;
-    let minutes = read_history(&history_folder(), now.as_secs())
+    let minutes = read_history(&history_folder(), unix_time().as_secs())
         .context("what came of the rules is root's to read")?;
     if is_json {
         return output::print_json(&minutes);
@@ -36,18 +36,7 @@ fn text(minutes: &[Minute]) -> String {
         section(&format!("rule {name}"), &by_hour(minutes, its))
     });
     let rules: String = rules.collect();
-    rules + &section("everything else", &by_hour(minutes, of_others))
-}
-
-/// What interfaces carried beside the payload of rules: the headers of that as well.
-fn of_others(minute: &Minute) -> Option<Past> {
-    let [received, sent] = minute.carried_bytes?;
-    let all = minute.of_all_rules();
-    Some(Past {
-        received_bytes: received.saturating_sub(all.received_bytes),
-        sent_bytes: sent.saturating_sub(all.sent_bytes),
-        ..Past::default()
-    })
+    rules + &section("everything else", &by_hour(minutes, Minute::of_others))
 }
 
 fn by_hour(minutes: &[Minute], its: impl Fn(&Minute) -> Option<Past>) -> Hours {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Attached, Record, Registry};
-use ebb_keeper::{Backend, Direction, FlowView, Owners};
+use ebb_keeper::{Backend, Direction, FlowView, Owners, unix_time};
 use serde::Serialize;
 
 /// What was seen.
@@ -84,10 +84,7 @@ impl Sampler {
     /// Asks every keeper.
     pub fn look(&mut self) -> Result<Look> {
         let mut look = Look {
-            at_unix_s: std::time::SystemTime::UNIX_EPOCH
-                .elapsed()
-                .unwrap_or_default()
-                .as_secs_f64(),
+            at_unix_s: unix_time().as_secs_f64(),
             ..Look::default()
         };
         let seconds = self.looked.elapsed().as_secs_f64().max(1e-3);
