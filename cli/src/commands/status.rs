@@ -13,6 +13,8 @@ use crate::commands::top::sample::{Look, Sampler, SeenFlow};
 use crate::output;
 use crate::summary;
 
+// The gateway alone has no service.
+#[cfg(feature = "whole")]
 mod history;
 
 /// What rates are measured over.
@@ -27,6 +29,7 @@ pub struct Status {
     flows: bool,
 
     /// What came of the rules of ebbd in the last 24 hours, by hours, instead (as root)
+    #[cfg(feature = "whole")]
     #[arg(long, conflicts_with = "flows")]
     history: bool,
 
@@ -42,7 +45,6 @@ directory is neither /run/user/UID/ebb nor /tmp/ebb-UID nothing is known here.
 Examples:
   ebb status
   sudo ebb status --flows
-  sudo ebb status --history
   sudo ebb status --json | jq '.[].target'";
 
 /// An attachment with its connections.
@@ -56,6 +58,7 @@ struct WithFlows<'a> {
 impl Status {
     /// Prints the list.
     pub fn execute(self) -> Result<()> {
+        #[cfg(feature = "whole")]
         if self.history {
             return history::print(self.json);
         }
