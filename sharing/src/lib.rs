@@ -39,6 +39,7 @@ mod settings;
 mod sharing;
 mod split;
 mod target;
+mod weighing;
 
 pub use controller::Controller;
 pub use error::SharingError;
@@ -49,3 +50,4 @@ pub use settings::Settings;
 pub use sharing::Sharing;
 pub use split::split;
 pub use target::Target;
+pub use weighing::Weighing;
