@@ -162,13 +162,13 @@ EBB_INLINE u64 ebb_floor_part_bytes(struct ebb_floor *f, const struct ebb_floor_
 
 /* ---- what hosts call ---- */
 
-/* Something has come on a connection. A rate of 0 is no floor. */
+/* Something has come on a connection. A rate of 0 is no floor, and a ceiling of 0 none (ceiling.h). */
 EBB_INLINE void ebb_floor_hear(struct ebb_floor *f, struct ebb_floor_member *m,
-			       const struct ebb_floor_news *news, u64 rate)
+			       const struct ebb_floor_news *news, u64 rate, u64 ceiling)
 {
 	if (!f->count)
 		f->count = 1;
-	if (!rate || rate >= EBB_FLOOR_UNBOUND)
+	if (rate >= EBB_FLOOR_UNBOUND || !(rate | ceiling))
 		return;
 	ebb_floor_reckon(f, news, rate);
 	ebb_end_step();
@@ -186,19 +186,17 @@ EBB_INLINE void ebb_floor_hear(struct ebb_floor *f, struct ebb_floor_member *m,
 }
 
 /*
- * What a connection has of the floor, which no window is to be less than; 0 is none. The law's answer
- * is told, so that it is known what the connection is given.
+ * What a connection has of the floor, which no window is to be less than; 0 is none. The law's answer,
+ * below a ceiling, is told, so that it is known what the connection is given.
  */
 EBB_INLINE u32 ebb_floor_window_bytes(struct ebb_floor *f, struct ebb_floor_member *m, u64 rate,
 				      u32 law_bytes)
 {
 	u64 part_bytes = 0;
 
-	if (!rate)
-		return 0;
 	if (rate >= EBB_FLOOR_UNBOUND)
 		return EBB_FLOOR_NO_LIMIT_BYTES;
-	if (m->rtt_us)
+	if (rate && m->rtt_us)
 		part_bytes = ebb_floor_part_bytes(f, m, rate);
 	m->told_bytes = (u32)ebb_max(ebb_max(part_bytes, law_bytes), EBB_FLOOR_LEAST_BYTES);
 	return (u32)part_bytes;

@@ -12,6 +12,7 @@
 #ifndef EBB_SENDER_FLOOR_H
 #define EBB_SENDER_FLOOR_H
 
+#include "ceiling.h"
 #include "cubic/cubic.h"
 #include "floor.h"
 
@@ -34,9 +35,11 @@ struct ebb_sender_floor {
 	struct ebb_cubic_state plain; /* what plain TCP would have, of EBB_CUBIC_PARAMS */
 	struct ebb_sender_window answer;
 	struct ebb_floor_member member;
-	u32 share_bytes; /* what the connection has of the floor */
-	u8 is_begun;
-	u8 reserved[3];
+	u32 share_bytes;   /* what the connection has of the floor */
+	u32 ceiling_bytes; /* and of the ceiling */
+	u8 is_begun;       /* there was a floor */
+	u8 has_answer;     /* or a ceiling */
+	u8 reserved[6];
 };
 
 #define EBB_SENDER_FLOOR_DEFAULT(name, default_value, ...) .name = default_value,
@@ -141,21 +144,35 @@ EBB_INLINE void ebb_sender_floor_on_idle(struct ebb_sender_floor *f, struct ebb_
 	ebb_cubic_on_idle(&f->plain, event, &params);
 }
 
-/* What the connection has of the floor, once its host has told what came. */
+/* What the connection has of floor and ceiling, once its host has told what came. */
 EBB_INLINE void ebb_sender_floor_share(struct ebb_floor *all, struct ebb_sender_floor *f,
-				       const struct ebb_floor_news *news, u64 rate)
+				       const struct ebb_floor_news *news, u64 rate, u64 ceiling)
 {
 	u64 told_bytes = (u64)f->answer.cwnd_pkts * news->mss_bytes;
 
-	ebb_floor_hear(all, &f->member, news, rate);
+	ebb_floor_hear(all, &f->member, news, rate, ceiling);
 	ebb_end_step();
+	f->ceiling_bytes = ebb_ceiling_window_bytes(all, &f->member, ceiling);
 	f->share_bytes = ebb_floor_window_bytes(all, &f->member, rate,
 						(u32)ebb_min(told_bytes, EBB_FLOOR_MOST_BYTES));
 }
 
+/* The law's answer, or what the connection has of the ceiling if that is less. */
+EBB_INLINE void ebb_sender_floor_limit(struct ebb_sender_floor *f,
+				       const struct ebb_sender_window *law, u32 segment_bytes)
+{
+	u64 most_pkts = ebb_max(ebb_div(f->ceiling_bytes, segment_bytes, 0), 1);
+
+	f->has_answer = 1;
+	f->answer = *law;
+	ebb_end_step();
+	if (f->ceiling_bytes)
+		f->answer.cwnd_pkts = (u32)ebb_min(law->cwnd_pkts, most_pkts);
+}
+
 /*
- * The law's answer, with no window below the connection's share of the floor or, if that is less,
- * below plain TCP's.
+ * The law's answer, with no window above the connection's share of the ceiling, and none below that
+ * of the floor or, if that is less, below plain TCP's.
  */
 EBB_INLINE void ebb_sender_floor_answer(struct ebb_sender_floor *f,
 					const struct ebb_sender_window *law, u32 mss_bytes,
@@ -166,12 +183,12 @@ EBB_INLINE void ebb_sender_floor_answer(struct ebb_sender_floor *f,
 	u32 segment_bytes = law->segment_bytes ? law->segment_bytes : mss_bytes;
 	u64 pace;
 
-	f->answer = *law;
+	ebb_sender_floor_limit(f, law, segment_bytes);
 	ebb_end_step();
 	if (!f->is_begun || !f->share_bytes)
 		return;
 	f->answer.ssthresh_pkts = (u32)ebb_max(f->answer.ssthresh_pkts, least_pkts);
-	if ((u64)law->cwnd_pkts * segment_bytes >= (u64)least_pkts * mss_bytes)
+	if ((u64)f->answer.cwnd_pkts * segment_bytes >= (u64)least_pkts * mss_bytes)
 		return;
 	f->answer.cwnd_pkts = least_pkts;
 	f->answer.segment_bytes = 0;

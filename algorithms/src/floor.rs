@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The rate that all connections of a policy have together at the least, as `floor.h` has it.
+//! The rates that all connections of a policy have together at the least, and at the most, as
+//! `floor.h` and `ceiling.h` have them.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +11,7 @@ use crate::sender_contract::{SenderAck, SenderEvent, SenderWindow};
 /// A rate that is no limit, from here on. *Units:* bytes per second.
 pub const FLOOR_UNBOUND_BYTES_PER_S: u64 = 1 << 36;
 
-/// The floor of one policy; clones are the same one.
+/// The floor of one policy, and its ceiling; clones are the same one.
 #[derive(Clone, Debug, Default)]
 pub struct Floor {
     common: Arc<Common>,
@@ -19,6 +20,7 @@ pub struct Floor {
 #[derive(Debug, Default)]
 struct Common {
     bytes_per_s: AtomicU64,
+    ceiling_bytes_per_s: AtomicU64,
     state: Mutex<NativeFloor>,
 }
 
@@ -41,11 +43,23 @@ impl Floor {
         self.common.bytes_per_s.load(Ordering::Relaxed)
     }
 
-    fn with<T>(&self, call: impl FnOnce(*mut NativeFloor, u64) -> T) -> T {
+    /// Changes the rate that they have together at the most, for all calls from now on; 0: any.
+    pub fn set_ceiling_bytes_per_s(&self, bytes_per_s: u64) {
+        let rate = &self.common.ceiling_bytes_per_s;
+        rate.store(bytes_per_s, Ordering::Relaxed);
+    }
+
+    fn ceiling_bytes_per_s(&self) -> u64 {
+        self.common.ceiling_bytes_per_s.load(Ordering::Relaxed)
+    }
+
+    /// With both rates, the floor's first.
+    fn with<T>(&self, call: impl FnOnce(*mut NativeFloor, [u64; 2]) -> T) -> T {
         let state = &self.common.state;
         // Whatever panicked, C never leaves its state half-way.
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        call(&raw mut *state, self.bytes_per_s())
+        let rates = [self.bytes_per_s(), self.ceiling_bytes_per_s()];
+        call(&raw mut *state, rates)
     }
 }
 
@@ -54,8 +68,8 @@ impl Floor {
 pub struct FloorMember {
     all: Floor,
     member: NativeFloorMember,
-    /// What it has of the floor.
-    window_bytes: u32,
+    /// What it has of the floor, and of the ceiling.
+    window_bytes: [u32; 2],
 }
 
 impl FloorMember {
@@ -64,14 +78,14 @@ impl FloorMember {
         Self {
             all: all.clone(),
             member: NativeFloorMember::default(),
-            window_bytes: 0,
+            window_bytes: [0, u32::MAX],
         }
     }
 
     /// Something has come, in segments of this size. *Units:* us and bytes; `rtt_us` is the round
     /// trip now, with the queue, or 0.
     pub fn hear(&mut self, now_us: u64, bytes: u32, rtt_us: u32, mss_bytes: u32) {
-        if self.all.bytes_per_s() == 0 {
+        if self.all.bytes_per_s() == 0 && self.all.ceiling_bytes_per_s() == 0 {
             return;
         }
         let news = FloorNews {
@@ -81,29 +95,40 @@ impl FloorMember {
             mss_bytes,
             reserved: 0,
         };
-        let member = &raw mut self.member;
-        // SAFETY: plain structs that C has alike.
-        let hear = |all, rate| unsafe { ebb_native_floor_hear(all, member, &raw const news, rate) };
-        self.all.with(hear);
+        let (member, news) = (&raw mut self.member, &raw const news);
+        self.all.with(|all, [floor, ceiling]| {
+            // SAFETY: plain structs that C has alike.
+            unsafe { ebb_native_floor_hear(all, member, news, floor, ceiling) }
+        });
     }
 
     /// Reckons its window, beside the law's.
     pub fn reckon(&mut self, law_bytes: u32) {
         let member = &raw mut self.member;
-        // SAFETY: as in `hear`.
-        let reckon =
-            |all, rate| unsafe { ebb_native_floor_window_bytes(all, member, rate, law_bytes) };
-        self.window_bytes = self.all.with(reckon);
+        self.window_bytes = self.all.with(|all, [floor, ceiling]| {
+            // SAFETY: as in `hear`.
+            let most_bytes = unsafe { ebb_native_ceiling_window_bytes(all, member, ceiling) };
+            let law_bytes = law_bytes.min(most_bytes);
+            // SAFETY: as in `hear`.
+            let least = unsafe { ebb_native_floor_window_bytes(all, member, floor, law_bytes) };
+            [least, most_bytes]
+        });
     }
 
     /// What no window is to be less than; 0: whatever the law says.
     pub fn window_bytes(&self) -> u32 {
-        self.window_bytes
+        self.window_bytes[0]
+    }
+
+    /// The law's window between what it has of floor and ceiling.
+    pub fn bound(&self, law_bytes: u32) -> u32 {
+        let [least_bytes, most_bytes] = self.window_bytes;
+        law_bytes.min(most_bytes).max(least_bytes)
     }
 
     /// Whether it is a segment at the least.
     pub(crate) fn has_segment(&self) -> bool {
-        self.window_bytes > 0 && self.window_bytes >= self.member.mss_bytes
+        self.window_bytes() > 0 && self.window_bytes() >= self.member.mss_bytes
     }
 }
 
@@ -139,7 +164,9 @@ impl SenderFloor {
     pub(crate) fn on_ack(&mut self, ack: &SenderAck, law: &SenderWindow) {
         let own: *mut c_void = self.words.as_mut_ptr().cast();
         // SAFETY: `own` is as large as C wants it; the rest are plain structs that C has alike.
-        let tell = |all, rate| unsafe { ebb_native_sender_floor_on_ack(all, own, ack, law, rate) };
+        let tell = |all, rates: [u64; 2]| unsafe {
+            ebb_native_sender_floor_on_ack(all, own, ack, law, rates.as_ptr());
+        };
         self.all.with(tell);
     }
 
@@ -201,7 +228,13 @@ unsafe extern "C" {
         member: *mut NativeFloorMember,
         news: *const FloorNews,
         rate: u64,
+        ceiling: u64,
     );
+    fn ebb_native_ceiling_window_bytes(
+        all: *const NativeFloor,
+        member: *const NativeFloorMember,
+        rate: u64,
+    ) -> u32;
     fn ebb_native_floor_window_bytes(
         all: *mut NativeFloor,
         member: *mut NativeFloorMember,
@@ -214,7 +247,7 @@ unsafe extern "C" {
         floor: *mut c_void,
         ack: *const SenderAck,
         law: *const SenderWindow,
-        rate: u64,
+        rates: *const u64,
     );
     fn ebb_native_sender_floor_on_event(
         floor: *mut c_void,

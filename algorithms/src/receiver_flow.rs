@@ -63,7 +63,8 @@ impl ReceiverFlow {
         }
     }
 
-    /// Gives it a part of a floor, below which its window never is. What arrives has to be told
+    /// Gives it a part of a floor, below which its window never is, and of its ceiling, above which
+    /// the law's answer is not followed. What arrives has to be told
     /// with [`Segment::kernel_rtt_us`], or it has none.
     pub fn set_floor(&mut self, floor: &Floor) {
         self.floor = Some(Box::new(FloorMember::new(floor)));
@@ -124,7 +125,7 @@ impl ReceiverFlow {
     pub fn window_bytes(&self) -> u32 {
         let law_bytes = self.ask(self.native.rwnd_bytes);
         let floor = self.floor.as_ref();
-        floor.map_or(law_bytes, |floor| law_bytes.max(floor.window_bytes()))
+        floor.map_or(law_bytes, |floor| floor.bound(law_bytes))
     }
 
     /// How long each acknowledgement should be held back, in us, by a host that can do

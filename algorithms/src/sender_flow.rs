@@ -31,7 +31,8 @@ impl SenderFlow {
         Self { state, floor: None }
     }
 
-    /// Gives it a part of a floor, below which its window is only as far as plain TCP's is.
+    /// Gives it a part of a floor, below which its window is only as far as plain TCP's is, and of
+    /// its ceiling, above which the law's answer is not followed.
     pub fn set_floor(&mut self, floor: &Floor) {
         self.floor = Some(Box::new(SenderFloor::new(floor, &self.law_window())));
     }

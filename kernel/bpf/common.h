@@ -117,6 +117,12 @@ EBB_INLINE u64 ebb_floor_rate(u32 rule)
 	return rule < EBB_MAX_HELD ? control.floor_bytes_per_s[rule] : 0;
 }
 
+/* What they have together at the most; 0: whatever the law says. */
+EBB_INLINE u64 ebb_ceiling_rate(u32 rule)
+{
+	return rule < EBB_MAX_HELD ? control.ceiling_bytes_per_s[rule] : 0;
+}
+
 /* The owner is alive and wants us to act. */
 EBB_INLINE int ebb_is_leased(u64 now_ns)
 {

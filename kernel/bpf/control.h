@@ -11,7 +11,7 @@
 
 enum ebb_constant {
 	/* Changes whenever a struct of this file or the flow's storage changes. */
-	EBB_CONTROL_VERSION = 17,
+	EBB_CONTROL_VERSION = 18,
 	EBB_MAX_PEERS = 1024,
 	EBB_MAX_CHOICES = 1024,
 	/* The key that stands for every connection: no socket has it as its cookie. */
@@ -68,7 +68,9 @@ struct ebb_control {
 	/* Of those: ebb_switch and ebb_release pass their connections over. */
 	u64 passed_rules[EBB_HELD_WORDS];
 	struct ebb_param_set params[2];
-	u64 floor_bytes_per_s[EBB_MAX_HELD]; /* of each rule or claim, floor.h; 0 is none */
+	/* Of each rule or claim, floor.h and ceiling.h; 0 is none. */
+	u64 floor_bytes_per_s[EBB_MAX_HELD];
+	u64 ceiling_bytes_per_s[EBB_MAX_HELD];
 };
 
 /* Fixed before loading: the verifier drops what is not used. */

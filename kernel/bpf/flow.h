@@ -157,7 +157,7 @@ EBB_INLINE void ebb_flow_count(struct ebb_flow *flow, const struct ebb_packet *p
 		flow->seen_mss_bytes = segment_bytes;
 }
 
-/* Tells the floor what has come; under the bundle's lock. */
+/* Tells floor and ceiling what has come; under the bundle's lock. */
 EBB_INLINE void ebb_flow_hear(struct ebb_bundle *bundle, struct ebb_flow *flow)
 {
 	const struct ebb_segment *segment = &flow->segment;
@@ -169,7 +169,8 @@ EBB_INLINE void ebb_flow_hear(struct ebb_bundle *bundle, struct ebb_flow *flow)
 	news.bytes = segment->payload_bytes;
 	news.rtt_us = segment->kernel_rtt_us;
 	news.mss_bytes = segment->mss_bytes;
-	ebb_floor_hear(&bundle->floor, &flow->floor, &news, ebb_floor_rate(flow->rule));
+	ebb_floor_hear(&bundle->floor, &flow->floor, &news, ebb_floor_rate(flow->rule),
+		       ebb_ceiling_rate(flow->rule));
 }
 
 EBB_INLINE void ebb_flow_on_packet(struct ebb_flow *flow, struct tcp_sock *tp,
@@ -227,7 +228,7 @@ EBB_INLINE u32 ebb_flow_on_outgoing(struct ebb_flow *flow, struct tcp_sock *tp, 
 {
 	struct ebb_bundle *bundle = ebb_bundle_of(flow->rule);
 	struct ebb_ack ack = {};
-	u32 order, rwnd_bytes, floor_bytes, tick_us = ebb_local_tick_us(tp);
+	u32 order, rwnd_bytes, floor_bytes, most_bytes, tick_us = ebb_local_tick_us(tp);
 
 	if (!bundle)
 		return EBB_LARGEST_WINDOW_BYTES;
@@ -246,12 +247,15 @@ EBB_INLINE u32 ebb_flow_on_outgoing(struct ebb_flow *flow, struct tcp_sock *tp, 
 	ebb_end_step();
 	order = flow->order++;
 	rwnd_bytes = flow->law.rwnd_bytes;
+	most_bytes = ebb_ceiling_window_bytes(&bundle->floor, &flow->floor,
+					      ebb_ceiling_rate(flow->rule));
+	most_bytes = (u32)ebb_min(most_bytes, rwnd_bytes);
 	floor_bytes = ebb_floor_window_bytes(&bundle->floor, &flow->floor,
-					     ebb_floor_rate(flow->rule), rwnd_bytes);
+					     ebb_floor_rate(flow->rule), most_bytes);
 	bpf_spin_unlock(&bundle->lock);
 
 	ebb_trace_call(flow, EBB_TRACE_ACK, order, rwnd_bytes, &ack, sizeof(ack));
-	return (u32)ebb_clamp(ebb_max(rwnd_bytes, floor_bytes), EBB_LEAST_CLAMP_BYTES,
+	return (u32)ebb_clamp(ebb_max(most_bytes, floor_bytes), EBB_LEAST_CLAMP_BYTES,
 			      EBB_LARGEST_WINDOW_BYTES);
 }
 

@@ -4,7 +4,7 @@
 #define EBB_MAPS_H
 
 #include "common.h"
-#include "floor.h"
+#include "ceiling.h"
 #include "receiver_dispatch.h"
 
 /*

@@ -104,10 +104,10 @@ EBB_INLINE int ebb_is_reducing(u8 phase)
 	return phase == EBB_SENDER_CWR || phase == EBB_SENDER_RECOVERY;
 }
 
-/* What is applied: the law's answer, or what the floor has for the connection. */
+/* What is applied: the law's answer, or what floor and ceiling have for the connection. */
 EBB_INLINE const struct ebb_sender_window *ebb_answer(const struct ebb_upload *upload)
 {
-	return upload->floor.is_begun ? &upload->floor.answer : &upload->law.window;
+	return upload->floor.has_answer ? &upload->floor.answer : &upload->law.window;
 }
 
 EBB_INLINE u32 ebb_cwnd_of(const struct tcp_sock *tp, const struct ebb_sender_window *window)
@@ -219,20 +219,23 @@ __attribute__((noinline)) int ebb_law_ack(struct ebb_upload *upload)
 	return 0;
 }
 
-/* The floor on an acknowledgement, once the law has been told of it: a function of its own, too. */
+/* Floor and ceiling on an acknowledgement, once the law has been told: a function of its own, too. */
 __attribute__((noinline)) int ebb_floor_ack(struct ebb_upload *upload)
 {
 	struct ebb_floor_news news = {};
 	struct ebb_upload_floor *common;
 	u32 rule, mss_bytes, srtt_us;
-	u64 rate;
+	u64 rate, ceiling;
 
 	if (!upload)
 		return 0;
 	rule = upload->rule;
 	rate = ebb_floor_rate(rule);
-	if (!rate && !upload->floor.is_begun)
+	ceiling = ebb_ceiling_rate(rule);
+	if (!rate && !ceiling && !upload->floor.is_begun) {
+		upload->floor.has_answer = 0;
 		return 0;
+	}
 	common = bpf_map_lookup_elem(&ebb_upload_floors, &rule);
 	if (!common)
 		return 0;
@@ -243,7 +246,7 @@ __attribute__((noinline)) int ebb_floor_ack(struct ebb_upload *upload)
 	ebb_sender_floor_on_ack(&upload->floor, &upload->ack, rate);
 	ebb_end_step();
 	bpf_spin_lock(&common->lock);
-	ebb_sender_floor_share(&common->all, &upload->floor, &news, rate);
+	ebb_sender_floor_share(&common->all, &upload->floor, &news, rate, ceiling);
 	bpf_spin_unlock(&common->lock);
 	ebb_sender_floor_answer(&upload->floor, &upload->law.window, mss_bytes, srtt_us);
 	return 0;
@@ -254,7 +257,7 @@ EBB_INLINE void ebb_floor_event(struct ebb_upload *upload, u32 kind, struct ebb_
 {
 	u32 mss_bytes = event->mss_bytes, srtt_us = event->srtt_us;
 
-	if (!upload->floor.is_begun)
+	if (!upload->floor.has_answer)
 		return;
 	switch (kind) {
 	case EBB_SENDER_FLOOR_LOSS:

@@ -87,8 +87,8 @@ impl Attachment {
         });
         let mut state = shared.lock();
         // Of a rule of this number before nothing is left.
-        shared.set_floor(&state.programs, options.floor_bytes_per_s);
         state.floor_bytes_per_s = options.floor_bytes_per_s;
+        shared.set_bounds(&state.programs, state.bounds());
         // First, since to take many connections over may take longer than a lease.
         let start = || lease::start(Arc::clone(&shared));
         let heartbeat = (!options.is_second).then(start).transpose();
@@ -147,7 +147,15 @@ impl Attachment {
     pub fn set_floor(&mut self, bytes_per_s: u64) -> Result<()> {
         let mut state = self.living()?;
         state.floor_bytes_per_s = bytes_per_s;
-        self.shared.set_floor(&state.programs, bytes_per_s);
+        self.shared.set_bounds(&state.programs, state.bounds());
+        Ok(())
+    }
+
+    /// The same for what they have at the most, which a floor goes before; 0: whatever the law says.
+    pub fn set_ceiling(&mut self, bytes_per_s: u64) -> Result<()> {
+        let mut state = self.living()?;
+        state.ceiling_bytes_per_s = bytes_per_s;
+        self.shared.set_bounds(&state.programs, state.bounds());
         Ok(())
     }
 

@@ -126,6 +126,11 @@ impl ControlMapping {
         self.floor(rule).store(bytes_per_s, Ordering::Relaxed);
     }
 
+    /// What they have together at the most; 0: whatever the law says.
+    pub(crate) fn set_ceiling(&self, rule: u32, bytes_per_s: u64) {
+        self.ceiling(rule).store(bytes_per_s, Ordering::Relaxed);
+    }
+
     /// Has walks switch and release the connections of this rule alone, or of all.
     pub(crate) fn walk_only(&self, rule: Option<u32>) {
         let (only, bit) = rule.map_or((0, 0), place);
@@ -151,10 +156,17 @@ impl ControlMapping {
     }
 
     fn floor(&self, rule: u32) -> &AtomicU64 {
+        self.of_rule(offset_of!(Control, floor_bytes_per_s), rule)
+    }
+
+    fn ceiling(&self, rule: u32) -> &AtomicU64 {
+        self.of_rule(offset_of!(Control, ceiling_bytes_per_s), rule)
+    }
+
+    fn of_rule(&self, first: usize, rule: u32) -> &AtomicU64 {
         assert!(rule < MAX_HELD);
-        let place = rule as usize * size_of::<u64>();
         self.memory
-            .double_word(offset_of!(Control, floor_bytes_per_s) + place)
+            .double_word(first + rule as usize * size_of::<u64>())
     }
 
     fn version(&self) -> &AtomicU32 {

@@ -36,6 +36,8 @@ pub(crate) struct State {
     pub(crate) is_observing: bool,
     /// What its connections have together at the least; 0: nothing.
     pub(crate) floor_bytes_per_s: u64,
+    /// And at the most; 0: whatever the law says.
+    pub(crate) ceiling_bytes_per_s: u64,
     /// Where connections of ours may be, though no process of ours is there any more.
     pub(crate) namespaces: Namespaces,
     pub(crate) ending: Option<Ending>,
@@ -52,11 +54,17 @@ impl State {
             policy: policy.clone(),
             is_observing,
             floor_bytes_per_s: 0,
+            ceiling_bytes_per_s: 0,
             namespaces: Namespaces::default(),
             ending: None,
             counted_before: Counters::default(),
             taken_again: 0,
         }
+    }
+
+    /// Floor and ceiling.
+    pub(crate) fn bounds(&self) -> [u64; 2] {
+        [self.floor_bytes_per_s, self.ceiling_bytes_per_s]
     }
 }
 
@@ -93,10 +101,11 @@ impl Shared {
         self.rule.as_ref().map_or(0, |rule| rule.rule)
     }
 
-    /// Tells programs what our connections have together at the least.
-    pub(crate) fn set_floor(&self, programs: &Programs, bytes_per_s: u64) {
+    /// Tells programs what our connections have together at the least, and at the most.
+    pub(crate) fn set_bounds(&self, programs: &Programs, [floor, ceiling]: [u64; 2]) {
         let rule = self.rule_number();
-        programs.control.set_floor(rule, bytes_per_s);
+        programs.control.set_floor(rule, floor);
+        programs.control.set_ceiling(rule, ceiling);
     }
 
     /// Lets everything go, first by word, then by hand, and takes the programs off. Where not
@@ -179,7 +188,7 @@ impl Shared {
         // What comes from now on is under the new ones, what exists follows.
         let successor = rule.join(&joining, policy, state.is_observing)?;
         self.lease.keep_only(&successor.control);
-        self.set_floor(&successor, state.floor_bytes_per_s);
+        self.set_bounds(&successor, state.bounds());
         let before = state.programs.counters(rule.rule)?;
         let left = rule.leave(&self.cgroup, &state.programs, &mut state.namespaces);
         state.counted_before += Counters {
@@ -211,7 +220,7 @@ impl Shared {
         })?;
         let control = &successor.control;
         control.initialise(policy, state.is_observing, &self.config);
-        self.set_floor(&successor, state.floor_bytes_per_s);
+        self.set_bounds(&successor, state.bounds());
         self.lease.begin(control);
         let before = state.programs.counters(0)?.adopted_established;
         // A failure half-way leaves both acting: end, rather than that.
