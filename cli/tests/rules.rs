@@ -64,6 +64,16 @@ fn mistakes_are_told_with_file_line_key_and_what_would_be_right() {
             "write size = \"40GB\"",
         ),
         (
+            "[[rule]]\nname = \"a\"\nport = 1\nweight = 0\n",
+            "a.toml:4:10",
+            "`weight`: 0 is out of range; it can be 1 to 1000",
+        ),
+        (
+            "[[rule]]\nname = \"a\"\nport = 1\npriority = 2\n",
+            "a.toml:4:1",
+            "did you mean `weight`?",
+        ),
+        (
             "[[rule]]\nname = \"a\"\nport = 1\nsize = \"40GB\"\n",
             "a.toml:4:8",
             "write deadline = \"06:00\"",

@@ -124,12 +124,14 @@ impl Rules<'_, '_> {
             let file = rule.file.display().to_string();
             let or_none = |text: &'_ Option<String>| text.clone().unwrap_or("none".to_owned());
             let (upload_policy, minimum) = (or_none(&rule.upload_policy), or_none(&rule.minimum));
+            let weight = or_none(&rule.weight.map(|weight| weight.to_string()));
             about.encode_info(&[
                 ("rule", rule.name.as_str()),
                 ("file", &file),
                 ("policy", &rule.policy),
                 ("upload_policy", &upload_policy),
                 ("minimum", &minimum),
+                ("weight", &weight),
             ])?;
         }
         let help = "Whether the rule is held: 0 if that failed.";

@@ -21,6 +21,9 @@ use crate::settings::{Settings, read_settings};
 /// Where rules are: those of packages, and those of the administrator, which go before them.
 pub const FOLDERS: [&str; 2] = ["/usr/lib/ebb", "/etc/ebb"];
 
+/// What a rule can weigh.
+const WEIGHTS: (u64, u64) = (1, 1_000);
+
 /// What was read.
 #[derive(Debug, Default)]
 pub struct Found {
@@ -155,6 +158,8 @@ fn read_rule(section: &Section<'_, '_>, path: &Path) -> Option<Read> {
     let name = read_name(section);
     let conditions = read_conditions(section);
     let wanted = read_wanted(section);
+    let weight = section.number("weight", WEIGHTS);
+    let weight = weight.and_then(|weight| u32::try_from(weight).ok());
     let is_enabled = section.get_or("enabled", true);
     if is_enabled && conditions.are_empty() {
         section.wrong_here(
@@ -168,6 +173,7 @@ fn read_rule(section: &Section<'_, '_>, path: &Path) -> Option<Read> {
         line: section.line(),
         conditions,
         wanted: wanted?,
+        weight,
     };
     Some(Read { rule, is_enabled })
 }
@@ -264,6 +270,7 @@ fn explain(key: &str) -> Option<String> {
         }
         "until" | "by" => Some("unknown key; did you mean `deadline`?".to_owned()),
         "bytes" | "amount" => Some("unknown key; did you mean `size`?".to_owned()),
+        "priority" | "share" => Some("unknown key; did you mean `weight`?".to_owned()),
         "floor" => Some("unknown key; did you mean `minimum`?".to_owned()),
         "service" => Some("unknown key; did you mean `unit`?".to_owned()),
         "image" | "label" => Some(format!(

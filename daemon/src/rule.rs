@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ebb_keeper::Wanted;
+use ebb_keeper::registry::Attached;
 
 /// One rule.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,8 @@ pub struct Rule {
     pub conditions: Conditions,
     /// How they are to yield.
     pub wanted: Wanted,
+    /// What it has beside other rules of what others leave, if that is said.
+    pub weight: Option<u32>,
 }
 
 /// Whom a rule is for: everything that is named has to hold. Of units, slices, cgroups and
@@ -69,7 +72,24 @@ impl Rule {
             line: 1,
             conditions,
             wanted: Wanted::default(),
+            weight: None,
         }
+    }
+}
+
+impl Rule {
+    /// As it is listed among what is attached.
+    pub fn attached(&self) -> Attached {
+        Attached::Rule {
+            name: self.name.clone(),
+            file: self.file.clone(),
+            weight: self.weight,
+        }
+    }
+
+    /// The name of its record.
+    pub fn id(&self) -> String {
+        format!("rule-{}", self.name)
     }
 }
 

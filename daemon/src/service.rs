@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ebb_keeper::kernel::KernelError;
 use ebb_keeper::kernel::rules::Classifier;
-use ebb_keeper::registry::{Attached, Registry};
+use ebb_keeper::registry::Registry;
 use ebb_keeper::{Backend, Cgroup, Change, Held, KernelHeld, Policies, Post, Signals, Wait};
 use ebb_scenario::Problem;
 use nix::fcntl::Flock;
@@ -26,8 +26,11 @@ use crate::rule::{Book, Rule};
 use crate::users::Users;
 use crate::watching::Watching;
 
+use weighed::Weighed;
+
 mod beside;
 mod watched;
+mod weighed;
 
 /// Whether anything has to be looked at is asked so often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -55,6 +58,8 @@ pub struct Service {
     events: VecDeque<Event>,
     watching: Watching,
     users: Option<Users>,
+    /// None: no rule has a weight.
+    weighed: Option<Weighed>,
     _lock: Flock<File>,
 }
 
@@ -96,6 +101,7 @@ impl Service {
             undecided: None,
             events: VecDeque::new(),
             users: None,
+            weighed: None,
             _lock: lock,
         };
         service.apply(found.book)?;
@@ -132,6 +138,7 @@ impl Service {
         let moments = [
             self.notifier.beat(),
             self.undecided,
+            self.weigh(),
             Some(self.watching.due()),
         ];
         let until = moments.into_iter().flatten().fold(until, Instant::min);
@@ -332,21 +339,6 @@ impl Service {
         self.kept.clear();
         self.users = None;
         self.events.push_back(Event::Over);
-    }
-}
-
-impl Rule {
-    /// As it is listed among what is attached.
-    pub fn attached(&self) -> Attached {
-        Attached::Rule {
-            name: self.name.clone(),
-            file: self.file.clone(),
-        }
-    }
-
-    /// The name of its record.
-    pub fn id(&self) -> String {
-        format!("rule-{}", self.name)
     }
 }
 

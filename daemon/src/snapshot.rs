@@ -40,6 +40,8 @@ pub(crate) struct RuleSeen {
     pub(crate) upload_policy: Option<String>,
     /// What its connections have together at the least.
     pub(crate) minimum: Option<String>,
+    /// What it has beside other rules, if that is said.
+    pub(crate) weight: Option<u32>,
     /// Its connections.
     pub(crate) flows: Vec<FlowView>,
     pub(crate) totals: Totals,

@@ -236,6 +236,7 @@ impl Watching {
             policy: in_force.policy,
             upload_policy: in_force.upload_policy,
             minimum: in_force.minimum,
+            weight: rule.weight,
             flows,
             totals: self.ledger.totals(&rule.name),
         }

@@ -128,6 +128,20 @@ impl KernelHeld {
         self.floor.mark(flows);
     }
 
+    /// What all connections have together at the least now, each way. *Units:* bytes per second; 0:
+    /// nothing.
+    pub fn floor_bytes_per_s(&self) -> u64 {
+        self.floor.bytes_per_s()
+    }
+
+    /// Changes what they have together at the most, what arrives and what is sent; a floor goes
+    /// before it. *Units:* bytes per second; 0: whatever the law says.
+    ///
+    /// *Errors:* it has ended.
+    pub fn set_ceilings(&mut self, bytes_per_s: [u64; 2]) -> Result<()> {
+        self.attachments.set_ceilings(bytes_per_s)
+    }
+
     /// As its release, where no process is left that could have a connection.
     ///
     /// *Errors:* as [`Held::release`].

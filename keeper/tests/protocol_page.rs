@@ -136,6 +136,7 @@ fn a_record_has_the_fields_of_the_page_and_so_has_each_target() {
         Attached::Rule {
             name: "backup".into(),
             file: "/etc/ebb/backup.toml".into(),
+            weight: Some(3),
         },
         Attached::Laws {
             names: vec!["ebb_reno".into()],

@@ -91,6 +91,7 @@ A rule:
   unit = [\"restic*\", \"backup.service\"]   # or slice, container, cgroup, executable, user, port
   policy = \"ebb\"                         # what arrives; `ebb policies` lists them
   upload_policy = \"ebb-sender\"           # what is sent; \"none\" leaves it alone
+  weight = 3                             # beside other rules, which have 1
 
 Examples:
   ebb rules
@@ -174,10 +175,12 @@ fn line(rule: &Rule, records: Option<&[(String, Record)]>) -> Result<String> {
             output::policies(&wanted.download.to_string(), wanted.upload.as_ref())
         }
     };
+    let weight = rule.weight.map(|weight| format!(", weight {weight}"));
     Ok(format!(
-        "{}{state}: {}\n  by {policies}; {}:{}\n",
+        "{}{state}: {}\n  by {policies}{}; {}:{}\n",
         rule.name,
         rule.conditions.in_words(),
+        weight.unwrap_or_default(),
         rule.file.display(),
         rule.line
     ))

@@ -122,6 +122,9 @@ fn describe(listed: &WithFlows<'_>) -> String {
         },
         record.keeper_pid
     );
+    if let Some(weight) = record.attached.weight() {
+        text += &format!("  weight {weight} beside other rules\n");
+    }
     if let Some(minimum) = &record.minimum {
         text += &format!("  {minimum} at the least, each way\n");
     }

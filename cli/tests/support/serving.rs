@@ -4,7 +4,9 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::ops::Deref;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ebb_kernel::cgroup::Cgroup;
@@ -19,12 +21,17 @@ use super::hosts::Hosts;
 /// What each connection gets at first.
 pub const BYTES: usize = 50_000;
 
-/// Two hosts, and a cgroup that a service acts below.
-pub struct Scene {
-    hosts: Hosts,
+/// A folder of rules, and a cgroup that a service acts below.
+pub struct Grounds {
     pub ebb: Ebb,
     pub rules: tempfile::TempDir,
     pub cgroup: Cgroup,
+}
+
+/// Two hosts on such grounds.
+pub struct Scene {
+    grounds: Grounds,
+    hosts: Hosts,
     pub listener: TcpListener,
 }
 
@@ -40,20 +47,31 @@ pub struct Client {
     pub stream: TcpStream,
 }
 
-impl Scene {
+impl Grounds {
     pub fn new(test: &str) -> Self {
-        let name = format!("ebb{test}{}", std::process::id());
-        let hosts = Hosts::new([10, 78, 0]);
-        hosts.enter("b");
-        let listener = TcpListener::bind((hosts.address("b"), 7_000)).unwrap();
-        hosts.enter("a");
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ebb{test}{}-{count}", std::process::id());
         Self {
             cgroup: Cgroup::root().unwrap().create_child(&name).unwrap(),
-            hosts,
             ebb: Ebb::new(),
             rules: tempfile::tempdir().unwrap(),
-            listener,
         }
+    }
+
+    /// A rule for a cgroup of this name, to which lines can be added.
+    pub fn rule(&self, name: &str) -> String {
+        let path = self.cgroup.path().display();
+        format!("[[rule]]\nname = \"{name}\"\ncgroup = \"{path}/{name}\"\n")
+    }
+
+    /// These words, to be run in a new cgroup of this name.
+    pub fn words_in(&self, group: &str, words: &[String]) -> Vec<String> {
+        let group = self.cgroup.create_child(group).unwrap();
+        let script = "echo 0 > \"$0/cgroup.procs\"; exec \"$@\"";
+        let directory = group.directory_path().display().to_string();
+        let enter = ["bash", "-c", script, &directory].map(str::to_owned);
+        enter.into_iter().chain(words.iter().cloned()).collect()
     }
 
     pub fn write(&self, file: &str, text: &str) {
@@ -69,6 +87,26 @@ impl Scene {
         let below = self.cgroup.path().display().to_string();
         let arguments = ["daemon", "--rules", &self.folder(), "--below", &below];
         Service::start(&mut self.ebb.command(arguments))
+    }
+
+    /// What is attached, with its connections.
+    pub fn seen(&self) -> Vec<Value> {
+        let text = self.ebb.says(["status", "--flows", "--json"]);
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+impl Scene {
+    pub fn new(test: &str) -> Self {
+        let hosts = Hosts::new([10, 78, 0]);
+        hosts.enter("b");
+        let listener = TcpListener::bind((hosts.address("b"), 7_000)).unwrap();
+        hosts.enter("a");
+        Self {
+            grounds: Grounds::new(test),
+            hosts,
+            listener,
+        }
     }
 
     /// A process that enters a new cgroup, connects at once and gets some bytes.
@@ -98,10 +136,8 @@ impl Scene {
 
     /// The connections of a rule for what arrives: what they have carried under it.
     pub fn carried(&self, rule: &str) -> Vec<u64> {
-        let text = self.ebb.says(["status", "--flows", "--json"]);
-        let seen: Value = serde_json::from_str(&text).unwrap();
-        let mut attachments = seen.as_array().unwrap().iter();
-        let found = attachments.find(|it| it["target"]["name"] == rule);
+        let seen = self.seen();
+        let found = seen.iter().find(|it| it["target"]["name"] == rule);
         let flows = found.map_or(&[][..], |it| it["flows"].as_array().unwrap());
         let down = flows.iter().filter(|flow| flow["direction"] == "down");
         down.map(|flow| flow["payload_bytes"].as_u64().unwrap())
@@ -115,7 +151,15 @@ impl Scene {
     }
 }
 
-impl Drop for Scene {
+impl Deref for Scene {
+    type Target = Grounds;
+
+    fn deref(&self) -> &Grounds {
+        &self.grounds
+    }
+}
+
+impl Drop for Grounds {
     fn drop(&mut self) {
         let _ = self.cgroup.remove();
     }

@@ -16,6 +16,7 @@ fn rule(name: &str, state: State) -> RuleSeen {
         policy: "ebb:target_us=9000".to_owned(),
         upload_policy: None,
         minimum: Some("2mbit".to_owned()),
+        weight: Some(3),
         flows: Vec::new(),
         totals: Totals {
             counts: Counts {
@@ -126,7 +127,7 @@ fn everything_is_told_as_the_standard_has_it() {
         assert_eq!(samples.get(name), Some(&value), "{name}: {samples:#?}");
     }
     let about = "ebb_rule_info{rule=backup,file=/etc/ebb/\"odd\"\\ \n.toml,\
-                 policy=ebb:target_us=9000,upload_policy=none,minimum=2mbit}";
+                 policy=ebb:target_us=9000,upload_policy=none,minimum=2mbit,weight=3}";
     assert_eq!(samples.get(about), Some(&1.0), "{samples:#?}");
 }
 

@@ -148,6 +148,7 @@ function card(now, rule) {
 	);
 	const policies = `by ${rule.policy}, sending by ${rule.upload_policy || "none"}`;
 	const floor = rule.minimum ? `, ${rule.minimum} at the least` : "";
+	const weight = rule.weight ? `, weight ${rule.weight}` : "";
 	node.append(head, make("p", reasons(rule), "why"), numbers);
 	if (past) {
 		const its = past.rules[rule.name];
@@ -156,7 +157,7 @@ function card(now, rule) {
 		figure.append(...picture(own, both(past.others), own, rule.name));
 		node.append(figure);
 	}
-	node.append(make("p", policies + floor, "soft"), connections(rule));
+	node.append(make("p", policies + floor + weight, "soft"), connections(rule));
 	return node;
 }
 

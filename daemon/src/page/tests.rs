@@ -28,6 +28,7 @@ fn serve() -> Served {
             policy: "ebb".to_owned(),
             upload_policy: None,
             minimum: None,
+            weight: Some(3),
             flows: Vec::new(),
             totals: Totals::default(),
         }],

@@ -111,6 +111,16 @@ impl Attachments {
         Ok(())
     }
 
+    /// What all have together at the most, what arrives and what is sent.
+    pub(super) fn set_ceilings(&mut self, [down, up]: [u64; 2]) -> Result<()> {
+        for (attachment, ceiling) in [(&mut self.download, down), (&mut self.upload, up)] {
+            if let Some(attachment) = attachment {
+                attachment.set_ceiling(ceiling)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Sets connections free, or holds them back, both ways, by the numbers of their sockets.
     pub(super) fn set_free(&mut self, cookies: &[u64], is_free: bool) -> Result<()> {
         for attachment in self.both() {

@@ -124,6 +124,9 @@ pub enum Attached {
         name: String,
         /// The file that has it.
         file: PathBuf,
+        /// What it has beside other rules, if that is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        weight: Option<u32>,
     },
     /// Whoever selects them: sender laws as congestion controls.
     Laws {
@@ -190,6 +193,14 @@ impl Attached {
             Self::Gateway { .. } => "gateway",
             Self::Rule { .. } => "rule",
             Self::Laws { .. } => "laws",
+        }
+    }
+
+    /// What a rule has beside others, if that is said.
+    pub fn weight(&self) -> Option<u32> {
+        match self {
+            Self::Rule { weight, .. } => *weight,
+            _ => None,
         }
     }
 }

@@ -209,12 +209,14 @@ fn attachment(look: &Look, record: &Record) -> String {
     format!("{free}{silent}down {download}, up {upload}: {record}")
 }
 
-/// What it has at the least, and how it stands with its deadline, below it.
+/// What it has beside other rules and at the least, and how it stands with its deadline, below it.
 fn floors(record: &Record) -> impl Iterator<Item = String> {
     let minimum = record.minimum.as_ref();
     let minimum = minimum.map(|minimum| format!("{minimum} at the least, each way"));
     let deadline = record.deadline.as_ref().map(ToString::to_string);
-    let lines = minimum.into_iter().chain(deadline);
+    let weight = record.attached.weight();
+    let weight = weight.map(|weight| format!("weight {weight} beside other rules"));
+    let lines = weight.into_iter().chain(minimum).chain(deadline);
     lines.map(|line| format!("    {line}"))
 }
 

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Rules with weights: who shares a link shares what others leave by weight, both ways.
+
+#[path = "transfers/greedy.rs"]
+mod greedy;
+mod support;
+mod transfers;
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use ebb_keeper::Direction;
+use ebb_lab::emulator::{EmulatorReport, Path, SERVER_IPV4, Testbed};
+use ebb_lab::judging::{Attempt, judge};
+use ebb_link::Class;
+use greedy::{Others, serve};
+use support::serving::{Grounds, Service};
+use transfers::{program, quick_path, rate, words};
+
+const OURS: u16 = 8_081;
+const OTHERS: u16 = 8_080;
+const WAYS: [Direction; 2] = [Direction::Down, Direction::Up];
+/// The first has three times the weight of the second, which has none of its own.
+const RULES: [&str; 2] = ["heavy", "light"];
+
+/// Transfers one way on two connections, from the moment that it is told to, for as long as it may.
+const CLIENT: &str = "
+import socket, sys, threading
+sys.stdin.readline()
+def transfer(s):
+    if sys.argv[2] == 'Up':
+        while True:
+            s.sendall(bytes(65536))
+    while s.recv(65536):
+        pass
+for _ in range(2):
+    s = socket.create_connection((sys.argv[1], 8081))
+    threading.Thread(target=transfer, args=(s,)).start()
+";
+
+struct Program(Child);
+
+impl Program {
+    fn start(grounds: &Grounds, path: &Path, group: &str, direction: Direction) -> Self {
+        let (address, way) = (SERVER_IPV4.to_string(), format!("{direction:?}"));
+        let client = words(["python3", "-c", CLIENT, &address, &way]);
+        let mut command = program(path.client(), &grounds.words_in(group, &client));
+        Self(command.stdin(Stdio::piped()).spawn().unwrap())
+    }
+
+    fn go(&mut self) {
+        self.0.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn name(rule: &str, direction: Direction) -> String {
+    format!("{rule}-{direction:?}")
+}
+
+fn accept(path: &Path, direction: Direction) {
+    serve(
+        path.server(),
+        (SERVER_IPV4, OURS),
+        move |stream: &TcpStream| match direction {
+            Direction::Down => greedy::send(stream),
+            Direction::Up => greedy::receive(stream),
+        },
+    );
+    path.set_class(OURS, Class::LessThanBestEffort);
+}
+
+/// What each rule has carried its way.
+fn carried(grounds: &Grounds) -> [[u64; 2]; 2] {
+    let seen = grounds.seen();
+    WAYS.map(|direction| {
+        RULES.map(|rule| {
+            let name = name(rule, direction);
+            let found = seen.iter().find(|it| it["target"]["name"] == name.as_str());
+            let way = format!("{direction:?}").to_lowercase();
+            let flows = found.map_or(&[][..], |it| it["flows"].as_array().unwrap());
+            let its = flows
+                .iter()
+                .filter(|flow| flow["direction"] == way.as_str());
+            its.map(|flow| flow["payload_bytes"].as_u64().unwrap())
+                .sum()
+        })
+    })
+}
+
+/// What the rules carried in a while, and when that was.
+struct Span {
+    mbit_per_s: [[f64; 2]; 2],
+    times: [Duration; 2],
+}
+
+/// In the order in which it is to end.
+struct Stage<'a> {
+    programs: Vec<[Option<Program>; 2]>,
+    _service: Service,
+    grounds: Grounds,
+    testbed: &'a Testbed,
+}
+
+impl<'a> Stage<'a> {
+    /// `weight` is a line of the heavy rules.
+    fn set(testbed: &'a Testbed, weight: &str) -> Self {
+        let grounds = Grounds::new("weights");
+        let rules = WAYS.iter().flat_map(|way| RULES.map(|rule| (rule, *way)));
+        let text = rules.map(|(rule, way)| {
+            let weight = if rule == RULES[0] { weight } else { "" };
+            grounds.rule(&name(rule, way)) + weight
+        });
+        grounds.write("a.toml", &text.collect::<Vec<_>>().concat());
+        let service = grounds.serve();
+        let pairs = testbed.paths().iter().zip(WAYS);
+        let programs = pairs.map(|(path, way)| {
+            accept(path, way);
+            RULES.map(|rule| Some(Program::start(&grounds, path, &name(rule, way), way)))
+        });
+        Self {
+            programs: programs.collect(),
+            grounds,
+            testbed,
+            _service: service,
+        }
+    }
+
+    fn go(&mut self) {
+        self.programs
+            .iter_mut()
+            .flatten()
+            .flatten()
+            .for_each(Program::go);
+    }
+
+    fn others(&self) -> Vec<Others> {
+        let pairs = self.testbed.paths().iter().zip(WAYS);
+        let begin = |(path, way): (&Path, Direction)| match way {
+            Direction::Down => Others::begin_download(path, OTHERS),
+            Direction::Up => Others::begin_upload(path, OTHERS),
+        };
+        pairs.map(begin).collect()
+    }
+
+    fn measure(&self, seconds: u64) -> Span {
+        let (from, before) = (Instant::now(), carried(&self.grounds));
+        std::thread::sleep(Duration::from_secs(seconds));
+        let (until, after) = (Instant::now(), carried(&self.grounds));
+        let mbit = |way: usize, rule: usize| {
+            let bytes = after[way][rule].saturating_sub(before[way][rule]);
+            bytes as f64 * 8e-6 / (until - from).as_secs_f64()
+        };
+        Span {
+            mbit_per_s: [0, 1].map(|way| [0, 1].map(|rule| mbit(way, rule))),
+            times: [from, until].map(|it| it - self.testbed.epoch_instant()),
+        }
+    }
+}
+
+/// Ours and theirs on a path. *Units:* Mbit/s of packets.
+fn rates(report: &EmulatorReport, way: usize, span: &Span) -> [f64; 2] {
+    let path = &report.paths[way];
+    let link = [&path.forward, &path.reverse][way];
+    [Class::LessThanBestEffort, Class::BestEffort].map(|class| rate(link, class, span.times))
+}
+
+fn pause(seconds: u64) {
+    std::thread::sleep(Duration::from_secs(seconds));
+}
+
+/// As it is alone, beside others, and when the heavy ones have ended.
+fn run(weight: &str) -> (EmulatorReport, [Span; 3]) {
+    let testbed = Testbed::start(vec![quick_path(); WAYS.len()]).unwrap();
+    let spans = {
+        let mut stage = Stage::set(&testbed, weight);
+        stage.go();
+        pause(20);
+        let alone = stage.measure(15);
+        let others = stage.others();
+        pause(4);
+        let beside = stage.measure(10);
+        drop(others);
+        pause(8);
+        stage
+            .programs
+            .iter_mut()
+            .for_each(|[heavy, _]| drop(heavy.take()));
+        pause(5);
+        [alone, beside, stage.measure(6)]
+    };
+    (testbed.stop().unwrap(), spans)
+}
+
+/// What is not as it must be, where the heavy rules have so many times the others' weight.
+fn misses(report: &EmulatorReport, [alone, beside, one]: &[Span; 3], weight: f64) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (way, direction) in WAYS.iter().enumerate() {
+        let [heavy, light] = alone.mbit_per_s[way];
+        let used = rates(report, way, alone)[0];
+        let [ours, theirs] = rates(report, way, beside);
+        let left = rates(report, way, one)[0];
+        let told = format!(
+            "{direction:?}: {heavy:.2} and {light:.2} Mbit/s are 1:{:.2}, {used:.2} of packets; \
+             {ours:.2} beside {theirs:.2} of others; {left:.2} for the one that is left",
+            heavy / light
+        );
+        eprintln!("{told}");
+        let is_shared = (heavy / light / weight - 1.0).abs() < 0.15;
+        let is_right = is_shared && used > 9.0 && ours < 1.5 && left > 8.5;
+        wrong.extend((!is_right).then_some(told));
+    }
+    wrong
+}
+
+/// `EBB_WEIGHT_OF_NONE=1` runs it without weights, to see what is different.
+#[test]
+#[ignore = "takes more than a minute: cargo test -p ebb --test weights -- --ignored --nocapture"]
+fn rules_share_by_weight_what_others_leave_and_one_that_is_left_has_all() {
+    let name = "rules_share_by_weight_what_others_leave_and_one_that_is_left_has_all";
+    if !ebb_kernel::requires_root(name) {
+        return;
+    }
+    if std::env::var_os("EBB_WEIGHT_OF_NONE").is_some() {
+        let (report, spans) = run("");
+        misses(&report, &spans, 1.0);
+        return;
+    }
+    judge(name, || {
+        let (report, spans) = run("weight = 3\n");
+        let wrong = misses(&report, &spans, 3.0);
+        Attempt::over(&report, wrong)
+    });
+}
