@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `ebb run --deadline --size`: in time where the path carries it, and a fair share where not.
+//! `ebb run --deadline --size`, and the same in a rule: in time where the path carries it, and a fair
+//! share where not.
 
 #[path = "transfers/greedy.rs"]
 mod greedy;
@@ -16,6 +17,7 @@ use ebb_lab::emulator::{Path, SERVER_IPV4, Testbed};
 use ebb_lab::judging::{Attempt, judge};
 use greedy::{Others, receive, serve};
 use serde_json::Value;
+use support::serving::{Grounds, Service};
 use support::{Ebb, PATIENCE, Running, stderr};
 use transfers::{program, quick_path, words};
 
@@ -33,8 +35,11 @@ while s.recv(65536):
 time.sleep(0.3)
 ";
 
+const RULE: &str = "rule";
+
 /// Beside one greedy flow at 10 Mbit/s.
 struct Case {
+    /// Or `rule`, which is a rule's.
     backend: &'static str,
     direction: Direction,
     bytes: usize,
@@ -46,11 +51,12 @@ struct Case {
     says: &'static [&'static str],
 }
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 5] = [
     in_time("kernel", Direction::Down),
     in_time("user", Direction::Up),
     too_late("kernel", Direction::Up),
     too_late("user", Direction::Down),
+    in_time(RULE, Direction::Down),
 ];
 
 /// It needs 1 Mbit/s: much less than a fair share, with which it would take 7 s.
@@ -60,14 +66,21 @@ const fn in_time(backend: &'static str, direction: Direction) -> Case {
         direction,
         bytes: 2_500_000,
         deadline: "20s",
-        // Of what is sent the user backend does not see all. What is left comes as it yields.
-        size: match direction {
-            Direction::Down => "2.45MB",
-            Direction::Up => "2.2MB",
+        // Of what is sent the user backend does not see all. What is left comes as it yields; to a
+        // rule it is the next transfer.
+        size: match (backend.as_bytes(), direction) {
+            (b"rule", _) => "2.5MB",
+            (_, Direction::Down) => "2.45MB",
+            (_, Direction::Up) => "2.2MB",
         },
         takes_s: [12.0, 40.0],
         // It is looked at once in a second.
-        says: &[": done; ", ": done, 1 s late; "],
+        says: &[
+            ": done; ",
+            ": done, 1 s late; ",
+            ": done\n",
+            ": done, 1 s late\n",
+        ],
     }
 }
 
@@ -85,7 +98,47 @@ const fn too_late(backend: &'static str, direction: Direction) -> Case {
     }
 }
 
-fn start(path: &Path, ebb: &Ebb, case: &Case) -> Child {
+/// A transfer under a deadline, and what holds it if that is a service.
+struct Transfer {
+    child: Child,
+    began: Instant,
+    under: Option<Rule>,
+}
+
+/// A service with a rule for what runs in a cgroup `mine`, in the order in which it is to end.
+struct Rule {
+    _service: Service,
+    grounds: Grounds,
+}
+
+impl Rule {
+    fn of(case: &Case) -> Option<Self> {
+        let grounds = (case.backend == RULE).then(|| Grounds::new("deadline"))?;
+        let (by, size) = (case.deadline, case.size);
+        let wish = format!("deadline = \"{by}\"\nsize = \"{size}\"\n");
+        grounds.write("a.toml", &(grounds.rule("mine") + &wish));
+        Some(Self {
+            _service: grounds.serve(),
+            grounds,
+        })
+    }
+}
+
+impl Transfer {
+    /// Waits for its end; answers how long that took, and what is said of it then.
+    fn end(self) -> (f64, String) {
+        let output = self.child.wait_with_output().unwrap();
+        let took_s = self.began.elapsed().as_secs_f64();
+        let Some(rule) = self.under else {
+            return (took_s, stderr(&output));
+        };
+        // It looks once in a second.
+        std::thread::sleep(Duration::from_millis(1_500));
+        (took_s, rule.grounds.ebb.says(["status"]))
+    }
+}
+
+fn start(path: &Path, ebb: &Ebb, case: &Case, under: Option<Rule>) -> Transfer {
     let [down, up] = match case.direction {
         Direction::Down => [case.bytes, 0],
         Direction::Up => [0, case.bytes],
@@ -102,15 +155,25 @@ fn start(path: &Path, ebb: &Ebb, case: &Case) -> Child {
     );
     let own = env!("CARGO_BIN_EXE_ebb");
     let address = SERVER_IPV4.to_string();
-    let run = [own, "run", "--summary", "--backend", case.backend];
-    let wish = ["--deadline", case.deadline, "--size", case.size, "--"];
     let up = up.to_string();
     let client = ["python3", "-c", CLIENT, &address, &up];
-    let all = run.into_iter().chain(wish).chain(client);
-    let all: Vec<String> = all.map(str::to_owned).collect();
+    let run = [own, "run", "--summary", "--backend", case.backend];
+    let wish = ["--deadline", case.deadline, "--size", case.size, "--"];
+    let all = match &under {
+        Some(rule) => rule.grounds.words_in("mine", &words(client)),
+        None => [&run[..], &wish, &client]
+            .concat()
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+    };
     let mut command = program(path.client(), &all);
     command.envs(ebb.environment()).stderr(Stdio::piped());
-    command.spawn().unwrap()
+    Transfer {
+        began: Instant::now(),
+        child: command.spawn().unwrap(),
+        under,
+    }
 }
 
 /// What is not as it must be.
@@ -140,18 +203,21 @@ fn a_transfer_is_done_by_its_deadline_and_has_a_fair_share_where_that_cannot_be(
             Direction::Down => Others::begin_download(path, OTHERS),
             Direction::Up => Others::begin_upload(path, OTHERS),
         };
+        // Before there is anything to carry: it takes a while.
+        let rules = CASES.each_ref().map(Rule::of);
         let others: Vec<Others> = pairs.clone().map(begin).collect();
         std::thread::sleep(Duration::from_secs(3));
-        let began = Instant::now();
-        let children: Vec<Child> = pairs.map(|(path, case)| start(path, &ebb, case)).collect();
+        let all = pairs.zip(rules);
+        let all = all.map(|((path, case), rule)| start(path, &ebb, case, rule));
+        let all: Vec<Transfer> = all.collect();
         let wrong = std::thread::scope(|scope| {
-            let wait = |(child, case): (Child, &'static Case)| {
+            let wait = |(transfer, case): (Transfer, &'static Case)| {
                 scope.spawn(move || {
-                    let output = child.wait_with_output().unwrap();
-                    misses(case, began.elapsed().as_secs_f64(), &stderr(&output))
+                    let (took_s, said) = transfer.end();
+                    misses(case, took_s, &said)
                 })
             };
-            let all: Vec<_> = children.into_iter().zip(&CASES).map(wait).collect();
+            let all: Vec<_> = all.into_iter().zip(&CASES).map(wait).collect();
             let all = all.into_iter().map(|thread| thread.join().unwrap());
             all.flatten().collect::<Vec<String>>()
         });
