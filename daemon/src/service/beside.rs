@@ -12,12 +12,10 @@ impl Service {
         &mut self,
         attend: fn(&mut Users, &Surroundings<'_>) -> T,
     ) -> Option<T> {
-        let around = Surroundings {
-            classifier: &self.classifier,
-            groups: &self.groups,
-            records: &self.records,
-        };
-        self.users.as_mut().map(|users| attend(users, &around))
+        let mut users = self.users.take()?;
+        let attended = attend(&mut users, &self.surroundings());
+        self.users = Some(users);
+        Some(attended)
     }
 
     /// Goes over to these settings; at first, begins to listen.
@@ -25,14 +23,17 @@ impl Service {
         if let Some(users) = &mut self.users {
             return users.set(settings.users.clone());
         }
-        let around = Surroundings {
+        match Users::open(&self.below, settings.users.clone(), &self.surroundings()) {
+            Ok(users) => self.users = users,
+            Err(error) => self.events.push_back(Event::Failed(error)),
+        }
+    }
+
+    fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
             classifier: &self.classifier,
             groups: &self.groups,
             records: &self.records,
-        };
-        match Users::open(&self.below, settings.users.clone(), &around) {
-            Ok(users) => self.users = users,
-            Err(error) => self.events.push_back(Event::Failed(error)),
         }
     }
 }
