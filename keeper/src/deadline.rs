@@ -59,7 +59,7 @@ impl By {
 impl FromStr for By {
     type Err = Error;
 
-    /// Reads `06:00`, `2026-11-26 06:00` (or with a `T`), `3h`, `1h30m`, `45s`, `2d`.
+    /// Reads `06:00`, `2026-11-26 06:00` (or with a `T`), and durations as `3h`, `1h30m`, `45s`, `2d`.
     fn from_str(text: &str) -> Result<Self> {
         let text = text.trim();
         let read = time_of_day(text)
@@ -99,28 +99,11 @@ fn date_and_time(text: &str) -> Option<u64> {
     shown.unix_s().filter(|_| parts.next().is_none())
 }
 
-/// Numbers with units, the larger ones first. *Units:* seconds.
+/// Whole ones only. *Units:* seconds.
 fn duration(text: &str) -> Option<u64> {
-    let (mut sum_s, mut rest, mut before_s) = (0_u64, text, u64::MAX);
-    while !rest.is_empty() {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let (count, after) = rest.split_at(digits);
-        let letters = after.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let (unit, after) = after.split_at(letters);
-        let unit_s = match unit {
-            "d" => DAY_S,
-            "h" => HOUR_S,
-            "m" | "min" => MINUTE_S,
-            "s" => 1,
-            _ => return None,
-        };
-        let length_s = number::<u64>(count)?.checked_mul(unit_s)?;
-        if unit_s >= before_s {
-            return None;
-        }
-        (sum_s, rest, before_s) = (sum_s.checked_add(length_s)?, after.trim_start(), unit_s);
-    }
-    (1..=LONGEST_S).contains(&sum_s).then_some(sum_s)
+    let duration = humantime::parse_duration(text).ok()?;
+    let is_right = duration.subsec_nanos() == 0 && (1..=LONGEST_S).contains(&duration.as_secs());
+    is_right.then_some(duration.as_secs())
 }
 
 impl fmt::Display for By {
@@ -183,6 +166,7 @@ mod tests {
         assert_eq!(read("6:00"), read("06:00"));
         assert_eq!(read("90min"), By::Within(90 * MINUTE_S));
         assert_eq!(read("1h 30m"), read("90m"));
+        assert_eq!(read("3 hours"), read("3h"));
         let date = read("2026-11-26 06:00");
         assert_eq!(date.to_string(), "2026-11-26 06:00");
         assert_eq!(read("2026-11-26T06:00"), date);
@@ -200,10 +184,8 @@ mod tests {
             "3",
             "h",
             "0s",
-            "30m1h",
-            "1h2h",
+            "1500ms",
             "-3h",
-            "3 hours",
             "1000d",
             "2026-02-30 06:00",
             "2026-11-26",
