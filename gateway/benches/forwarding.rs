@@ -19,7 +19,6 @@ mod support;
 
 use ebb_gateway::{Gateway, Interface, Options, Rule};
 use ebb_host::testing::{prefer_to_other_work, requires_root, stay_on_cpu};
-use ebb_lab::namespace::NamespaceHandle;
 use libbpf_rs::libbpf_sys as raw;
 use libbpf_rs::query::ProgInfoIter;
 use std::io::{Read, Write};
@@ -30,6 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use support::everything;
+use support::namespace::Namespace;
 
 const LEAST_RATIO: f64 = 0.99;
 const LEAST_MBIT_PER_S: f64 = 3_000.0;
@@ -102,14 +102,13 @@ struct Router {
 }
 
 /// A namespace with a cable to the router.
-struct End(NamespaceHandle);
+struct End(Namespace);
 
 impl Router {
     fn start() -> Self {
-        let here = NamespaceHandle::create().expect("root may");
-        here.enter().expect("root may");
-        let forwarding = here.set_sysctls(&[("net.ipv4.ip_forward", "1")]);
-        forwarding.expect("/proc is writable");
+        let here = Namespace::create();
+        here.enter();
+        here.set_sysctl("net.ipv4.ip_forward", "1");
         let client = End::start(&here, "lan0", "192.168.7");
         let server = End::start(&here, "wan0", "198.51.100");
         let pace = Arc::new(AtomicU32::new(UNPACED));
@@ -207,29 +206,27 @@ fn gateway(rule: &Rule, is_observing: bool) -> Gateway {
 
 impl End {
     /// With a cable to this interface of the router's, in this /24.
-    fn start(router: &NamespaceHandle, interface: &str, prefix: &str) -> Self {
-        let end = NamespaceHandle::create().expect("root may");
-        let made = router.ip(&format!(
+    fn start(router: &Namespace, interface: &str, prefix: &str) -> Self {
+        let end = Namespace::create();
+        router.ip(&format!(
             "link add {interface} type veth peer name eth0 netns {}\n\
              addr add {prefix}.1/24 dev {interface}\n\
              link set {interface} up\n",
             end.path()
         ));
-        made.expect("iproute2 is installed");
-        let set_up = end.ip(&format!(
+        end.ip(&format!(
             "link set lo up\n\
              addr add {prefix}.7/24 dev eth0\n\
              link set eth0 up\n\
              route add default via {prefix}.1\n"
         ));
-        set_up.expect("iproute2 is installed");
         Self(end)
     }
 
     /// Sends to whoever connects, from the first processor.
     fn serve(&self, pace: Arc<AtomicU32>) {
         let listening = self.0.run_in(|| TcpListener::bind("0.0.0.0:9000"));
-        let listener = listening.expect("root may").expect("the port is free");
+        let listener = listening.expect("the port is free");
         std::thread::spawn(move || {
             stay_on_cpu(0);
             let block = vec![7; BLOCK_BYTES];
@@ -255,7 +252,7 @@ impl Transfer {
         let bytes = Arc::new(AtomicU64::new(0));
         let is_over = Arc::new(AtomicBool::new(false));
         let connecting = client.0.run_in(|| TcpStream::connect("198.51.100.7:9000"));
-        let mut stream = connecting.expect("root may").expect("somebody serves");
+        let mut stream = connecting.expect("somebody serves");
         let thread = std::thread::spawn({
             let (bytes, is_over) = (Arc::clone(&bytes), Arc::clone(&is_over));
             move || {

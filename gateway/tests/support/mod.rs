@@ -8,11 +8,13 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ebb_algorithms::Policy;
 use ebb_gateway::{Gateway, Interface, Options, Rule};
-use ebb_lab::namespace::NamespaceHandle;
 use etherparse::{
     Ethernet2HeaderSlice, IpHeaders, PacketBuilder, PacketHeaders, TcpOptionElement,
     TransportHeader,
 };
+use namespace::Namespace;
+
+pub mod namespace;
 
 /// The client's scale, and the other end's.
 pub const SCALE: u8 = 7;
@@ -26,10 +28,9 @@ pub fn gateway(rules: &[Rule], connections: u32) -> Gateway {
 
 /// The same by another law.
 pub fn gateway_by(policy: Policy, rules: &[Rule], connections: u32) -> Gateway {
-    let namespace = NamespaceHandle::create().unwrap();
-    namespace.enter().unwrap();
-    let cable = namespace.ip("link add lan0 type veth peer name far0\n");
-    cable.unwrap();
+    let namespace = Namespace::create();
+    namespace.enter();
+    namespace.ip("link add lan0 type veth peer name far0\n");
     let options = Options {
         interfaces: vec![Interface::of("lan0").unwrap()],
         policy,

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Network namespaces without names, as the lab has them, which is above this package.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::{Command, Stdio};
+
+use nix::sched::{CloneFlags, setns, unshare};
+
+/// Kept alive by this, and by who is in it.
+pub struct Namespace(File);
+
+impl Namespace {
+    /// A new one; the calling thread stays where it is.
+    pub fn create() -> Self {
+        let made = in_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET).unwrap();
+            File::open("/proc/thread-self/ns/net").unwrap()
+        });
+        Self(made)
+    }
+
+    /// Moves the calling thread, and only it, into it.
+    pub fn enter(&self) {
+        setns(self.0.as_fd(), CloneFlags::CLONE_NEWNET).unwrap();
+    }
+
+    /// What other programs can open it by.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
+    }
+
+    /// Runs the function in a thread inside of it.
+    pub fn run_in<R: Send>(&self, function: impl FnOnce() -> R + Send) -> R {
+        in_thread(|| {
+            self.enter();
+            function()
+        })
+    }
+
+    /// Sets a sysctl, by dotted name.
+    pub fn set_sysctl(&self, name: &str, value: &str) {
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        self.run_in(|| fs::write(path, value).unwrap());
+    }
+
+    /// Runs lines of `ip` (iproute2).
+    pub fn ip(&self, lines: &str) {
+        let status = self.run_in(|| {
+            let mut ip = Command::new("ip");
+            let ip = ip.args(["-batch", "-"]).stdin(Stdio::piped());
+            let mut child = ip.spawn().unwrap();
+            let mut input = child.stdin.take().unwrap();
+            input.write_all(lines.as_bytes()).unwrap();
+            drop(input);
+            child.wait().unwrap()
+        });
+        assert!(status.success(), "{lines}");
+    }
+}
+
+/// A namespace is a thread's property, and the caller's must not change.
+fn in_thread<R: Send>(function: impl FnOnce() -> R + Send) -> R {
+    std::thread::scope(|scope| scope.spawn(function).join().unwrap())
+}
