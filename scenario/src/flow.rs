@@ -53,4 +53,8 @@ pub struct Flow {
     /// In the lab a real server and client move its data.
     #[serde(default)]
     pub is_by_programs: bool,
+    /// Its receiver policy is a gateway's: a router that it passes, which knows packets and no
+    /// sockets, sets its windows. In the lab only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_by_gateway: bool,
 }

@@ -246,6 +246,19 @@ try.toml:4:8: [measure]: `late`: ends at 90s, after the run, which takes 60s
 }
 
 #[test]
+fn a_gateway_has_a_law_and_no_floor() {
+    let told = |keys| {
+        told(
+            "name = \"be\"",
+            &format!("name = \"be\"\ngateway = true\n{keys}"),
+        )
+    };
+    let (no_law, floor) = (told(""), told("receiver = \"ebb\"\nminimum = \"1mbit\""));
+    assert!(no_law.contains("`gateway`: has the windows by `receiver`, and none is given"));
+    assert!(floor.contains("`minimum`: a gateway has no floor; take one of both away"));
+}
+
+#[test]
 fn a_bottleneck_that_varies_says_what_it_needs() {
     for (rate, expected) in [
         (

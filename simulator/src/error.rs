@@ -75,6 +75,14 @@ pub enum Error {
         /// Its name.
         flow: String,
     },
+    /// Between hosts there is nothing here that knows connections.
+    #[error(
+        "flow '{flow}': the simulator has no gateway; run it in the lab, or take `gateway` away"
+    )]
+    Gateway {
+        /// Its name.
+        flow: String,
+    },
     /// A group of flows that share cannot do so.
     #[error("sharing '{group}': {problem}")]
     Sharing {

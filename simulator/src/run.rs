@@ -157,6 +157,11 @@ fn check(scenario: &Scenario, applications: usize) -> Result<(), Error> {
             applications,
         });
     }
+    if let Some(flow) = scenario.flows.iter().find(|flow| flow.is_by_gateway) {
+        return Err(Error::Gateway {
+            flow: flow.name.clone(),
+        });
+    }
     Ok(())
 }
 

@@ -5,10 +5,11 @@
 //! It can do what two hosts with one link in each direction can show: TCP and UDP flows in
 //! both directions and of different round trips, drop-tail or any other queue of the link,
 //! laws of both ends through the kernel backend, those that judge counters through the user
-//! backend, groups that share, congestion controls that the kernel has. It refuses the rest by
+//! backend, groups that share, a router with a gateway, congestion controls that the kernel has. It refuses the rest by
 //! name.
 mod governed;
 mod group;
+mod homes;
 mod outcome;
 mod prepared;
 mod programs;
@@ -57,6 +58,14 @@ pub enum EngineError {
         policy: String,
         /// What was wrong.
         source: ebb_kernel::Error,
+    },
+    /// A gateway could not be put before its flows.
+    #[error("policy `{policy}`: {source}")]
+    Gateway {
+        /// The policy.
+        policy: String,
+        /// What was wrong.
+        source: ebb_gateway::Error,
     },
     /// The user backend could not follow the flows.
     #[error("policy `{policy}`: {source}")]

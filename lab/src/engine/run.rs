@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Carries runs of a scenario out, several at the same time on paths of their own.
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use ebb_link::{Class, Nanos};
 use ebb_scenario::{Flow, Outcome, Scenario};
 
 use super::EngineError;
+use super::homes::Homes;
 use super::outcome::{Measured, outcome};
 use super::prepared::{PreparedRun, SharedPath, port_of, shared_path};
 use super::programs::Programs;
@@ -16,7 +18,7 @@ use super::seen::Seen;
 use super::sharing::SharedGroups;
 use super::yielding::{End, Yielding, is_within};
 use crate::clock::monotonic_now;
-use crate::emulator::{CLIENT_IPV4, EmulatorReport, SERVER_IPV4, Testbed};
+use crate::emulator::{self, CLIENT_IPV4, EmulatorReport, SERVER_IPV4, Testbed};
 use crate::endpoint::Endpoints;
 use crate::namespace::NamespaceHandle;
 use crate::traffic::{self, Direction, FlowResult, FlowSpec, PlacedFlow, WorkerResult};
@@ -107,6 +109,7 @@ struct Wave<'a> {
     jobs: &'a [OnPath<'a>],
     testbed: Testbed,
     /// Let go before the endpoints.
+    homes: Homes,
     yielding: Yielding,
     sharing: SharedGroups,
     programs: Programs,
@@ -122,9 +125,10 @@ impl<'a> Wave<'a> {
         let testbed = Testbed::start(prepared.iter().map(|run| run.path.clone()).collect())?;
         let mut flows = Flows::default();
         for (number, run) in prepared.into_iter().enumerate() {
-            flows.add(&testbed, number, &jobs[number].0, run)?;
+            flows.add(&testbed, number, &jobs[number], run)?;
         }
         let Flows {
+            homes,
             mut yielding,
             sharing,
             by_worker,
@@ -139,6 +143,7 @@ impl<'a> Wave<'a> {
         Ok(Self {
             jobs,
             testbed,
+            homes,
             yielding,
             sharing,
             programs,
@@ -206,6 +211,7 @@ impl<'a> Wave<'a> {
 
     /// Switches classes and policies of flows that yield for a part of a run only.
     fn switch(&mut self, time: Nanos) -> Result<(), EngineError> {
+        self.homes.switch(time);
         self.yielding.switch(time)?;
         self.switch_classes(time);
         Ok(())
@@ -230,6 +236,7 @@ impl<'a> Wave<'a> {
 /// The flows of a wave, on their paths and under their laws.
 #[derive(Default)]
 struct Flows {
+    homes: Homes,
     yielding: Yielding,
     sharing: SharedGroups,
     by_worker: Vec<PlacedFlow>,
@@ -242,9 +249,11 @@ impl Flows {
         &mut self,
         testbed: &Testbed,
         number: usize,
-        job: &Job<'_>,
+        (job, shared): &OnPath<'_>,
         run: PreparedRun,
     ) -> Result<(), EngineError> {
+        let scenario = (job.scenario, *shared);
+        self.homes.add(number, testbed.path(number), scenario)?;
         self.sharing.add(number, job.scenario)?;
         for (place, spec) in run.flows.into_iter().enumerate() {
             let flow = &job.scenario.flows[place];
@@ -272,11 +281,13 @@ impl Flows {
     ) -> Result<PlacedFlow, EngineError> {
         let flow = &job.scenario.flows[place];
         let (path, port) = (testbed.path(number), port_of(place));
-        let mut ends = [(path.client(), CLIENT_IPV4), (path.server(), SERVER_IPV4)];
+        let near = self.near_end(path, number, place);
+        let near = (&near.0, near.1);
+        let mut ends = [near, (path.server(), SERVER_IPV4)];
         let end_at = |home| End { home, port };
         let (from, to) = match spec.direction {
-            Direction::Download => (end_at(path.server()), end_at(path.client())),
-            Direction::Upload => (end_at(path.client()), end_at(path.server())),
+            Direction::Download => (end_at(path.server()), end_at(near.0)),
+            Direction::Upload => (end_at(near.0), end_at(path.server())),
         };
         // Of the two ends of the path, which have names of their own, the client is who connects.
         let by_client = match flow.receiver_connects || flow.is_by_programs {
@@ -295,13 +306,37 @@ impl Flows {
             client_address: client_address.into(),
             server_address: server_address.into(),
             port,
-            receiver_cgroup: match self.sharing.directory(number, place) {
-                Some(directory) => Some(directory),
-                None => self.yielding.receiver(number, job, flow, &to)?,
-            },
+            receiver_cgroup: self.receiver_cgroup((number, place), job, &to)?,
             sender_cgroup: self.yielding.sender(number, job, flow, &from)?,
             end_s: job.scenario.duration.as_secs_f64(),
         })
+    }
+
+    /// Where clients are: at the end of the path, or behind a router there.
+    fn near_end(
+        &self,
+        path: &emulator::Path,
+        run: usize,
+        place: usize,
+    ) -> (NamespaceHandle, Ipv4Addr) {
+        let device = self.homes.device(run, place);
+        let (home, address) = device.unwrap_or((path.client(), CLIENT_IPV4));
+        (home.clone(), address)
+    }
+
+    /// Where the receiving socket of a flow belongs, if that is how its law reaches it.
+    fn receiver_cgroup(
+        &mut self,
+        (run, place): (usize, usize),
+        job: &Job<'_>,
+        end: &End<'_>,
+    ) -> Result<Option<PathBuf>, EngineError> {
+        let flow = &job.scenario.flows[place];
+        match self.sharing.directory(run, place) {
+            Some(directory) => Ok(Some(directory)),
+            None if flow.is_by_gateway => Ok(None),
+            None => self.yielding.receiver(run, job, flow, end),
+        }
     }
 }
 

@@ -279,7 +279,7 @@ pub(super) fn is_within(parts: &[Interval], time: Nanos) -> bool {
     parts.iter().any(|part| part.contains(time))
 }
 
-fn unsupported(flow: &Flow, error: &PolicyError) -> EngineError {
+pub(super) fn unsupported(flow: &Flow, error: &PolicyError) -> EngineError {
     EngineError::Unsupported {
         scenario: flow.name.clone(),
         what: error.to_string(),

@@ -161,6 +161,7 @@ fn read_flow(
         tcp: defaults.tcp,
         receiver_connects: false,
         is_by_programs: section.get_or("programs", false),
+        is_by_gateway: section.get_or("gateway", false),
     };
     if is_tcp {
         let sender = read_policy(section, "sender", Policy::sender);
@@ -178,11 +179,25 @@ fn check_flow(section: &Section<'_, '_>, flow: &Flow) {
     if flow.is_by_programs && flow.traffic != Traffic::Greedy {
         section.wrong("programs", "real programs fetch only: for kind `greedy`");
     }
+    if flow.is_by_gateway {
+        check_gateway(section, flow);
+    }
     if !flow.during.is_empty() && flow.receiver.is_none() && flow.class == Class::BestEffort {
         section.wrong(
             "during",
             "says when `class` or `receiver` hold, and neither is given",
         );
+    }
+}
+
+fn check_gateway(section: &Section<'_, '_>, flow: &Flow) {
+    if flow.receiver.is_none() {
+        section.wrong(
+            "gateway",
+            "has the windows by `receiver`, and none is given",
+        );
+    } else if flow.minimum.is_some() {
+        section.wrong("minimum", "a gateway has no floor; take one of both away");
     }
 }
 

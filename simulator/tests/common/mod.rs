@@ -84,6 +84,7 @@ impl Builder {
             minimum: None,
             receiver_connects: false,
             is_by_programs: false,
+            is_by_gateway: false,
         };
         self.scenario.flows.push(flow);
         self.scenario.flows.last_mut().expect("one was pushed")
