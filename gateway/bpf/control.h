@@ -20,6 +20,7 @@ struct ebb_gateway_control {
 	u32 reserved;
 	u32 params[2][EBB_MAX_PARAMS];
 	struct ebb_rule rules[EBB_MAX_RULES];
+	u8 bundles[EBB_MAX_RULES]; /* of each rule: the number of its bundle */
 };
 
 /* Fixed before loading: the verifier drops what is not used. */

@@ -7,7 +7,7 @@
  * They drop, delay and redirect nothing, leave every packet to the programs behind them, and act
  * only while the owner's lease lasts.
  */
-#include "half.h"
+#include "calls.h"
 #include "seen.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -35,23 +35,7 @@ EBB_INLINE void ebb_apply(struct __sk_buff *skb, const struct ebb_packet *packet
 	ebb_rewrite(skb, packet->tcp_offset, packet->window, window);
 }
 
-/* ---- states of laws ---- */
-
-/* A new one at the scratch's key, with nothing in it; none if there is no room. */
-EBB_INLINE struct ebb_half *ebb_make_half(struct ebb_scratch *scratch)
-{
-	u32 zero = 0;
-	struct ebb_blank *blank = bpf_map_lookup_elem(&ebb_blanks, &zero);
-
-	if (!blank)
-		return 0;
-	if (bpf_map_update_elem(&ebb_halves, &scratch->key, blank, BPF_ANY)) {
-		EBB_COUNT(without_room, 1);
-		return 0;
-	}
-	EBB_COUNT(governed, 1);
-	return bpf_map_lookup_elem(&ebb_halves, &scratch->key);
-}
+/* ---- laws ---- */
 
 EBB_INLINE u32 ebb_scale(const struct ebb_seen *seen, u32 is_of_client)
 {
@@ -61,107 +45,74 @@ EBB_INLINE u32 ebb_scale(const struct ebb_seen *seen, u32 is_of_client)
 }
 
 /*
- * Begins a law by an acknowledgement of the receiving end's. The other end sends no more than
- * both can take.
+ * Begins a law by an acknowledgement of the receiving end's; answers whether there was room. The
+ * other end sends no more than both can take.
  */
-EBB_INLINE struct ebb_half *ebb_begin(struct ebb_scratch *scratch, struct ebb_seen *seen,
-				      u32 is_upload, u64 now_ns)
+EBB_INLINE int ebb_begin(struct ebb_scratch *scratch, struct ebb_seen *seen, u32 is_upload)
 {
 	struct ebb_packet *packet = &scratch->packet;
 	struct ebb_start *start = &scratch->start;
-	struct ebb_half *half;
 
 	if (seen->flags & EBB_HAS_NO_ROOM)
 		return 0;
-	half = ebb_make_half(scratch);
-	if (!half) {
-		seen->flags |= EBB_HAS_NO_ROOM;
-		return 0;
-	}
-	seen->flags |= is_upload ? EBB_HAS_UPLOAD : EBB_HAS_DOWNLOAD;
+	start->now_us = scratch->now_ns / EBB_NS_PER_US;
 	start->mss_bytes = (u32)ebb_min(seen->client_mss_bytes, seen->remote_mss_bytes);
 	start->rcv_nxt = packet->ack_seq;
 	start->has_timestamps = packet->has_timestamps;
 	/* Of what is sent the law is given another clock than the sender's. */
 	start->tsval = is_upload ? 0 : packet->tsecr;
-	bpf_spin_lock(&half->lock);
-	half->head.is_upload = is_upload != 0;
-	half->head.scale = ebb_scale(seen, !is_upload);
-	ebb_half_begin(half, seen, start, now_ns, packet->window);
-	bpf_spin_unlock(&half->lock);
-	return half;
+	scratch->scale = ebb_scale(seen, !is_upload);
+	scratch->uses_ecn = (seen->flags & EBB_USES_ECN) != 0;
+	if (!ebb_call_begin(is_upload)) {
+		seen->flags |= EBB_HAS_NO_ROOM;
+		return 0;
+	}
+	seen->flags |= is_upload ? EBB_HAS_UPLOAD : EBB_HAS_DOWNLOAD;
+	return 1;
 }
-
-/* ---- what clients receive ---- */
 
 /* The client acknowledges: its window is what the law says. */
 EBB_INLINE void ebb_on_download_ack(struct __sk_buff *skb, struct ebb_scratch *scratch,
-				    struct ebb_seen *seen, u64 now_ns)
+				    struct ebb_seen *seen)
 {
-	struct ebb_packet *packet = &scratch->packet;
-	struct ebb_half *half = 0;
-	u32 window;
+	int window = EBB_NO_HALF;
 
 	if (seen->flags & EBB_HAS_DOWNLOAD)
-		half = bpf_map_lookup_elem(&ebb_halves, &scratch->key);
-	if (!half)
-		half = ebb_begin(scratch, seen, 0, now_ns);
-	if (!half)
-		return;
-	bpf_spin_lock(&half->lock);
-	half->head.heard_ns = now_ns;
-	if (packet->has_timestamps)
-		ebb_echoes_note(&half->echoes, now_ns / 1000, packet->tsval);
-	if (ebb_before32(half->head.next_seq, packet->ack_seq))
-		half->head.next_seq = packet->ack_seq;
-	half->head.is_ending |= (packet->flags & EBB_TCP_FLAG_FIN) != 0;
-	ebb_end_step();
-	window = ebb_half_ask(half, &scratch->ack, now_ns / 1000, packet->ack_seq, packet->window);
-	bpf_spin_unlock(&half->lock);
-	ebb_apply(skb, packet, window);
+		window = ebb_call_answer(0);
+	if (window == EBB_NO_HALF && ebb_begin(scratch, seen, 0))
+		window = ebb_call_answer(0);
+	if (window != EBB_NO_HALF)
+		ebb_apply(skb, &scratch->packet, (u32)window);
 }
 
 /* Data for the client. */
-EBB_INLINE void ebb_on_download_data(struct __sk_buff *skb, struct ebb_scratch *scratch, u64 now_ns)
+EBB_INLINE void ebb_on_download_data(struct __sk_buff *skb, struct ebb_scratch *scratch)
 {
-	struct ebb_packet *packet = &scratch->packet;
-	struct ebb_half *half = bpf_map_lookup_elem(&ebb_halves, &scratch->key);
-	u32 bytes = packet->payload_bytes, end_seq = packet->seq + bytes;
-	u32 segment_bytes, segments;
-	struct ebb_segment *told;
-
-	if (!half || !bytes)
+	if (!scratch->packet.payload_bytes)
 		return;
-	segment_bytes = ebb_segment_bytes(half->head.guessed_mss_bytes, bytes, skb->gso_size);
-	segments = ebb_segments(bytes, segment_bytes, skb->gso_segs);
-	EBB_COUNT(received_bytes, bytes);
-	bpf_spin_lock(&half->lock);
-	half->head.heard_ns = now_ns;
-	half->head.is_ending |= (packet->flags & EBB_TCP_FLAG_FIN) != 0;
-	if (!ebb_half_expects(half, packet->seq, bytes)) {
-		bpf_spin_unlock(&half->lock);
-		return;
-	}
-	ebb_half_note_size(half, bytes, segments, segment_bytes);
-	told = &half->segment;
-	told->seq = packet->seq;
-	told->payload_bytes = bytes;
-	told->segments = segments;
-	told->tsval = packet->tsval;
-	told->tsecr = ebb_echoes_find(&half->echoes, now_ns / 1000, packet->tsecr);
-	told->has_timestamps = packet->has_timestamps;
-	told->is_ce = packet->is_ce && half->head.uses_ecn;
-	ebb_end_step();
-	ebb_half_tell(half, now_ns / 1000);
-	ebb_end_step();
-	/* What fills a hole is followed by what the client acknowledges. */
-	if (!ebb_before32(half->head.next_seq, packet->seq) &&
-	    ebb_before32(half->head.next_seq, end_seq))
-		half->head.next_seq = end_seq;
-	bpf_spin_unlock(&half->lock);
+	scratch->gso_size = skb->gso_size;
+	scratch->gso_segs = skb->gso_segs;
+	if (ebb_call_hear(0) != EBB_NO_HALF)
+		EBB_COUNT(received_bytes, scratch->packet.payload_bytes);
 }
 
-#include "upload.h"
+/* An acknowledgement for the client: the law hears what it tells, and says its window. */
+EBB_INLINE void ebb_on_upload_ack(struct __sk_buff *skb, struct ebb_scratch *scratch,
+				  struct ebb_seen *seen)
+{
+	int window = EBB_NO_HALF;
+
+	ebb_look_at(scratch, 1);
+	if (seen->flags & EBB_HAS_UPLOAD)
+		window = ebb_call_hear(1);
+	if (window == EBB_NO_HALF && ebb_begin(scratch, seen, 1))
+		window = ebb_call_hear(1);
+	ebb_look_at(scratch, 0);
+	if (window == EBB_NO_HALF)
+		return;
+	EBB_COUNT(sent_bytes, scratch->newly_bytes);
+	ebb_apply(skb, &scratch->packet, (u32)window);
+}
 
 /* ---- both directions ---- */
 
@@ -169,36 +120,36 @@ EBB_INLINE void ebb_govern(struct __sk_buff *skb, struct ebb_scratch *scratch,
 			   struct ebb_seen *seen, u32 is_from_client)
 {
 	struct ebb_packet *packet = &scratch->packet;
-	u64 now_ns = bpf_ktime_get_ns();
 
-	if (!ebb_is_leased(now_ns))
+	scratch->now_ns = bpf_ktime_get_ns();
+	if (!ebb_is_leased(scratch->now_ns))
 		return;
 	packet->tsval = 0;
 	packet->tsecr = 0;
 	packet->has_timestamps = 0;
 	ebb_read_timestamps(skb, packet);
+	scratch->bundle = seen->bundle;
+	scratch->is_upload = 0;
 	ebb_end_step();
 	if (is_from_client) {
 		if (packet->is_data && seen->flags & EBB_HAS_UPLOAD)
-			ebb_on_upload_data(scratch, now_ns);
+			ebb_on_upload_data(scratch);
 		if (packet->flags & EBB_TCP_FLAG_ACK)
-			ebb_on_download_ack(skb, scratch, seen, now_ns);
+			ebb_on_download_ack(skb, scratch, seen);
 		return;
 	}
 	if (seen->flags & EBB_HAS_DOWNLOAD)
-		ebb_on_download_data(skb, scratch, now_ns);
+		ebb_on_download_data(skb, scratch);
 	if (ebb_is_upload(seen) && packet->flags & EBB_TCP_FLAG_ACK)
-		ebb_on_upload_ack(skb, scratch, seen, now_ns);
+		ebb_on_upload_ack(skb, scratch, seen);
 }
 
 EBB_INLINE void ebb_pass(struct __sk_buff *skb, u32 is_from_client)
 {
 	const u8 both = EBB_SYN_OF_CLIENT | EBB_SYN_OF_REMOTE;
-	struct ebb_scratch *scratch;
+	struct ebb_scratch *scratch = ebb_scratch();
 	struct ebb_seen *seen;
-	u32 zero = 0;
 
-	scratch = bpf_map_lookup_elem(&ebb_scratches, &zero);
 	if (!scratch)
 		return;
 	ebb_pull_headers(skb);

@@ -18,11 +18,13 @@
 #define EBB_UPLOAD_LEAST_SEGMENTS 2u
 /* No answer to a grant comes later. */
 #define EBB_LONGEST_TIMED_US 10000000u
+/* [EBB §bundle] Less than a segment, as TCP's own least clamp says it. */
+#define EBB_LEAST_WINDOW_BYTES 1152u
 
 /* ---- what passes ---- */
 
 /* Between what may come again and the right edge of what the receiver itself has room for. */
-EBB_INLINE int ebb_half_expects(const struct ebb_half *half, u32 seq, u32 bytes)
+EBB_INLINE u32 ebb_half_expects(const struct ebb_half *half, u32 seq, u32 bytes)
 {
 	u32 room_bytes = (u32)ebb_max(half->head.own_bytes, EBB_LEAST_BEHIND_BYTES);
 
@@ -50,7 +52,7 @@ EBB_INLINE void ebb_half_time_grant(struct ebb_half *half, u32 now_us, u32 end_s
 }
 
 /* Tells the law of data; seq, bytes, segments, stamps and marks of half->segment are filled in. */
-EBB_INLINE void ebb_half_tell(struct ebb_half *half, u64 now_us)
+EBB_INLINE void ebb_half_tell(struct ebb_bundle *bundle, struct ebb_half *half, u64 now_us)
 {
 	struct ebb_segment *segment = &half->segment;
 
@@ -66,10 +68,24 @@ EBB_INLINE void ebb_half_tell(struct ebb_half *half, u64 now_us)
 	segment->is_observing = control.is_observing != 0;
 	segment->can_delay_acks = 0;
 	ebb_end_step();
-	ebb_law_on_segment(config.law_number, &half->law, segment, ebb_params());
+	ebb_law_bundle_on_segment(config.law_number, &bundle->law, &half->law, segment,
+				  ebb_params());
 }
 
 /* ---- windows ---- */
+
+/*
+ * What is said at the least. A law that has less than a segment for a connection of many means that
+ * its sender is to wait for its timer; where a unit is no less than a segment, that cannot be said.
+ */
+EBB_INLINE u32 ebb_half_least_bytes(const struct ebb_half *half, u32 mss_bytes)
+{
+	u32 scale = half->head.scale & 15;
+
+	if (half->head.is_upload && half->law.rwnd_bytes >= mss_bytes)
+		return EBB_UPLOAD_LEAST_SEGMENTS * mss_bytes;
+	return (u32)ebb_max(EBB_LEAST_WINDOW_BYTES >> scale, 1) << scale;
+}
 
 /*
  * How much of the receiver's window may pass. The right edge never goes back, as a law may
@@ -81,8 +97,8 @@ EBB_INLINE u32 ebb_half_grant(struct ebb_half *half, const struct ebb_ack *ack, 
 {
 	u32 scale = half->head.scale & 15, rest = (1u << scale) - 1;
 	u32 ack_seq = ack->ack_seq, now_us = (u32)ack->now_us;
-	u32 least_bytes = half->head.is_upload ? EBB_UPLOAD_LEAST_SEGMENTS * ack->mss_bytes : 0;
-	u32 wanted_bytes = (u32)ebb_max(half->law.rwnd_bytes, least_bytes);
+	u32 wanted_bytes =
+		(u32)ebb_max(half->law.rwnd_bytes, ebb_half_least_bytes(half, ack->mss_bytes));
 	u32 edge_seq = ack_seq + wanted_bytes, allowed_bytes, granted;
 
 	half->head.own_bytes = window << scale;
@@ -104,13 +120,26 @@ EBB_INLINE u32 ebb_half_grant(struct ebb_half *half, const struct ebb_ack *ack, 
 	return granted;
 }
 
-/* Asks the law for the window of an acknowledgement; answers what is to stand in its header. */
-EBB_INLINE u32 ebb_half_ask(struct ebb_half *half, struct ebb_ack *ack, u64 now_us, u32 ack_seq,
-			    u32 window)
+/* The receiver's own passes. */
+EBB_INLINE u32 ebb_half_pass(struct ebb_half *half, u32 ack_seq, u32 window)
 {
-	ack->now_us = now_us;
-	ack->ack_seq = ack_seq;
-	ack->local_ts = (u32)now_us;
+	half->head.own_bytes = window << (half->head.scale & 15);
+	half->head.right_edge_seq = ack_seq + half->head.own_bytes;
+	half->head.told_edge_seq = half->head.right_edge_seq;
+	half->head.window_bytes = half->head.own_bytes;
+	return window;
+}
+
+/* Asks the law for the window of the packet at hand; answers what is to stand in its header. */
+EBB_INLINE u32 ebb_half_ask(struct ebb_bundle *bundle, struct ebb_half *half,
+			    struct ebb_scratch *scratch)
+{
+	struct ebb_packet *packet = &scratch->packet;
+	struct ebb_ack *ack = &scratch->ack;
+
+	ack->now_us = scratch->now_ns / EBB_NS_PER_US;
+	ack->ack_seq = packet->ack_seq;
+	ack->local_ts = (u32)ack->now_us;
 	ack->local_tick_us = 1;
 	ack->right_edge_seq = half->head.told_edge_seq;
 	ack->mss_bytes = ebb_known_mss(half->head.segments, half->head.guessed_mss_bytes,
@@ -118,16 +147,11 @@ EBB_INLINE u32 ebb_half_ask(struct ebb_half *half, struct ebb_ack *ack, u64 now_
 	ack->has_timestamps = half->head.has_timestamps;
 	ack->is_observing = control.is_observing != 0;
 	ebb_end_step();
-	ebb_law_on_ack(config.law_number, &half->law, ack, ebb_params());
+	ebb_law_bundle_on_ack(config.law_number, &bundle->law, &half->law, ack, ebb_params());
 	ebb_end_step();
-	if (control.is_observing) {
-		half->head.own_bytes = window << (half->head.scale & 15);
-		half->head.right_edge_seq = ack_seq + half->head.own_bytes;
-		half->head.told_edge_seq = half->head.right_edge_seq;
-		half->head.window_bytes = half->head.own_bytes;
-		return window;
-	}
-	return ebb_half_grant(half, ack, window);
+	if (control.is_observing)
+		return ebb_half_pass(half, packet->ack_seq, packet->window);
+	return ebb_half_grant(half, ack, packet->window);
 }
 
 /* ---- the life of a half ---- */
@@ -136,23 +160,24 @@ EBB_INLINE u32 ebb_half_ask(struct ebb_half *half, struct ebb_ack *ack, u64 now_
  * Begins where the receiver has granted its own window until now: what was granted is not taken
  * back, and the law knows how to wait for that (it sees the edge).
  */
-EBB_INLINE void ebb_half_begin(struct ebb_half *half, const struct ebb_seen *seen,
-			       struct ebb_start *start, u64 now_ns, u32 window)
+EBB_INLINE void ebb_half_begin(struct ebb_bundle *bundle, struct ebb_half *half,
+			       struct ebb_scratch *scratch)
 {
-	half->head.rule = seen->rule;
-	half->head.began_ns = now_ns;
-	half->head.heard_ns = now_ns;
+	struct ebb_start *start = &scratch->start;
+
+	half->head.bundle = scratch->bundle;
+	half->head.is_upload = scratch->is_upload != 0;
+	half->head.scale = scratch->scale;
+	half->head.uses_ecn = scratch->uses_ecn;
+	half->head.began_ns = scratch->now_ns;
+	half->head.heard_ns = scratch->now_ns;
 	half->head.next_seq = start->rcv_nxt;
 	half->sent_seq = start->rcv_nxt;
-	half->head.own_bytes = window << (half->head.scale & 15);
-	half->head.right_edge_seq = start->rcv_nxt + half->head.own_bytes;
-	half->head.told_edge_seq = half->head.right_edge_seq;
+	ebb_half_pass(half, start->rcv_nxt, scratch->packet.window);
 	half->head.guessed_mss_bytes = start->mss_bytes;
 	half->head.has_timestamps = start->has_timestamps != 0;
-	half->head.uses_ecn = (seen->flags & EBB_USES_ECN) != 0;
-	start->now_us = now_ns / 1000;
 	ebb_end_step();
-	ebb_law_init(config.law_number, &half->law, start, ebb_params());
+	ebb_law_bundle_init(config.law_number, &bundle->law, &half->law, start, ebb_params());
 }
 
 #endif /* EBB_HALF_H */

@@ -12,6 +12,12 @@
 #include "packet.h"
 #include "receiver_dispatch.h"
 
+#define EBB_NS_PER_US 1000u
+
+#define EBB_TCP_FLAG_FIN 0x01u
+#define EBB_TCP_FLAG_ACK 0x10u
+#define EBB_TCP_FLAG_ECE 0x40u
+
 /* What is known of the handshake, in ebb_seen. */
 #define EBB_SYN_OF_CLIENT 1u
 #define EBB_SYN_OF_REMOTE 2u
@@ -39,7 +45,7 @@ struct ebb_seen {
 	u8 remote_scale;
 	u8 flags;
 	u8 is_background;
-	u8 rule; /* its place, from 1; 0: none */
+	u8 bundle; /* of its rule */
 	u8 mac[EBB_MAC_BYTES];
 	u8 reserved;
 };
@@ -59,7 +65,7 @@ struct ebb_half_head {
 	u64 segments;
 	u64 windows;
 	u64 rewritten;
-	u32 rule;              /* its place, from 1 */
+	u32 bundle;            /* of its rule */
 	u32 guessed_mss_bytes; /* of the handshake */
 	u32 seen_mss_bytes;
 	u32 scale;
@@ -81,8 +87,8 @@ struct ebb_half_head {
 /* One way of a governed connection. Memory is taken as they come. */
 struct ebb_half {
 	struct ebb_half_head head;
-	struct bpf_spin_lock lock;
-	u32 sent_seq;            /* behind the last byte that the client has sent */
+	u32 sent_seq; /* behind the last byte that the client has sent */
+	u32 reserved;
 	struct ebb_clock remote; /* of an upload: the receiver's clock, ... */
 	u64 remote_shift_us;     /* ... and what keeps it going where its tick turns out another */
 	u64 remote_last_us;
@@ -99,18 +105,35 @@ struct {
 	__type(value, struct ebb_half);
 } ebb_halves SEC(".maps");
 
-/* A new one, which nobody ever writes to. A value with a lock could not be read by a helper. */
-struct ebb_blank {
-	u64 words[sizeof(struct ebb_half) / sizeof(u64)];
-};
-EBB_BUILD_ASSERT(sizeof(struct ebb_blank) == sizeof(struct ebb_half), "a half is whole words");
-
+/* A new one, which nobody ever writes to. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct ebb_blank);
+	__type(value, struct ebb_half);
 } ebb_blanks SEC(".maps");
+
+/* What all connections of a rule have in common, one way, for laws that take them for one flow. */
+struct ebb_bundle {
+	struct bpf_spin_lock lock; /* of all that is known of each of them, too */
+	u32 reserved;
+	union ebb_law_bundle law;
+};
+
+/* By its number, and behind those of downloads the same again for uploads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2 * EBB_MAX_RULES);
+	__type(key, u32);
+	__type(value, struct ebb_bundle);
+} ebb_bundles SEC(".maps");
+
+EBB_INLINE struct ebb_bundle *ebb_bundle_of(u32 bundle, u32 is_upload)
+{
+	u32 number = bundle + (is_upload ? EBB_MAX_RULES : 0);
+
+	return bpf_map_lookup_elem(&ebb_bundles, &number);
+}
 
 /*
  * The packet at hand. Of what is on the stack the verifier follows every value through the law;
@@ -123,6 +146,16 @@ struct ebb_scratch {
 	struct ebb_verdict verdict;
 	struct ebb_start start;
 	struct ebb_ack ack;
+	u64 now_ns;
+	u64 newly_bytes; /* that the law was told of */
+	u32 bundle;      /* of the connection's rule */
+	u32 is_upload;   /* the way that is looked at */
+	u32 scale;       /* of its receiver's windows */
+	u32 gso_size;
+	u32 gso_segs;
+	u8 uses_ecn;
+	u8 is_told; /* the law is to hear of it */
+	u8 reserved[2];
 };
 
 struct {
@@ -131,6 +164,23 @@ struct {
 	__type(key, u32);
 	__type(value, struct ebb_scratch);
 } ebb_scratches SEC(".maps");
+
+EBB_INLINE struct ebb_scratch *ebb_scratch(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&ebb_scratches, &zero);
+}
+
+/* The way of the packet's connection that is looked at. */
+EBB_INLINE void ebb_look_at(struct ebb_scratch *scratch, u32 is_upload)
+{
+	scratch->is_upload = is_upload;
+	if (is_upload)
+		scratch->key.interface |= EBB_UPLOAD;
+	else
+		scratch->key.interface &= ~EBB_UPLOAD;
+}
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

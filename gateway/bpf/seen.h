@@ -5,10 +5,6 @@
 
 #include "link.h"
 
-#define EBB_TCP_FLAG_FIN 0x01u
-#define EBB_TCP_FLAG_ACK 0x10u
-#define EBB_TCP_FLAG_ECE 0x40u
-
 #define EBB_OPTION_MSS 2u
 #define EBB_OPTION_SCALE 3u
 /* [RFC7323 §2.3] The largest; more is taken for it. */
@@ -55,9 +51,9 @@ EBB_INLINE void ebb_forget_halves(struct ebb_scratch *scratch, struct ebb_seen *
 	if (!(seen->flags & (EBB_HAS_DOWNLOAD | EBB_HAS_UPLOAD)))
 		return;
 	bpf_map_delete_elem(&ebb_halves, &scratch->key);
-	scratch->key.interface |= EBB_UPLOAD;
+	ebb_look_at(scratch, 1);
 	bpf_map_delete_elem(&ebb_halves, &scratch->key);
-	scratch->key.interface &= ~EBB_UPLOAD;
+	ebb_look_at(scratch, 0);
 	seen->flags &= ~(EBB_HAS_DOWNLOAD | EBB_HAS_UPLOAD);
 }
 
@@ -133,10 +129,8 @@ EBB_INLINE void ebb_read_mac(struct __sk_buff *skb, u32 is_from_client, u8 *mac)
 /* Asks the rules, in a function that the verifier checks once. */
 __attribute__((noinline)) int ebb_judge(u32 rule_count)
 {
-	struct ebb_scratch *scratch;
-	u32 zero = 0;
+	struct ebb_scratch *scratch = ebb_scratch();
 
-	scratch = bpf_map_lookup_elem(&ebb_scratches, &zero);
 	if (!scratch)
 		return 0;
 	for (u32 place = 0; place < EBB_MAX_RULES; place++) {
@@ -154,6 +148,7 @@ EBB_INLINE void ebb_ask_rules(struct __sk_buff *skb, struct ebb_scratch *scratch
 {
 	struct ebb_subject *subject = &scratch->subject;
 	struct ebb_verdict *verdict = &scratch->verdict;
+	u8 bundle;
 
 	for (u32 i = 0; i < EBB_ADDRESS_WORDS; i++) {
 		subject->client[i] = scratch->key.client[i];
@@ -172,10 +167,12 @@ EBB_INLINE void ebb_ask_rules(struct __sk_buff *skb, struct ebb_scratch *scratch
 	seen->epoch = control.epoch;
 	ebb_judge(control.rule_count);
 	seen->again_at_bytes = verdict->again_at_bytes;
-	seen->rule = (u8)verdict->rule;
 	seen->is_background = (u8)verdict->is_background;
-	if (!seen->is_background)
+	bundle = control.bundles[(verdict->rule - 1) & (EBB_MAX_RULES - 1)];
+	/* Under another rule its law begins anew. */
+	if (!seen->is_background || seen->bundle != bundle)
 		ebb_forget_halves(scratch, seen);
+	seen->bundle = bundle;
 }
 
 /* What a packet changes of what rules go by; answers whether they are to be asked again. */

@@ -22,25 +22,26 @@ EBB_INLINE u32 ebb_is_upload(const struct ebb_seen *seen)
 }
 
 /* Data of the client's passes. */
-EBB_INLINE void ebb_on_upload_data(struct ebb_scratch *scratch, u64 now_ns)
+EBB_INLINE void ebb_on_upload_data(struct ebb_scratch *scratch)
 {
 	struct ebb_packet *packet = &scratch->packet;
 	u32 end_seq = packet->seq + packet->payload_bytes;
+	struct ebb_bundle *bundle = ebb_bundle_of(scratch->bundle, 1);
 	struct ebb_half *half;
 
-	scratch->key.interface |= EBB_UPLOAD;
+	ebb_look_at(scratch, 1);
 	half = bpf_map_lookup_elem(&ebb_halves, &scratch->key);
-	scratch->key.interface &= ~EBB_UPLOAD;
-	if (!half)
+	ebb_look_at(scratch, 0);
+	if (!half || !bundle)
 		return;
-	bpf_spin_lock(&half->lock);
-	half->head.heard_ns = now_ns;
+	bpf_spin_lock(&bundle->lock);
+	half->head.heard_ns = scratch->now_ns;
 	half->head.is_ending |= (packet->flags & EBB_TCP_FLAG_FIN) != 0;
 	if (packet->has_timestamps)
-		ebb_echoes_note(&half->echoes, now_ns / 1000, packet->tsval);
+		ebb_echoes_note(&half->echoes, scratch->now_ns / EBB_NS_PER_US, packet->tsval);
 	if (ebb_before32(half->sent_seq, end_seq))
 		half->sent_seq = end_seq;
-	bpf_spin_unlock(&half->lock);
+	bpf_spin_unlock(&bundle->lock);
 }
 
 /* The receiver's clock at its timestamp, in us of an arbitrary zero; never moved by a new tick. */
@@ -55,8 +56,8 @@ EBB_INLINE u64 ebb_remote_us(struct ebb_half *half, u64 now_us, u32 tsval)
 }
 
 /* What the receiver's law would be told of the data that is acknowledged. */
-EBB_INLINE void ebb_describe_upload(struct ebb_half *half, const struct ebb_packet *packet,
-				    u64 now_us, u32 newly_bytes, u32 mss_bytes)
+EBB_INLINE void ebb_describe_arrival(struct ebb_half *half, const struct ebb_packet *packet,
+				     u64 now_us, u32 newly_bytes, u32 mss_bytes)
 {
 	struct ebb_segment *told = &half->segment;
 	u32 passed_us = 0, since_us = 0;
@@ -81,56 +82,24 @@ EBB_INLINE void ebb_describe_upload(struct ebb_half *half, const struct ebb_pack
 	told->tsval = (u32)((2 * now_us - since_us - remote_us) / EBB_US_PER_MS);
 }
 
-/* Tells the law what has arrived, if anything has. */
-EBB_INLINE void ebb_hear_upload(struct ebb_half *half, const struct ebb_packet *packet, u64 now_us)
+/* Answers whether anything has arrived, and has the law's input ready then. */
+EBB_INLINE u32 ebb_describe_upload(struct ebb_half *half, const struct ebb_scratch *scratch)
 {
+	const struct ebb_packet *packet = &scratch->packet;
 	u32 newly_bytes = packet->ack_seq - half->head.next_seq;
 	u32 mss_bytes = half->head.guessed_mss_bytes;
 
 	if (ebb_before32(packet->ack_seq, half->head.next_seq) ||
 	    ebb_before32(half->sent_seq, packet->ack_seq))
-		return;
+		return 0;
 	if (!newly_bytes &&
 	    (packet->payload_bytes || half->sent_seq == half->head.next_seq ||
 	     (u32)packet->window << (half->head.scale & 15) != half->head.own_bytes))
-		return;
-	ebb_describe_upload(half, packet, now_us, newly_bytes, mss_bytes);
+		return 0;
+	ebb_describe_arrival(half, packet, scratch->now_ns / EBB_NS_PER_US, newly_bytes, mss_bytes);
 	if (newly_bytes)
 		ebb_half_note_size(half, newly_bytes, half->segment.segments, mss_bytes);
-	ebb_end_step();
-	ebb_half_tell(half, now_us);
-	ebb_end_step();
-	half->head.next_seq = packet->ack_seq;
-}
-
-/* An acknowledgement for the client: the law hears what it tells, and says its window. */
-EBB_INLINE void ebb_on_upload_ack(struct __sk_buff *skb, struct ebb_scratch *scratch,
-				  struct ebb_seen *seen, u64 now_ns)
-{
-	struct ebb_packet *packet = &scratch->packet;
-	struct ebb_half *half = 0;
-	u64 before_bytes;
-	u32 window;
-
-	scratch->key.interface |= EBB_UPLOAD;
-	if (seen->flags & EBB_HAS_UPLOAD)
-		half = bpf_map_lookup_elem(&ebb_halves, &scratch->key);
-	if (!half)
-		half = ebb_begin(scratch, seen, 1, now_ns);
-	scratch->key.interface &= ~EBB_UPLOAD;
-	if (!half)
-		return;
-	bpf_spin_lock(&half->lock);
-	before_bytes = half->head.payload_bytes;
-	half->head.heard_ns = now_ns;
-	half->head.is_ending |= (packet->flags & EBB_TCP_FLAG_FIN) != 0;
-	ebb_hear_upload(half, packet, now_ns / 1000);
-	ebb_end_step();
-	window = ebb_half_ask(half, &scratch->ack, now_ns / 1000, packet->ack_seq, packet->window);
-	before_bytes = half->head.payload_bytes - before_bytes;
-	bpf_spin_unlock(&half->lock);
-	EBB_COUNT(sent_bytes, before_bytes);
-	ebb_apply(skb, packet, window);
+	return 1;
 }
 
 #endif /* EBB_GATEWAY_UPLOAD_H */

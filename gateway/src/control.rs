@@ -60,13 +60,18 @@ impl ControlMapping {
         self.params_index().store(index, Ordering::Release);
     }
 
-    /// Other rules. Meanwhile there are none; then every connection is judged again.
-    pub(crate) fn set_rules(&mut self, rules: &[RawRule]) {
+    /// Other rules, each with the number of its bundle. Meanwhile there are none; then every
+    /// connection is judged again.
+    pub(crate) fn set_rules(&mut self, rules: &[RawRule], bundles: &[u8]) {
         self.rule_count().store(0, Ordering::Release);
+        let control = self.memory.as_ptr();
         // SAFETY: the field lives as long as the mapping; of no rules the programs read none.
-        let places = unsafe { &mut (*self.memory.as_ptr()).rules };
+        let places = unsafe { &mut (*control).rules };
+        // SAFETY: the same of another field.
+        let numbers = unsafe { &mut (*control).bundles };
         assert!(rules.len() <= places.len(), "as many as rules may be");
         places[..rules.len()].copy_from_slice(rules);
+        numbers[..bundles.len()].copy_from_slice(bundles);
         self.rule_count()
             .store(rules.len() as u32, Ordering::Release);
         // 0 is that of a connection that nobody has judged yet.

@@ -62,8 +62,13 @@ fn ends(key: &Connection) -> (SocketAddr, SocketAddr, Way) {
 }
 
 impl Flow {
-    /// Of what stands in the table; none if that is no such thing.
-    pub(crate) fn read(key: &[u8], value: &[u8]) -> Option<Self> {
+    /// Of what stands in the table, with the place of the rule that has a bundle; none if that is no
+    /// such thing, or under a rule that is none any more.
+    pub(crate) fn read(
+        key: &[u8],
+        value: &[u8],
+        rule_of: impl Fn(u32) -> Option<usize>,
+    ) -> Option<Self> {
         let (client, remote, way) = ends(&read::<Connection>(key)?);
         let head = read::<HalfHead>(value)?;
         Some(Self {
@@ -72,7 +77,7 @@ impl Flow {
             way,
             client,
             remote,
-            rule: (head.rule as usize).checked_sub(1)?,
+            rule: rule_of(head.bundle)?,
             payload_bytes: head.payload_bytes,
             windows: head.windows,
             rewritten: head.rewritten,

@@ -2,12 +2,13 @@
 //! A gateway at work: the loaded programs, their rules and their table.
 
 use crate::attach::{Attachment, Hook, claim};
+use crate::bundles::Bundles;
 use crate::control::ControlMapping;
 use crate::counters::Counters;
 use crate::error::{Error, Result};
 use crate::flows::Flow;
 use crate::interface::Interface;
-use crate::layout::{Config, RawCounters, bytes_of, read};
+use crate::layout::{Config, HalfHead, RawCounters, bytes_of, read};
 use crate::offload;
 use crate::rule::{MAX_RULES, Rule};
 use crate::skeleton::gateway::{GatewaySkel, GatewaySkelBuilder};
@@ -54,6 +55,7 @@ pub struct Gateway {
     programs: [OwnedFd; 2],
     halves: MapHandle,
     counters: MapHandle,
+    bundles: Bundles,
     policy: Policy,
     interfaces: Vec<Interface>,
     is_released: bool,
@@ -103,6 +105,7 @@ impl Gateway {
             ],
             halves: handle(&skeleton.maps.ebb_halves)?,
             counters: handle(&skeleton.maps.ebb_counters)?,
+            bundles: Bundles::default(),
             policy: options.policy.clone(),
             interfaces: options.interfaces.clone(),
             is_released: false,
@@ -133,7 +136,8 @@ impl Gateway {
         lost.next().map(|(interface, _)| interface)
     }
 
-    /// Other rules, for what passes from now on.
+    /// Other rules, for what passes from now on. What is under a rule that was there before keeps its
+    /// law's state.
     ///
     /// *Errors:* [`Error::TooManyRules`]; a rule names an interface that is not there.
     pub fn set_rules(&mut self, rules: &[Rule]) -> Result<()> {
@@ -144,7 +148,9 @@ impl Gateway {
             });
         }
         let raw: Result<Vec<_>> = rules.iter().map(Rule::raw).collect();
-        self.control.set_rules(&raw?);
+        let raw = raw?;
+        self.bundles = self.bundles.next(rules);
+        self.control.set_rules(&raw, self.bundles.numbers());
         Ok(())
     }
 
@@ -170,7 +176,7 @@ impl Gateway {
     pub fn flows(&self) -> Vec<Flow> {
         let of_key = |key: Vec<u8>| {
             let value = self.halves.lookup(&key, MapFlags::ANY).ok()??;
-            Flow::read(&key, &value)
+            Flow::read(&key, &value, |number| self.bundles.place(number))
         };
         self.halves.keys().filter_map(of_key).collect()
     }
@@ -182,14 +188,14 @@ impl Gateway {
             let Ok(Some(value)) = self.halves.lookup(&key, MapFlags::ANY) else {
                 continue;
             };
-            let Some(flow) = Flow::read(&key, &value) else {
+            let Some(head) = read::<HalfHead>(&value) else {
                 continue;
             };
-            let patience = match flow.is_ending {
-                true => FORGET_ENDED_AFTER,
-                false => FORGET_AFTER,
+            let patience = match head.is_ending {
+                0 => FORGET_AFTER,
+                _ => FORGET_ENDED_AFTER,
             };
-            if now_ns.saturating_sub(flow.heard_ns) > patience.as_nanos() as u64 {
+            if now_ns.saturating_sub(head.heard_ns) > patience.as_nanos() as u64 {
                 // It may have gone by itself.
                 let _ = self.halves.delete(&key);
             }

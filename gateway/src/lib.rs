@@ -10,6 +10,7 @@
 //! `docs/gateway.md` has the whole story.
 
 mod attach;
+mod bundles;
 mod condition;
 mod control;
 mod counters;
