@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Downloads that a router holds: all of a rule are one flow to others, as by the kernel backend.
+//! What a router holds gets what the kernel backend gives it: many connections of a rule, which are
+//! one flow to others, and scenarios of `experiments/ebb`.
 mod common;
 
 use std::process::Command;
@@ -60,5 +61,89 @@ fn many_connections_of_a_rule_are_one_flow_to_others() {
             bound(share, least.., &format!("kept beside {count} {way:?}"))
         };
         ran.iter().zip(cases).flat_map(of_case).collect()
+    });
+}
+
+/// What both backends may differ by.
+const MOST_SHARE: f64 = 0.02;
+const MOST_QUEUE_MS: f64 = 2.0;
+
+/// Three clients: one calls and gets a page of 250 kB every other second, one downloads, and 3 s later
+/// one that yields.
+const HOME: &str = r#"
+duration = "63s"
+[bottleneck]
+rate = "10mbit"
+rtt = "100ms"
+queue = 86
+[measure]
+both = ["3s", "end"]
+[[flow]]
+name = "call"
+kind = "udp"
+rate = "100kbit"
+packet = 200
+[[flow]]
+name = "pages"
+connects = "receiver"
+kind = "constant"
+rate = "1mbit"
+write = 250000
+[[flow]]
+name = "be"
+connects = "receiver"
+[[flow]]
+name = "lbe"
+connects = "receiver"
+class = "lbe"
+start = "3s"
+"#;
+
+const SCENARIOS: [(&str, &str); 3] = [
+    (
+        "constant",
+        include_str!("../../experiments/ebb/constant.toml"),
+    ),
+    ("greedy", include_str!("../../experiments/ebb/greedy.toml")),
+    ("three clients", HOME),
+];
+
+/// BE's share of what it and LBE have, LBE's of the link, and BE's mean wait in ms.
+fn figures(ran: &Ran) -> [f64; 3] {
+    let (ours, theirs) = (ran.goodput("lbe"), ran.goodput("be"));
+    [
+        theirs / (ours + theirs),
+        ours / 9_653_333.0,
+        ran.be_waiting_ms(),
+    ]
+}
+
+#[test]
+#[ignore = "takes a minute, alone on a machine: cargo test -p ebb-lab --test gateway -- --ignored"]
+fn a_gateway_gives_what_the_kernel_backend_gives() {
+    let name = "a_gateway_gives_what_the_kernel_backend_gives";
+    if !is_root(name) || !has_nft(name) {
+        return;
+    }
+    let texts = SCENARIOS.iter().flat_map(|(_, text)| {
+        ["", "gateway = true\n"].map(|by| {
+            let ours = format!("name = \"lbe\"\nreceiver = \"ebb\"\n{by}");
+            text.replace("name = \"lbe\"\n", &ours)
+        })
+    });
+    judge_runs(name, &texts.collect::<Vec<_>>(), |ran| {
+        let pairs = SCENARIOS.iter().zip(ran.chunks_exact(2));
+        let of_pair = |((what, _), pair): (&(&str, &str), &[Ran])| {
+            let [kernel, gateway] = [&pair[0], &pair[1]].map(figures);
+            eprintln!("{what}: by the kernel backend {kernel:.3?}, by the gateway {gateway:.3?}");
+            let apart = |place: usize| (kernel[place] - gateway[place]).abs();
+            [
+                bound(apart(0), ..=MOST_SHARE, &format!("of BE's share, {what}")),
+                bound(apart(1), ..=MOST_SHARE, &format!("of the link, {what}")),
+                bound(apart(2), ..=MOST_QUEUE_MS, &format!("ms of queue, {what}")),
+            ]
+            .concat()
+        };
+        pairs.flat_map(of_pair).collect()
     });
 }
