@@ -10,11 +10,9 @@ use crate::preferences::Preferences;
 use crate::rates::part;
 use crate::{SharingError, Target};
 
-/// A ceiling is so much above the part: to who has a tenth of the weight that is a tenth of its own.
+/// The ceiling of who has the least for its weight is so much of its part at the least; twice as
+/// much each period in which ceilings are all that holds them: all receive so much of theirs.
 /// *Units:* 1/1 000 000.
-const ABOVE_PPM: u32 = 1_010_000;
-/// That of who has the least for its weight at the least; twice as far each period in which
-/// ceilings are all that holds them: all receive so much of theirs. *Units:* 1/1 000 000.
 const LEADS_PPM: u32 = 1_250_000;
 const HELD_PPM: u32 = 950_000;
 const LEADS_MOST_PPM: u32 = 16 * LEADS_PPM;
@@ -34,6 +32,10 @@ const OUT_FIRST: u32 = 10;
 const OUT_MOST: u32 = 320;
 /// It takes part again as soon as it takes so much more by itself. *Units:* 1/1 000 000.
 const WAKES_PPM: u32 = 1_250_000;
+/// A ceiling binds who receives so much of it. As long as any does, so much of the sum is kept from
+/// one period to the next. *Units:* 1/1 000 000.
+const BINDS_PPM: u32 = 850_000;
+const KEPT_PPM: u32 = 985_000;
 /// Who receives less of the sum than this has nothing to share. *Units:* 1/1 000 000.
 const IDLE_PPM: u32 = 20_000;
 /// Of what all have, some have to give up so much, or it says nothing that others take more.
@@ -42,13 +44,13 @@ const SHOWS_PPM: u32 = 30_000;
 /// Periods for which those that come are left to find what there is.
 const SETTLES: u32 = 3;
 /// How far what is told may be from what is meant. *Units:* 1/1 000 000.
-const CORRECTION_PPM: [u32; 2] = [250_000, 1_200_000];
+const CORRECTION_PPM: [u32; 2] = [250_000, 1_500_000];
 /// What is received above the ceiling, and below it, and what the correction becomes each period.
 /// *Units:* 1/1 000 000.
 const OVER_PPM: u32 = 1_030_000;
 const DOWN_PPM: u32 = 950_000;
-const UNDER_PPM: u32 = 950_000;
-const UP_PPM: u32 = 1_025_000;
+const UNDER_PPM: u32 = 990_000;
+const UP_PPM: u32 = 1_050_000;
 
 /// Members that share what is left over.
 #[derive(Clone, Debug, Default)]
@@ -60,8 +62,10 @@ pub struct Weighing {
     is_shared: bool,
     /// Periods since they are these.
     settled: u32,
-    /// How far above its part that ceiling is now. *Units:* 1/1 000 000.
+    /// The ceiling of the one that leads, of its part. *Units:* 1/1 000 000.
     leads_ppm: u32,
+    /// What there is to share: what all of them receive, or did a while ago. *Units:* bit/s.
+    sum: u64,
     step: Option<Step>,
 }
 
@@ -73,8 +77,8 @@ struct Member {
     last: u64,
     /// *Units:* bit/s.
     ceiling: Option<u64>,
-    /// Periods since there is one that is meant to hold it.
-    ceiling_age: u32,
+    /// The ceiling is meant to hold it.
+    is_held: bool,
     /// By what the ceiling is multiplied for those who hold it: windows are a rough measure.
     correction_ppm: u32,
     /// It takes no more than this, and is left out for so many periods.
@@ -98,7 +102,7 @@ impl Default for Member {
             rate: 0,
             last: 0,
             ceiling: None,
-            ceiling_age: 0,
+            is_held: false,
             correction_ppm: 1_000_000,
             sated: None,
             out: OUT_FIRST,
@@ -151,6 +155,7 @@ impl Weighing {
             return Ok(());
         }
         self.look_for_more();
+        self.look_what_there_is();
         let parts = self.parts(wanted);
         let is_settled = self.is_shared || self.settled > SETTLES;
         if is_settled && self.is_step_over(&parts) {
@@ -189,14 +194,27 @@ impl Weighing {
         };
     }
 
+    /// A sum that becomes less by itself is forgotten slowly: it may be the ceilings that made it
+    /// less. If these hold nobody it was others.
+    fn look_what_there_is(&mut self) {
+        let members = || self.contenders.iter().map(|place| &self.members[*place]);
+        let has_ceiling = |it: &&Member| it.is_held && it.ceiling.is_some();
+        let is_held = |it: &Member| {
+            it.ceiling
+                .is_some_and(|most| it.last >= part(most, BINDS_PPM))
+        };
+        let kept_ppm = match members().filter(has_ceiling).any(is_held) {
+            true => KEPT_PPM,
+            false => 0,
+        };
+        let now = members().map(|member| member.rate).sum();
+        self.sum = part(self.sum, kept_ppm).max(now);
+    }
+
     /// What each contender would have by its weight. *Shape:* by place; 0 for the others.
     fn parts(&self, wanted: &[Option<Preferences>]) -> Vec<u64> {
-        let rates = self
-            .contenders
-            .iter()
-            .map(|place| self.members[*place].rate);
         let flows = self.contenders.iter().filter_map(|place| wanted[*place]);
-        let shares = desired_partition(rates.sum(), &flows.collect::<Vec<_>>());
+        let shares = desired_partition(self.sum, &flows.collect::<Vec<_>>());
         let mut parts = vec![0; self.members.len()];
         for (place, share) in self.contenders.iter().zip(shares) {
             parts[*place] = share;
@@ -263,10 +281,8 @@ impl Weighing {
                 false => self.ceiling_of(place, parts[place], !lacking.is_empty()),
             };
             let member = &mut self.members[place];
-            if is_poorest || member.ceiling.is_none() {
-                member.ceiling_age = 0;
-            }
             member.ceiling = ceiling;
+            member.is_held = !is_poorest;
         }
         self.step = (!lacking.is_empty()).then(|| Step {
             age: 0,
@@ -277,11 +293,11 @@ impl Weighing {
 
     fn ceiling_of(&self, place: usize, share: u64, is_step: bool) -> Option<u64> {
         let member = &self.members[place];
-        let above = part(share, ABOVE_PPM).max(part(member.rate, IDLE_PPM));
+        let own = share.max(part(member.rate, IDLE_PPM));
         if self.is_shared {
-            return Some(above);
+            return Some(own);
         }
-        (is_step && member.rate > above).then(|| above.max(part(member.rate, STEP_PPM)))
+        (is_step && member.rate > own).then(|| own.max(part(member.rate, STEP_PPM)))
     }
 
     fn free(&mut self) {
@@ -297,8 +313,7 @@ impl Member {
     fn note(&mut self, received: u64) {
         self.rate = (self.last / 2).saturating_add(received / 2);
         self.last = received;
-        self.ceiling_age += 1;
-        let Some(ceiling) = self.ceiling.filter(|_| self.ceiling_age >= STEP_LEAST) else {
+        let Some(ceiling) = self.ceiling.filter(|_| self.is_held) else {
             return;
         };
         let [least, most] = CORRECTION_PPM;

@@ -13,6 +13,10 @@ struct Flow {
     push: f64,
     wants: f64,
     link: usize,
+    /// Of what it may have below its ceiling it has this.
+    obeys: f64,
+    /// What it takes more in a second, of the link.
+    grows: f64,
 }
 
 const FLOW: Flow = Flow {
@@ -21,6 +25,8 @@ const FLOW: Flow = Flow {
     push: 1.0,
     wants: f64::INFINITY,
     link: 0,
+    obeys: 1.0,
+    grows: 0.5,
 };
 
 /// Links that leave so much, and what flows through them has after some seconds.
@@ -57,7 +63,7 @@ impl World {
     fn ends(&self) -> Vec<f64> {
         let most = |(place, flow): (usize, &Flow)| match self.weighing.ceiling(place) {
             Target::Free => flow.wants,
-            Target::At(rate) => flow.wants.min(rate as f64 / MBIT),
+            Target::At(rate) => flow.wants.min(rate as f64 / MBIT * flow.obeys),
         };
         let most: Vec<f64> = self.flows.iter().enumerate().map(most).collect();
         let mut ends = vec![0.0; most.len()];
@@ -98,8 +104,10 @@ impl World {
             for (place, end) in ends.into_iter().enumerate() {
                 let (noise, rate) = (self.noise(), self.rates[place]);
                 // Who has to give way does so at once, who may take more does so in time.
-                let pace = if end < rate { 0.9 } else { 0.5 };
-                self.rates[place] = (rate + (end - rate) * pace) * (1.0 + 0.03 * noise);
+                let flow = &self.flows[place];
+                let more = (flow.grows * self.links[flow.link]).min(end - rate);
+                let change = if end < rate { 0.9 * (end - rate) } else { more };
+                self.rates[place] = (rate + change) * (1.0 + 0.03 * noise);
                 sums[place] += self.rates[place];
             }
             let wanted = self.flows.iter().map(|flow| {
@@ -255,4 +263,26 @@ fn whoever_does_not_take_part_is_free_and_a_wrong_number_of_rates_is_refused() {
     }
     assert_eq!(weighing.ceiling(1), Target::Free);
     assert!(weighing.on_period(&[flow], &[0]).is_err());
+}
+
+#[test]
+fn windows_that_give_less_than_they_are_to_do_not_wear_the_sum_down() {
+    for (obeys, grows) in [
+        (0.9, 0.5),
+        (0.9, 0.05),
+        (0.8, 0.05),
+        (1.1, 0.05),
+        (1.0, 0.03),
+    ] {
+        let mut flows = weights(&[3, 1]);
+        for flow in &mut flows {
+            (flow.obeys, flow.grows) = (obeys, grows);
+        }
+        let mut world = World::new(&[10.0], &flows);
+        world.run(60);
+        let had = world.run(60);
+        println!("{obeys}, {grows}: {had:?}");
+        assert!(had[0] + had[1] > 9.0, "{obeys}, {grows}: {had:?}");
+        assert_near(had[0] / had[1], 3.0, 0.15);
+    }
 }
