@@ -73,8 +73,8 @@ fn try_all() -> (Findings, EmulatorReport) {
                 .push(format!("{name}: its share was {share:.3}"));
         }
         match run.problem {
-            Some(Problem::Stuck) => {
-                let stuck = format!("{name}: not through after {LIMIT:?}");
+            Some(Problem::Stuck(sockets)) => {
+                let stuck = format!("{name}: not through after {LIMIT:?}\n{sockets}");
                 findings.stuck.push(stuck);
             }
             Some(Problem::Broken(how)) => findings.broken.push(format!("{name}: {how}")),
@@ -85,8 +85,8 @@ fn try_all() -> (Findings, EmulatorReport) {
 }
 
 enum Problem {
-    /// It is not through after [`LIMIT`].
-    Stuck,
+    /// It is not through after [`LIMIT`]: what both ends know of its connections.
+    Stuck(String),
     Broken(String),
 }
 
@@ -123,7 +123,7 @@ fn beside_a_greedy_flow(path: &Path, program: &Program) -> Run {
     let url = format!("http://{OTHERS}/large");
     let greedy = [greedy, words(["/dev/null", &url])].concat();
     let greedy = transfers::program(path.client(), &greedy).status().unwrap();
-    let mut problem = end(transfer, program, start).err();
+    let mut problem = end(path, transfer, program, start).err();
     let took = start.elapsed();
     // 28: its time was up, as it should be.
     if greedy.code() != Some(28) {
@@ -226,14 +226,20 @@ fn wait_for_uploads(path: &Path) {
 }
 
 /// Waits until the transfer is through and looks at what arrived.
-fn end(mut transfer: Transfer, program: &Program, start: Instant) -> Result<(), Problem> {
+fn end(
+    path: &Path,
+    mut transfer: Transfer,
+    program: &Program,
+    start: Instant,
+) -> Result<(), Problem> {
     let status = loop {
         match transfer.main.try_wait().unwrap() {
             Some(status) => break status,
             None if start.elapsed() > LIMIT => {
+                let sockets = sockets(path);
                 transfer.main.kill().unwrap();
                 transfer.main.wait().unwrap();
-                return Err(Problem::Stuck);
+                return Err(Problem::Stuck(sockets));
             }
             None => std::thread::sleep(Duration::from_millis(20)),
         }
@@ -250,6 +256,19 @@ fn end(mut transfer: Transfer, program: &Program, start: Instant) -> Result<(), 
         std::thread::sleep(Duration::from_millis(100));
     }
     Ok(())
+}
+
+/// All connections as both ends have them, and as Ebb has: twice, to tell what moves.
+fn sockets(path: &Path) -> String {
+    let mut told = String::new();
+    for _ in 0..2 {
+        for namespace in [path.server(), path.client()] {
+            told += &run(namespace.command("ss").arg("-tinmo"));
+        }
+        told += &run(&mut ebb(["status", "--flows"]));
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    told
 }
 
 /// The program's share of what passed the bottleneck while the greedy flow was there.
