@@ -9,10 +9,14 @@ use ebb_simulator::Options;
 const LONGEST_SILENCE_S: f64 = 2.5;
 
 fn beside_greedy(count: u32, closes_window: bool) -> Outcome {
+    beside_greedy_by(count, &format!("close_window = {closes_window}"))
+}
+
+fn beside_greedy_by(count: u32, tcp: &str) -> Outcome {
     let text = format!(
         "duration = \"70s\"\nbin = \"100ms\"\n[measure]\nalone = [\"25s\", \"40s\"]\n\
          busy = [\"42s\", \"70s\"]\n[bottleneck]\nrate = \"10mbit\"\nrtt = \"50ms\"\n\
-         queue = \"1bdp\"\n[tcp]\nclose_window = {closes_window}\n[[flow]]\nname = \"other\"\nstart = \"40s\"\n[[flow]]\n\
+         queue = \"1bdp\"\n[tcp]\n{tcp}\n[[flow]]\nname = \"other\"\nstart = \"40s\"\n[[flow]]\n\
          name = \"mine\"\nclass = \"lbe\"\nreceiver = \"ebb\"\ncount = {count}\n\
          stagger = \"200ms\"\n"
     );
@@ -62,6 +66,19 @@ fn many_connections_take_the_link_and_leave_it_as_one() {
         assert!(other > other_least, "{count}: {other}");
         assert!(silence_s < LONGEST_SILENCE_S, "{count}: {silence_s}");
     }
+}
+
+/// A buffer of 64 MiB makes units of 1024 bytes. What is left of a window is rounded up to whole
+/// ones at each acknowledgement, so with shorter segments none would ever become smaller.
+#[test]
+fn a_host_with_a_large_buffer_has_windows_that_become_smaller() {
+    let segments = "receive_buffer = \"64MiB\"\nmss = 960\nack_every = 1";
+    let outcome = beside_greedy_by(1, segments);
+    let (_, alone) = rates(&outcome, 0);
+    let (other, _) = rates(&outcome, 1);
+    println!("alone {alone:.2}, other {other:.2} Mbit/s");
+    assert!(alone > 9.2, "{alone}");
+    assert!(other > 9.0, "{other}");
 }
 
 /// Four that begin one after the other, at a machine whose device waits for more.

@@ -69,6 +69,9 @@ pub(super) struct Receiver {
     pub(super) offload: Option<Box<ReceiveOffload>>,
 }
 
+/// `EBB_FINEST_SCALE` of the kernel's programs: the largest in which 1152 bytes, the least clamp that
+/// TCP takes, are a whole number of units.
+const FINEST_SCALE: u8 = 7;
 /// More than any stream has.
 const NO_END: u64 = u64::MAX;
 
@@ -133,11 +136,16 @@ impl Receiver {
         }
     }
 
-    /// Scale that makes the largest buffer fit into 16 bits.
+    /// Scale that makes the largest buffer fit into 16 bits; under a law that has a bundle it is
+    /// finer if need be, as the kernel's programs ask for it (`ebb_before_handshake`).
     pub(super) fn wanted_scale(&self) -> u8 {
         let mut space = self.config.options.receive_buffer.max_bytes().min(1 << 30);
+        let most = match self.config.bundle {
+            Some(_) => FINEST_SCALE,
+            None => 14,
+        };
         let mut scale = 0;
-        while space > 65_535 && scale < 14 {
+        while space > 65_535 && scale < most {
             space >>= 1;
             scale += 1;
         }
