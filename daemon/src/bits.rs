@@ -11,8 +11,8 @@ use crate::globs;
 use crate::rule::{Book, Conditions};
 
 /// The cgroup of a container that has an identifier.
-const CONTAINER: &str =
-    "(/.*)?/((docker|libpod|cri\\-containerd|crio|nerdctl)\\-)?[0-9a-f]{64}(\\.scope)?";
+const CONTAINER: &str = "(/.*)?/((docker|libpod|libpod\\-payload|cri\\-containerd|crio|nerdctl)\\-)?\
+    [0-9a-f]{64}(\\.scope)?";
 /// The cgroup of a command under `ebb run`, which has policies of its own.
 const OF_RUN: &str = "(/.*)?/ebb\\-run\\-[0-9]+(\\-[0-9]+)?(\\.scope)?";
 
@@ -201,7 +201,12 @@ mod tests {
                 format!("/system.slice/docker-{id}.scope"),
                 IN_CONTAINER | UNDECIDED,
             ),
+            (
+                format!("/system.slice/web.service/libpod-payload-{id}"),
+                IN_CONTAINER | UNDECIDED,
+            ),
             (format!("/machine.slice/libpod-conmon-{id}.scope"), 0),
+            (format!("/machine.slice/machine-libpod_pod_{id}.slice"), 0),
             ("/machine.slice/machine-web1.scope".to_owned(), 1),
             ("/lxc.payload.web".to_owned(), 1),
         ] {

@@ -2,9 +2,11 @@
 //! What is known of a container: its name, its image, its labels, as far as its manager has them in
 //! files. No socket of a manager is asked, and none of its programs is run.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,6 +18,10 @@ use crate::rule::ContainerPattern;
 const MOST_BYTES: u64 = 16 << 20;
 /// Digits of an identifier.
 const ID_DIGITS: usize = 64;
+/// Where Podman has what it knows, if root runs it.
+const PODMAN: &str = "var/lib/containers/storage";
+/// Where Podman has the cgroups of pods.
+const PARENT_OF_PODS: &str = "libpod_parent";
 
 /// A container.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,23 +53,82 @@ impl ContainerPattern {
     }
 }
 
-/// The identifier in the path of a container's cgroup, or of one below it.
-pub fn id_in(path: &Path) -> Option<String> {
-    path.iter().find_map(|part| {
-        let part = part.to_str()?;
-        let part = part.strip_suffix(".scope").unwrap_or(part);
-        let id = part.rsplit_once('-').map_or(part, |(_, id)| id);
-        let is_id = id.len() == ID_DIGITS && id.bytes().all(|it| it.is_ascii_hexdigit());
-        (is_id && !part.contains("conmon")).then(|| id.to_owned())
-    })
+/// Whether a cgroup that is called as a container's is a pod's of Podman, where Podman does without
+/// systemd.
+pub fn is_pod(path: &Path) -> bool {
+    let parent = path.parent();
+    let has_bare_name = id_of(path.file_name()).is_some_and(|id| path.ends_with(id));
+    has_bare_name && parent.is_some_and(|parent| parent.ends_with(PARENT_OF_PODS))
 }
 
-/// Looks for what managers on this machine know of a container, by its identifier. `root` is where
-/// their folders begin, `/`.
-pub fn find_container(root: &Path, id: &str) -> Option<Container> {
-    of_docker(root, id)
-        .or_else(|| of_podman(root, id))
-        .or_else(|| of_runtime(root, id))
+/// The identifier in the name of a container's cgroup.
+fn id_of(name: Option<&OsStr>) -> Option<&str> {
+    let name = name?.to_str()?;
+    let name = name.strip_suffix(".scope").unwrap_or(name);
+    let id = name.rsplit_once('-').map_or(name, |(_, id)| id);
+    let is_id = id.len() == ID_DIGITS && id.bytes().all(|it| it.is_ascii_hexdigit());
+    (is_id && !name.contains("conmon")).then_some(id)
+}
+
+/// What managers on this machine have written down, as it is at one moment: of what many containers
+/// share a file is read once.
+#[derive(Debug)]
+pub struct Managers {
+    /// Where their folders begin.
+    root: PathBuf,
+    podman: OnceCell<BTreeMap<String, OfPodman>>,
+}
+
+/// A container in Podman's lists.
+#[derive(Debug, Deserialize)]
+struct OfPodman {
+    id: String,
+    #[serde(default)]
+    names: Vec<String>,
+    #[serde(default)]
+    metadata: String,
+    /// Where it is listed.
+    #[serde(skip)]
+    folder: PathBuf,
+}
+
+impl Managers {
+    /// Nothing is read yet. `root` is where the managers' folders begin, `/`.
+    pub fn below(root: &Path) -> Self {
+        Self {
+            root: root.to_path_buf(),
+            podman: OnceCell::new(),
+        }
+    }
+
+    /// What is known of the container whose cgroup this is, or is below: of the innermost of which
+    /// something is. Around it may be a pod, or a container that it runs in.
+    pub fn find_for(&self, cgroup: &Path) -> Option<Container> {
+        let mut ids = cgroup.iter().rev().filter_map(|part| id_of(Some(part)));
+        ids.find_map(|id| self.find(id))
+    }
+
+    fn find(&self, id: &str) -> Option<Container> {
+        of_docker(&self.root, id)
+            .or_else(|| self.of_podman(id))
+            .or_else(|| of_runtime(&self.root, id))
+    }
+
+    fn of_podman(&self, id: &str) -> Option<Container> {
+        let known = self.podman.get_or_init(|| lists_of_podman(&self.root));
+        let podman = known.get(id)?;
+        let metadata: Value = serde_json::from_str(&podman.metadata).unwrap_or_default();
+        let text = |key: &str| {
+            let text = metadata[key].as_str().filter(|text| !text.is_empty());
+            text.map(str::to_owned)
+        };
+        let bundle = podman.folder.join(id).join("userdata/config.json");
+        Some(Container {
+            name: text("name").or_else(|| podman.names.first().cloned()),
+            image: text("image-name"),
+            labels: annotations(&bundle),
+        })
+    }
 }
 
 fn of_docker(root: &Path, id: &str) -> Option<Container> {
@@ -91,34 +156,19 @@ fn of_docker(root: &Path, id: &str) -> Option<Container> {
     })
 }
 
-fn of_podman(root: &Path, id: &str) -> Option<Container> {
-    #[derive(Deserialize)]
-    struct Podman {
-        id: String,
-        #[serde(default)]
-        names: Vec<String>,
-        #[serde(default)]
-        metadata: String,
+fn lists_of_podman(root: &Path) -> BTreeMap<String, OfPodman> {
+    let mut known = BTreeMap::new();
+    for folder in ["overlay-containers", "vfs-containers"] {
+        for list in ["containers.json", "volatile-containers.json"] {
+            let folder = root.join(PODMAN).join(folder);
+            let listed: Vec<OfPodman> = parse(&folder.join(list)).unwrap_or_default();
+            known.extend(listed.into_iter().map(|mut podman| {
+                podman.folder.clone_from(&folder);
+                (podman.id.clone(), podman)
+            }));
+        }
     }
-    let all = "var/lib/containers/storage/overlay-containers";
-    let lists = [
-        format!("{all}/containers.json"),
-        format!("{all}/volatile-containers.json"),
-        "var/lib/containers/storage/vfs-containers/containers.json".to_owned(),
-    ];
-    let known = lists.iter().filter_map(|list| {
-        let known: Vec<Podman> = parse(&root.join(list))?;
-        known.into_iter().find(|container| container.id == id)
-    });
-    let podman = known.into_iter().next()?;
-    let metadata: Value = serde_json::from_str(&podman.metadata).unwrap_or_default();
-    let text = |key: &str| metadata[key].as_str().map(str::to_owned);
-    let labels = annotations(&root.join(format!("{all}/{id}/userdata/config.json")));
-    Some(Container {
-        name: text("name").or_else(|| podman.names.into_iter().next()),
-        image: text("image-name"),
-        labels,
-    })
+    known
 }
 
 /// containerd and CRI-O: what is in the bundle of the running container.
@@ -183,31 +233,59 @@ mod tests {
 
     #[test]
     fn the_identifier_is_found_in_what_managers_call_cgroups() {
-        for path in [
-            format!("/system.slice/docker-{ID}.scope"),
-            format!("/machine.slice/libpod-{ID}.scope/container"),
-            format!("/kubepods.slice/pod1/cri-containerd-{ID}.scope"),
+        for name in [
+            format!("docker-{ID}.scope"),
+            format!("libpod-{ID}.scope"),
+            format!("libpod-payload-{ID}"),
+            format!("cri-containerd-{ID}.scope"),
+            ID.to_owned(),
+        ] {
+            assert_eq!(id_of(Some(OsStr::new(&name))), Some(ID), "{name}");
+        }
+        for name in [&format!("libpod-conmon-{ID}.scope"), "cron.service"] {
+            assert_eq!(id_of(Some(OsStr::new(name))), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn in_pods_and_in_one_another_the_innermost_container_that_is_known_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let pod = ID.replace('3', "4");
+        let path = format!("var/lib/docker/containers/{ID}/config.v2.json");
+        write(root, &path, r#"{"Name":"/web","Config":{"Image":"web"}}"#);
+        let name_for = |cgroup: String| {
+            let found = Managers::below(root).find_for(Path::new(&cgroup));
+            found.and_then(|container| container.name)
+        };
+        let web = Some("web".to_owned());
+        assert_eq!(name_for(format!("/libpod_parent/{pod}/libpod-{ID}")), web);
+        assert_eq!(name_for(format!("/docker/{ID}/docker/{pod}")), web);
+        assert_eq!(name_for(format!("/x/docker-{ID}.scope/init")), web);
+        assert_eq!(name_for(format!("/docker/{pod}")), None);
+
+        assert!(is_pod(Path::new(&format!("/x/libpod_parent/{pod}"))));
+        for container in [
+            format!("/libpod_parent/libpod-{ID}"),
+            format!("/libpod_parent/{pod}/libpod-{ID}"),
             format!("/docker/{ID}"),
         ] {
-            assert_eq!(id_in(Path::new(&path)).as_deref(), Some(ID), "{path}");
+            assert!(!is_pod(Path::new(&container)), "{container}");
         }
-        let conmon = format!("/machine.slice/libpod-conmon-{ID}.scope");
-        assert_eq!(id_in(Path::new(&conmon)), None);
-        assert_eq!(id_in(Path::new("/system.slice/cron.service")), None);
     }
 
     #[test]
     fn docker_podman_and_containerd_are_understood_by_their_files() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        assert_eq!(find_container(root, ID), None);
+        assert_eq!(Managers::below(root).find(ID), None);
         write(
             root,
             &format!("run/containerd/io.containerd.runtime.v2.task/k8s.io/{ID}/config.json"),
             r#"{"annotations":{"io.kubernetes.cri.container-name":"web",
                 "io.kubernetes.cri.image-name":"registry/web:1"}}"#,
         );
-        let found = find_container(root, ID).unwrap();
+        let found = Managers::below(root).find(ID).unwrap();
         assert_eq!(found.name.as_deref(), Some("web"));
         assert_eq!(found.image.as_deref(), Some("registry/web:1"));
         write(
@@ -218,7 +296,7 @@ mod tests {
                 "metadata":"{{\"image-name\":\"docker.io/library/nginx:latest\",\"name\":\"mirror\"}}"}}]"#
             ),
         );
-        let found = find_container(root, ID).unwrap();
+        let found = Managers::below(root).find(ID).unwrap();
         assert_eq!(found.name.as_deref(), Some("mirror"));
         assert_eq!(
             found.image.as_deref(),
@@ -229,7 +307,7 @@ mod tests {
             &format!("var/lib/docker/containers/{ID}/config.v2.json"),
             r#"{"Name":"/backup","Config":{"Image":"restic/restic","Labels":{"ebb":"yes"}}}"#,
         );
-        let found = find_container(root, ID).unwrap();
+        let found = Managers::below(root).find(ID).unwrap();
         assert_eq!(found.name.as_deref(), Some("backup"));
         let pattern = |name: Option<&str>, label: Option<(&str, Option<&str>)>| ContainerPattern {
             name: name.map(str::to_owned),
@@ -247,6 +325,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = format!("var/lib/docker/containers/{ID}/config.v2.json");
         write(folder.path(), &path, "{\"Name\":");
-        assert_eq!(find_container(folder.path(), ID), None);
+        assert_eq!(Managers::below(folder.path()).find(ID), None);
     }
 }

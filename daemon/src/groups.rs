@@ -3,6 +3,7 @@
 //! the kernel knows too little; and what somebody holds by hand, where no rule acts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,13 +14,16 @@ use ebb_keeper::kernel::rules::{Classifier, EXEMPT, IN_CONTAINER, NewGroup, Ruli
 use ebb_keeper::registry::{Attached, Record};
 
 use crate::bits::Bits;
-use crate::containers::{find_container, id_in};
+use crate::containers::{Managers, is_pod};
 use crate::rule::{Book, Rule};
 
 /// A manager writes down what a container is before it makes its cgroup, or soon after.
 const KNOWN_WITHIN: Duration = Duration::from_secs(5);
 /// One of which nothing is known yet is looked at again.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
+/// Nor before so many times the time that the last look took: who makes thousands of cgroups that
+/// are called as containers' keeps nobody from being served.
+const LOOK_SHARE: u32 = 10;
 
 /// What is judged by, and what waits for it.
 #[derive(Debug)]
@@ -31,6 +35,11 @@ pub struct Groups {
     bits: Bits,
     /// Containers of which nothing is known yet: since when.
     undecided: BTreeMap<PathBuf, Instant>,
+    /// New cgroups whose folders could not be seen yet.
+    unseen: Vec<NewGroup>,
+    /// When those are looked at again.
+    look_again: Option<Instant>,
+    managers: Managers,
     /// Cgroups that are held by hand.
     by_hand: BTreeSet<PathBuf>,
     /// All that is held by hand, by the kind of it.
@@ -72,6 +81,9 @@ impl Groups {
             book,
             bits,
             undecided: BTreeMap::new(),
+            unseen: Vec::new(),
+            look_again: None,
+            managers: Managers::below(Path::new("/")),
             by_hand: BTreeSet::new(),
             kinds_by_hand: BTreeMap::new(),
         }
@@ -99,6 +111,7 @@ impl Groups {
 
     /// Judges every cgroup; those that have gone are forgotten.
     pub fn judge_all(&mut self, classifier: &Classifier) -> Changed {
+        self.managers = Managers::below(Path::new("/"));
         let mut changed = Changed::default();
         let mut seen = BTreeSet::new();
         let top = self.below.path().to_path_buf();
@@ -114,16 +127,31 @@ impl Groups {
     /// Looks whose new containers are.
     pub fn judge_new(&mut self, classifier: &Classifier, new: &[NewGroup]) -> Changed {
         let undecided = new.iter().filter(|group| group.rules & UNDECIDED != 0);
-        let paths: Vec<PathBuf> = undecided.map(|group| group.path.clone()).collect();
+        let (paths, unseen) = self.find(undecided.cloned().collect());
+        // The kernel tells of a cgroup a moment before its folder can be seen.
+        self.unseen.extend(unseen);
         self.judge_paths(classifier, &paths)
     }
 
-    /// Looks again at containers of which nothing was known; answers when there is more to look at.
+    /// Looks again at containers of which nothing was known, if it is time to; answers when it is
+    /// the next time.
     pub fn judge_undecided(&mut self, classifier: &Classifier) -> (Changed, Option<Instant>) {
-        let paths: Vec<PathBuf> = self.undecided.keys().cloned().collect();
+        if self.undecided.is_empty() && self.unseen.is_empty() {
+            self.look_again = None;
+            return (Changed::default(), None);
+        }
+        let now = Instant::now();
+        let due = *self.look_again.get_or_insert(now + LOOK_AGAIN_AFTER);
+        if now < due {
+            return (Changed::default(), Some(due));
+        }
+        let unseen = std::mem::take(&mut self.unseen);
+        let (mut paths, _) = self.find(unseen);
+        paths.extend(self.undecided.keys().cloned());
         let changed = self.judge_paths(classifier, &paths);
-        let again = (!self.undecided.is_empty()).then(|| Instant::now() + LOOK_AGAIN_AFTER);
-        (changed, again)
+        let wait = LOOK_AGAIN_AFTER.max(now.elapsed() * LOOK_SHARE);
+        self.look_again = Some(Instant::now() + wait);
+        (changed, self.look_again)
     }
 
     /// Looks which cgroups are held by hand, by their records.
@@ -156,6 +184,7 @@ impl Groups {
     }
 
     fn judge_paths(&mut self, classifier: &Classifier, paths: &[PathBuf]) -> Changed {
+        self.managers = Managers::below(Path::new("/"));
         let mut changed = Changed::default();
         for path in paths {
             if fs::metadata(self.directory(path)).is_err() {
@@ -231,8 +260,10 @@ impl Groups {
 
     /// The rules that hold for a container; none: nothing is known of it yet.
     fn decide(&mut self, path: &Path) -> Option<u64> {
-        let found = id_in(path).and_then(|id| find_container(Path::new("/"), &id));
-        let Some(container) = found else {
+        if is_pod(path) {
+            return Some(0);
+        }
+        let Some(container) = self.managers.find_for(path) else {
             let since = *(self.undecided.entry(path.to_path_buf())).or_insert_with(Instant::now);
             if since.elapsed() < KNOWN_WITHIN {
                 return None;
@@ -251,6 +282,34 @@ impl Groups {
             patterns.any(|pattern| pattern.holds_for(&container))
         });
         Some(held.fold(0, |all, rule| all | self.bits.mask(&rule.name)))
+    }
+
+    /// The paths of new cgroups, and those of which none can be seen.
+    fn find(&self, groups: Vec<NewGroup>) -> (Vec<PathBuf>, Vec<NewGroup>) {
+        let mut paths = Vec::new();
+        let is_unseen = |group: &NewGroup| match self.path_of(group) {
+            Some(path) => {
+                paths.push(path);
+                false
+            }
+            None => true,
+        };
+        let unseen = groups.into_iter().filter(is_unseen).collect();
+        (paths, unseen)
+    }
+
+    /// Its path as it is seen here: in a namespace of cgroups the kernel tells more of it.
+    fn path_of(&self, group: &NewGroup) -> Option<PathBuf> {
+        let parts: Vec<&OsStr> = group.path.iter().skip(1).collect();
+        let paths = (0..parts.len()).map(|from| {
+            let below_root = parts[from..].iter().collect::<PathBuf>();
+            Path::new("/").join(below_root)
+        });
+        let is_it = |path: &PathBuf| {
+            let found = fs::metadata(self.directory(path));
+            found.is_ok_and(|found| found.ino() == group.id)
+        };
+        paths.into_iter().find(is_it)
     }
 
     fn directory(&self, path: &Path) -> PathBuf {

@@ -36,7 +36,7 @@ mod watching;
 mod web;
 mod why;
 
-pub use containers::{Container, find_container};
+pub use containers::{Container, Managers};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use history::{Minute, Past, history_folder, read_history};

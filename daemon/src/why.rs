@@ -8,7 +8,7 @@ use ebb_keeper::kernel::PathRules;
 use ebb_keeper::kernel::rules::EXEMPT;
 
 use crate::bits::{Bits, patterns_of, ruling};
-use crate::containers::{Container, find_container, id_in};
+use crate::containers::{Container, Managers};
 use crate::error::{Error, Result};
 use crate::rule::{Book, Rule};
 
@@ -134,7 +134,7 @@ impl Facts {
             let name = path.file_name()?.to_str()?;
             Some(name.strip_suffix(" (deleted)").unwrap_or(name).to_owned())
         });
-        let container = id_in(&cgroup).and_then(|id| find_container(Path::new("/"), &id));
+        let container = Managers::below(Path::new("/")).find_for(&cgroup);
         Ok(Self {
             pid,
             executable,
