@@ -18,6 +18,13 @@ let before = null;
 let past = null;
 // The lists of connections that somebody has opened.
 const opened = new Set();
+// What is drawn anew between the press and the release of a switch would never see the latter.
+let isPressed = false;
+for (const name of ["pointerdown", "keydown"]) addEventListener(name, () => { isPressed = true; });
+for (const name of ["pointerup", "pointercancel", "keyup", "blur"]) {
+	// What it does comes first.
+	addEventListener(name, () => setTimeout(() => { isPressed = false; }));
+}
 
 async function ask(path, body) {
 	const answer = await fetch(path, {
@@ -46,6 +53,10 @@ function bits(bytesPerS) {
 function bytes(value) {
 	if (value >= 1e9) return `${(value / 1e9).toFixed(1)} GB`;
 	return `${(value / 1e6).toFixed(1)} MB`;
+}
+
+function milliseconds(us) {
+	return `${(us / 1e3).toFixed(1)} ms`;
 }
 
 function time(seconds) {
@@ -84,7 +95,7 @@ function connections(rule) {
 	const list = make("ul");
 	for (const flow of rule.flows) {
 		const arrow = flow.direction === "down" ? "from" : "to";
-		const queue = flow.queue_us === null ? "" : `, queue ${(flow.queue_us / 1e3).toFixed(1)} ms`;
+		const queue = flow.queue_us === null ? "" : `, queue ${milliseconds(flow.queue_us)}`;
 		const why = flow.reason || flow.mode;
 		list.append(make("li", `${arrow} ${flow.peer}: ${bytes(flow.payload_bytes)}${queue}, ${why}`));
 	}
@@ -98,36 +109,60 @@ function connections(rule) {
 	return details;
 }
 
+function drawing(bins, name) {
+	const svg = document.createElementNS(SVG, "svg");
+	svg.setAttribute("viewBox", `0 0 ${bins} 100`);
+	svg.setAttribute("preserveAspectRatio", "none");
+	svg.setAttribute("role", "img");
+	svg.setAttribute("aria-label", name);
+	return svg;
+}
+
+// In percent of the height, from below.
+function bar(svg, at, from, height, kind) {
+	if (height <= 0) return;
+	const rect = document.createElementNS(SVG, "rect");
+	rect.setAttribute("x", at);
+	rect.setAttribute("y", 100 - from - height);
+	rect.setAttribute("width", 1);
+	rect.setAttribute("height", height);
+	rect.setAttribute("class", kind);
+	svg.append(rect);
+}
+
+function caption(...parts) {
+	const node = make("figcaption");
+	node.append(...parts.map((part) => make("span", part)));
+	return node;
+}
+
 // Bars of what came in and went out in each bin, of a rule and above it of all others; how much one
 // of the two comes to is told.
 function picture(own, others, told, name) {
-	const all = own.map((value, at) => value + others[at]);
-	const most = Math.max(...all, 1);
-	const svg = document.createElementNS(SVG, "svg");
-	svg.setAttribute("viewBox", `0 0 ${own.length} 100`);
-	svg.setAttribute("preserveAspectRatio", "none");
-	svg.setAttribute("role", "img");
+	const most = Math.max(...own.map((value, at) => value + others[at]), 1);
 	const sum = told.reduce((left, right) => left + right, 0);
-	svg.setAttribute("aria-label", `${name}: ${bytes(sum)} in 24 hours`);
-	const bar = (at, from, value, kind) => {
-		if (value <= 0) return;
-		const rect = document.createElementNS(SVG, "rect");
-		const height = (100 * value) / most;
-		rect.setAttribute("x", at);
-		rect.setAttribute("y", 100 - (100 * from) / most - height);
-		rect.setAttribute("width", 1);
-		rect.setAttribute("height", height);
-		rect.setAttribute("class", kind);
-		svg.append(rect);
-	};
+	const svg = drawing(own.length, `${name}: ${bytes(sum)} in 24 hours`);
 	own.forEach((value, at) => {
-		bar(at, 0, value, "own");
-		bar(at, value, others[at], "other");
+		bar(svg, at, 0, (100 * value) / most, "own");
+		bar(svg, at, (100 * value) / most, (100 * others[at]) / most, "other");
 	});
-	const caption = make("figcaption");
 	const text = `${bytes(sum)}; top of the picture: ${bits(most / past.bin_s)}`;
-	caption.append(make("span", "24 hours ago"), make("span", text), make("span", "now"));
-	return [svg, caption];
+	return [svg, caption("24 hours ago", text, "now")];
+}
+
+// The mean queueing delay in each bin, where a law saw any.
+function delays(queues, name) {
+	const known = queues.filter((queue) => queue !== null);
+	if (!known.length) return [];
+	const most = Math.max(...known, 1);
+	const text = `queueing delay, at the most ${milliseconds(most)} on average of 10 minutes`;
+	const svg = drawing(queues.length, `${name}: ${text}`);
+	svg.classList.add("low");
+	// A delay of nothing is seen as well.
+	queues.forEach((queue, at) => {
+		if (queue !== null) bar(svg, at, 0, Math.max(2, (100 * queue) / most), "delay");
+	});
+	return [svg, caption(text)];
 }
 
 const both = (series) => series.down.map((value, at) => value + series.up[at]);
@@ -155,6 +190,7 @@ function card(now, rule) {
 		const own = its ? both(its) : past.others.down.map(() => 0);
 		const figure = make("figure");
 		figure.append(...picture(own, both(past.others), own, rule.name));
+		if (its) figure.append(...delays(its.queue_us, rule.name));
 		node.append(figure);
 	}
 	node.append(make("p", policies + floor + weight, "soft"), connections(rule));
@@ -207,7 +243,7 @@ async function look() {
 	// ebbd may not have looked again meanwhile.
 	if (latest && now.at_unix_s > latest.at_unix_s) before = latest;
 	latest = now;
-	show(now);
+	if (!isPressed) show(now);
 }
 
 async function goOn() {

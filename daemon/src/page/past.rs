@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::history::Minute;
+use crate::history::{Minute, Past};
 
 const BIN_S: u64 = 600;
 const BINS: usize = 144;
@@ -19,35 +19,35 @@ pub(super) struct Bins {
     others: Series,
 }
 
-/// Bytes in each bin, the oldest first.
+/// What there was in each bin, the oldest first.
 #[derive(Debug, PartialEq, Serialize)]
 struct Series {
+    /// *Units:* bytes.
     down: Vec<u64>,
+    /// *Units:* bytes.
     up: Vec<u64>,
+    /// The mean queueing delay, where the laws saw any.
+    queue_us: Vec<Option<u64>>,
 }
 
-impl Series {
-    fn empty() -> Self {
-        Self {
-            down: vec![0; BINS],
-            up: vec![0; BINS],
-        }
-    }
+/// What is added up.
+type Sums = [Past; BINS];
 
-    fn add(&mut self, bin: usize, down: u64, up: u64) {
-        self.down[bin] += down;
-        self.up[bin] += up;
+impl Series {
+    fn of(sums: &Sums) -> Self {
+        Self {
+            down: sums.iter().map(|past| past.received_bytes).collect(),
+            up: sums.iter().map(|past| past.sent_bytes).collect(),
+            queue_us: sums.iter().map(Past::queue_mean_us).collect(),
+        }
     }
 }
 
 impl Bins {
     /// Those of the 24 hours before a moment.
     pub(super) fn of(minutes: &[Minute], now_unix_s: u64) -> Self {
-        let mut bins = Self {
-            bin_s: BIN_S,
-            rules: BTreeMap::new(),
-            others: Series::empty(),
-        };
+        let none: Sums = [Past::default(); BINS];
+        let (mut rules, mut others) = (BTreeMap::new(), none);
         for minute in minutes {
             let age = now_unix_s.saturating_sub(minute.at_unix_s) / BIN_S;
             let Some(bin) = usize::try_from(age)
@@ -57,27 +57,35 @@ impl Bins {
                 continue;
             };
             for (name, past) in &minute.rules {
-                let series = bins.rules.entry(name.clone()).or_insert_with(Series::empty);
-                series.add(bin, past.received_bytes, past.sent_bytes);
+                let sums: &mut Sums = rules.entry(name.clone()).or_insert(none);
+                sums[bin].add(past);
             }
             if let Some(past) = minute.of_others() {
-                bins.others.add(bin, past.received_bytes, past.sent_bytes);
+                others[bin].add(&past);
             }
         }
-        bins
+        let rules = rules.iter();
+        Self {
+            bin_s: BIN_S,
+            rules: rules
+                .map(|(name, sums)| (name.clone(), Series::of(sums)))
+                .collect(),
+            others: Series::of(&others),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::Past;
 
     #[test]
     fn the_latest_bin_is_the_last_one_and_others_have_what_is_left() {
         let past = Past {
             received_bytes: 30,
             sent_bytes: 5,
+            queue_sum_us: 9_000,
+            queue_looks: 2,
             ..Past::default()
         };
         let minute = |at_unix_s| Minute {
@@ -95,5 +103,7 @@ mod tests {
         assert_eq!(bins.others.down[BINS - 1], 140);
         assert_eq!(bins.others.up[0], 2);
         assert_eq!(a.down.iter().sum::<u64>(), 90);
+        // The mean of all looks in it; none where nobody looked.
+        assert_eq!((a.queue_us[BINS - 1], a.queue_us[1]), (Some(4_500), None));
     }
 }
