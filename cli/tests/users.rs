@@ -6,9 +6,10 @@ mod support;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ebb_kernel::{requires_feature, requires_root, until};
+use ebb_lab::judging::{Attempt, judge};
 use ebb_sockets::{Kind, descendants_of, sockets_of};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -22,6 +23,12 @@ const LIMITED_BYTES: u32 = 1 << 15;
 const FETCH: &str = "exec 3<>/dev/tcp/10.78.0.2/7000; echo sent >&3; wc -c <&3; exit 7";
 /// Connects and reads nothing: the kernel raises the clamp of who reads.
 const HOLD: &str = "exec 3<>/dev/tcp/10.78.0.2/7000; read -r line; exit 7";
+
+/// Promised is that all is free so long after the service was killed.
+const LEASE: Duration = Duration::from_secs(2);
+const SEGMENT_EVERY: Duration = Duration::from_millis(20);
+/// A machine that does nothing for so long says nothing.
+const STALL: Duration = Duration::from_millis(200);
 
 /// A command of a user's under `ebb run`, which has connected.
 struct Command {
@@ -258,6 +265,68 @@ fn what_a_service_held_the_next_one_takes_up_again() {
         told.contains("the policy ended before the command did"),
         "{told}"
     );
+}
+
+#[test]
+fn what_users_had_is_free_two_seconds_after_the_service_was_killed() {
+    let name = "what_users_had_is_free_two_seconds_after_the_service_was_killed";
+    // What attaches to a connection that is there.
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    let users = Users::new("k");
+    let mut service = users.serve();
+    let mut ran = Command::start(&users, ADA, HOLD);
+    let mut attached = users.command(BOB, "bash");
+    let attached = attached.args(["-c", HOLD]).stdin(Stdio::piped()).spawn();
+    let stream = users.scene.listener.accept().unwrap().0;
+    let mut attached = Command {
+        child: attached.unwrap(),
+        stream,
+    };
+    let pid = attached.child.id().to_string();
+    users.says(BOB, ["attach", "--pid", &pid]);
+    judge(name, || {
+        let pids = [shell_below(ran.child.id()), attached.child.id()];
+        let limited = || pids.iter().filter(|pid| is_limited(**pid)).count();
+        until("both are limited", || limited() == 2);
+        std::mem::replace(&mut service, Service::none()).end(Signal::SIGKILL);
+        let attempt = free_in_time(&mut [&mut ran.stream, &mut attached.stream], limited);
+        // What one service held the next one takes up.
+        service = users.serve();
+        attempt
+    });
+    service.end(Signal::SIGTERM);
+    attached.child.kill().unwrap();
+    attached.end();
+    ran.end();
+}
+
+/// Nobody renews a lease from now on: what is still limited after a segment that came later than its
+/// end is too late.
+fn free_in_time(streams: &mut [&mut TcpStream], limited: impl Fn() -> usize) -> Attempt {
+    let (killed, mut longest) = (Instant::now(), Duration::ZERO);
+    let mut wrong = Vec::new();
+    loop {
+        let sent = killed.elapsed();
+        for stream in &mut *streams {
+            stream.write_all(b"x").unwrap();
+        }
+        std::thread::sleep(SEGMENT_EVERY);
+        longest = longest.max(killed.elapsed() - sent);
+        let number = limited();
+        if number == 0 {
+            break;
+        }
+        if sent > LEASE {
+            wrong.push(format!("{number} limited after a segment at {sent:?}"));
+            break;
+        }
+    }
+    Attempt {
+        wrong,
+        disturbed: (longest > STALL).then(|| format!("it stalled for {longest:?}")),
+    }
 }
 
 #[test]
