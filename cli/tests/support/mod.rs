@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 pub mod hosts;
+pub mod machine;
 pub mod serving;
 pub mod users;
 
