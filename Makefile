@@ -41,7 +41,7 @@ LIBRARY_VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head
 .PHONY: help setup build library wheel test-research demo gateway test test-root test-kernels soak fuzz check-deep \
 	lint format bench \
 	figures reproduce reproduce-quick reproduce-lab results distances man install uninstall deb rpm \
-	test-packages
+	test-packages container test-container
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -186,6 +186,14 @@ deb: build man library ## a Debian package, into target/packages
 rpm: build man library ## a package for RPM, into target/packages
 	@EBB_PACKAGES_FILE=scripts/packages-packaging.txt scripts/setup
 	@scripts/package rpm $(EBB)
+
+container: deb ## an image of the service, with Podman, of the Debian package (BASE=IMAGE: of that one)
+	@scripts/container "$$(ls -t $(TARGET)/packages/ebb_*.deb | head -n 1)"
+
+test-container: build man library ## build that image without a registry, and have it govern what is outside (as root)
+	@EBB_PACKAGES_FILE=scripts/packages-packaging.txt scripts/setup
+	@EBB_PACKAGES_FILE=scripts/packages-test.txt scripts/setup
+	@$(AS_ROOT) scripts/test-container $(EBB)
 
 test-packages: build man library ## install, upgrade and purge the Debian package in a clean root (as root)
 	@EBB_PACKAGES_FILE=scripts/packages-packaging.txt scripts/setup
