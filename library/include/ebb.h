@@ -64,6 +64,10 @@ enum ebb_error {
    * A pointer is NULL, or what is reserved is not 0.
    */
   EBB_BAD_ARGUMENT = 9,
+  /**
+   * A minimum is no rate.
+   */
+  EBB_BAD_MINIMUM = 10,
 };
 
 /**
@@ -138,9 +142,20 @@ struct ebb_options {
    */
   uint32_t keep_code_point;
   /**
+   * Zero.
+   */
+  uint32_t reserved[1];
+  /**
+   * A rate that they have at the least each way, whatever the laws say, as "2mbit", as far as
+   * the path carries it; NULL or "none": that of the laws. A socket that is given by itself has
+   * it for itself, all that are given together have it together. An older library, which knows
+   * no minimum, answers EBB_BAD_ARGUMENT.
+   */
+  const char *minimum;
+  /**
    * Zeroes.
    */
-  uint32_t reserved[5];
+  uint32_t reserved_too[2];
 };
 
 /**

@@ -23,9 +23,20 @@ pub struct ebb_options {
     /// Not 0: what is sent is not marked as Lower Effort (RFC 8622). It is settled once for each
     /// socket, when it comes into the background.
     pub keep_code_point: u32,
+    /// Zero.
+    pub reserved: [u32; 1],
+    /// A rate that they have at the least each way, whatever the laws say, as "2mbit", as far as
+    /// the path carries it; NULL or "none": that of the laws. A socket that is given by itself has
+    /// it for itself, all that are given together have it together. An older library, which knows
+    /// no minimum, answers EBB_BAD_ARGUMENT.
+    pub minimum: *const c_char,
     /// Zeroes.
-    pub reserved: [u32; 5],
+    pub reserved_too: [u32; 2],
 }
+
+/// What is added takes of what was reserved.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<ebb_options>() == 40);
 
 /// What went wrong. A number is never used for anything else.
 #[repr(C)]
@@ -50,6 +61,8 @@ pub enum ebb_error {
     EBB_SYSTEM = 8,
     /// A pointer is NULL, or what is reserved is not 0.
     EBB_BAD_ARGUMENT = 9,
+    /// A minimum is no rate.
+    EBB_BAD_MINIMUM = 10,
 }
 
 /// Where a socket is.
@@ -264,7 +277,7 @@ unsafe fn read(options: *const ebb_options) -> std::result::Result<Options, Wron
     let Some(options) = (unsafe { options.as_ref() }) else {
         return Ok(read);
     };
-    if options.reserved != [0; 5] {
+    if options.reserved != [0] || options.reserved_too != [0; 2] {
         return Err(Wrong::Argument("what is reserved in the options is not 0"));
     }
     // SAFETY: the caller's.
@@ -278,6 +291,9 @@ unsafe fn read(options: *const ebb_options) -> std::result::Result<Options, Wron
     }
     if let Some(policy) = text(options.upload) {
         read = read.upload(&policy)?;
+    }
+    if let Some(rate) = text(options.minimum) {
+        read = read.minimum(&rate)?;
     }
     Ok(match options.keep_code_point {
         0 => read,

@@ -33,6 +33,9 @@ pub enum Error {
     /// The options let nothing yield.
     #[error("neither what arrives nor what is sent is to yield: take 'foreground' for that")]
     NothingYields,
+    /// A minimum is no rate.
+    #[error("a minimum is a rate in bits per second, as 2mbit or 500kbit, or none; not '{0}'")]
+    BadMinimum(String),
     /// There is no thread to be had.
     #[error("no thread can be started ({0}), see pids.max of this process's cgroup and ulimit -u")]
     NoThread(std::io::Error),
@@ -53,6 +56,7 @@ impl Error {
             Self::NothingYields => ebb_error::EBB_NOTHING_YIELDS,
             Self::NoThread(_) => ebb_error::EBB_NO_THREAD,
             Self::System(_) => ebb_error::EBB_SYSTEM,
+            Self::BadMinimum(_) => ebb_error::EBB_BAD_MINIMUM,
         };
         number as i32
     }

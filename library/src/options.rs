@@ -2,19 +2,21 @@
 //! How sockets are to yield.
 
 use ebb_algorithms::{Policy, Side};
+use ebb_link::Rate;
 use ebb_sockets::Terms;
 
 use crate::error::{Error, Result};
 
-/// The word for a direction that is left alone.
+/// The word for a direction that is left alone, and for no minimum.
 const UNTOUCHED: &str = "none";
 
-/// How sockets are to yield: by which law each way.
+/// How sockets are to yield: by which law each way, and what they have at the least.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     download: Option<Policy>,
     upload: Option<Policy>,
     keeps_code_point: bool,
+    minimum: Option<Rate>,
 }
 
 impl Options {
@@ -24,6 +26,7 @@ impl Options {
             download: Some(Policy::default_by_counters(Side::Receiver)),
             upload: Some(Policy::default_by_counters(Side::Sender)),
             keeps_code_point: false,
+            minimum: None,
         }
     }
 
@@ -43,6 +46,22 @@ impl Options {
         Ok(self)
     }
 
+    /// A rate that it has at the least each way, whatever the laws say, as far as the path carries
+    /// it: `2mbit`; `none`: that of the laws. A socket that is given by itself has it for itself,
+    /// all that are given together ([`background_all`](crate::background_all)) have it together.
+    ///
+    /// *Errors:* it is no rate.
+    pub fn minimum(mut self, rate: &str) -> Result<Self> {
+        self.minimum = match rate {
+            UNTOUCHED => None,
+            rate => Some(
+                rate.parse()
+                    .map_err(|_| Error::BadMinimum(rate.to_owned()))?,
+            ),
+        };
+        Ok(self)
+    }
+
     /// Does not mark what is sent as Lower Effort (RFC 8622). It is settled once for each socket,
     /// when it comes into the background.
     pub fn keep_code_point(mut self) -> Self {
@@ -59,6 +78,7 @@ impl Options {
             download: self.download.clone(),
             upload: self.upload.clone(),
             keeps_code_point: self.keeps_code_point,
+            minimum_bytes_per_s: self.minimum.map_or(0, |rate| rate.bits_per_s() / 8),
         })
     }
 }
@@ -93,6 +113,18 @@ mod tests {
         assert!(down.terms().unwrap().upload.is_none());
         let nothing = down.download("none").unwrap().terms();
         assert_eq!(nothing.unwrap_err().code(), 6);
+    }
+
+    #[test]
+    fn a_minimum_is_a_rate_or_none() {
+        let minimum = |options: Options| options.terms().unwrap().minimum_bytes_per_s;
+        let some = Options::new().minimum("2mbit").unwrap();
+        assert_eq!(minimum(some.clone()), 250_000);
+        assert_eq!(minimum(some.minimum("none").unwrap()), 0);
+        let error = Options::new().minimum("2Mbps").unwrap_err();
+        let text = error.to_string();
+        assert_eq!(error.code(), 10);
+        assert!(text.contains("2Mbps") && text.contains("2mbit"), "{text}");
     }
 
     #[test]

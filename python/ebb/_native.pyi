@@ -67,11 +67,13 @@ def background(
     download: Optional[str] = None,
     upload: Optional[str] = None,
     keep_code_point: bool = False,
+    minimum: Optional[str] = None,
 ) -> None:
     """Puts a TCP socket into the background; it may be connected later.
 
     download, upload: a policy, "name:key=value,..."; "none": that way is left alone.
     keep_code_point: what is sent is not marked as Lower Effort (RFC 8622).
+    minimum: a rate that it has for itself at the least each way, "2mbit"; "none": that of the laws.
     """
 
 def background_all(
@@ -79,9 +81,13 @@ def background_all(
     download: Optional[str] = None,
     upload: Optional[str] = None,
     keep_code_point: bool = False,
+    minimum: Optional[str] = None,
 ) -> None:
     """Puts all TCP sockets that this process has and will have into the background, but for those
-    that are taken to the foreground later."""
+    that are taken to the foreground later.
+
+    minimum: a rate that all of them have together at the least each way.
+    """
 
 def foreground(socket: _Socket) -> None:
     """Takes a socket to the foreground; its limits are lifted when this returns."""

@@ -69,26 +69,28 @@ struct State {
 
 /// Puts a TCP socket into the background; it may be connected later.
 #[pyfunction]
-#[pyo3(signature = (socket, *, download=None, upload=None, keep_code_point=false))]
+#[pyo3(signature = (socket, *, download=None, upload=None, keep_code_point=false, minimum=None))]
 fn background(
     socket: &Bound<'_, PyAny>,
     download: Option<&str>,
     upload: Option<&str>,
     keep_code_point: bool,
+    minimum: Option<&str>,
 ) -> PyResult<()> {
-    let options = options(download, upload, keep_code_point)?;
+    let options = options(download, upload, keep_code_point, minimum)?;
     ebb::background_with(&borrowed(socket)?, &options).map_err(raised)
 }
 
 /// Puts all TCP sockets of this process into the background.
 #[pyfunction]
-#[pyo3(signature = (*, download=None, upload=None, keep_code_point=false))]
+#[pyo3(signature = (*, download=None, upload=None, keep_code_point=false, minimum=None))]
 fn background_all(
     download: Option<&str>,
     upload: Option<&str>,
     keep_code_point: bool,
+    minimum: Option<&str>,
 ) -> PyResult<()> {
-    let options = options(download, upload, keep_code_point)?;
+    let options = options(download, upload, keep_code_point, minimum)?;
     ebb::background_all(&options).map_err(raised)
 }
 
@@ -133,6 +135,7 @@ fn options(
     download: Option<&str>,
     upload: Option<&str>,
     keep_code_point: bool,
+    minimum: Option<&str>,
 ) -> PyResult<ebb::Options> {
     let mut options = ebb::Options::new();
     if let Some(policy) = download {
@@ -140,6 +143,9 @@ fn options(
     }
     if let Some(policy) = upload {
         options = options.upload(policy).map_err(raised)?;
+    }
+    if let Some(rate) = minimum {
+        options = options.minimum(rate).map_err(raised)?;
     }
     Ok(match keep_code_point {
         true => options.keep_code_point(),

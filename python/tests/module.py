@@ -56,11 +56,13 @@ def there_and_back(own):
     ebb.foreground(own)
     assert not is_limited(own) and ebb.state(own).download is None
     ebb.background(own, upload="none", download="sampled:target_us=9000", keep_code_point=True)
+    # One segment in a round trip is more.
+    ebb.background(own, upload="none", minimum="8kbit")
     becomes_limited(own)
     assert ebb.state(own).upload is None
     ebb.foreground_all()
     assert not is_limited(own)
-    ebb.background_all()
+    ebb.background_all(minimum="8kbit")
     becomes_limited(own)
     ebb.foreground(own)
     assert not is_limited(own)
@@ -103,6 +105,7 @@ def main():
         refused(4, "sampled", ebb.background, own, download="sampeld")
         refused(5, "packet", ebb.background, own, download="ebb")
         refused(6, "foreground", ebb.background, own, download="none", upload="none")
+        refused(10, "2mbit", ebb.background, own, minimum="2Mbps")
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
             refused(2, "UDP", ebb.background, udp)
         own.close()

@@ -117,6 +117,15 @@ impl Connection {
         self.due = now.0;
     }
 
+    /// Has a part of other floors from now on: of what arrives, of what is sent.
+    pub(crate) fn set_floors(&mut self, [download, upload]: &[Floor; 2]) {
+        self.download.set_floor(download);
+        self.upload_floor = upload.clone();
+        if let Some(own) = &mut self.upload {
+            own.set_floor(upload);
+        }
+    }
+
     /// Sets everything again at the next look, which is at once.
     pub(crate) fn forget_settings(&mut self, now: Instant) {
         self.download.forget_settings();

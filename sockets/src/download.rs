@@ -55,6 +55,14 @@ impl Download {
         }
     }
 
+    /// Has a part of another floor from now on.
+    pub(crate) fn set_floor(&mut self, floor: &Floor) {
+        self.floor = floor.clone();
+        if let Some(flow) = &mut self.flow {
+            flow.set_floor(floor);
+        }
+    }
+
     /// Sets everything again at the next look: somebody else may have lifted it.
     pub(crate) fn forget_settings(&mut self) {
         self.is_stale = true;

@@ -72,6 +72,11 @@ impl Upload {
         self.flow.set_policy(policy.clone());
     }
 
+    /// Has a part of another floor from now on.
+    pub(crate) fn set_floor(&mut self, floor: &Floor) {
+        self.floor = FloorMember::new(floor);
+    }
+
     pub(crate) fn policy(&self) -> &Policy {
         self.flow.policy()
     }

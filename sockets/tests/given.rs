@@ -29,6 +29,7 @@ fn terms() -> Terms {
         download: Some(Policy::receiver("sampled").unwrap()),
         upload: Some(Policy::sender("paced").unwrap()),
         keeps_code_point: false,
+        minimum_bytes_per_s: 0,
     }
 }
 

@@ -158,8 +158,10 @@ static void test_nothing_is_governed_yet(void)
 
 static void test_errors(void)
 {
-	struct ebb_options wrong = {.download = "sampeld"}, none = {"none", "none", 0, {0}};
+	struct ebb_options wrong = {.download = "sampeld"};
+	struct ebb_options none = {.download = "none", .upload = "none"};
 	struct ebb_options reserved = {.reserved = {1}}, packets = {.download = "ebb"};
+	struct ebb_options later = {.reserved_too = {0, 1}}, bytes = {.minimum = "2MB/s"};
 	int other, own = make_connection(&other), udp = socket(AF_INET, SOCK_DGRAM, 0);
 
 	EXPECT(ebb_background(-1, NULL) == EBB_NOT_A_SOCKET);
@@ -173,6 +175,9 @@ static void test_errors(void)
 	EXPECT(ebb_background(own, &packets) == EBB_NOT_BY_SOCKETS);
 	EXPECT(ebb_background(own, &none) == EBB_NOTHING_YIELDS);
 	EXPECT(ebb_background(own, &reserved) == EBB_BAD_ARGUMENT);
+	EXPECT(ebb_background(own, &later) == EBB_BAD_ARGUMENT);
+	EXPECT(ebb_background(own, &bytes) == EBB_BAD_MINIMUM);
+	EXPECT(strstr(ebb_last_error(), "2mbit"));
 	EXPECT(ebb_state(own, NULL) == EBB_BAD_ARGUMENT);
 	EXPECT(!strcmp(ebb_held_back_text(EBB_OTHERS_WANT_IT), "others want it"));
 	EXPECT(standing(own) == EBB_FOREGROUND && !is_limited(own));

@@ -6,11 +6,11 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use ebb_algorithms::Policy;
+use ebb_algorithms::{Floor, Policy};
 use ebb_host::tcp_info::LISTEN;
 use ebb_host::{descendants_of, inode_of, sockets_in};
 
-use super::Governor;
+use super::{Governed, Governor};
 use crate::error::{Error, Result};
 use crate::hold::Hold;
 use crate::socket::{CopiedSocket, Kind};
@@ -34,6 +34,9 @@ pub struct Terms {
     pub upload: Option<Policy>,
     /// What is sent under a law is not marked as Lower Effort (RFC 8622).
     pub keeps_code_point: bool,
+    /// What the socket has at the least each way; all that are given together have it together.
+    /// *Units:* bytes per second; 0: whatever the laws say.
+    pub minimum_bytes_per_s: u64,
 }
 
 /// How a governor of this process stands to one of its sockets.
@@ -57,18 +60,22 @@ pub enum Standing {
 pub(super) struct Given {
     /// By inode.
     sockets: HashMap<u64, GivenSocket>,
-    /// On what terms all others are given, if they are.
-    all: Option<Terms>,
+    /// On what terms all others are given, if they are, and what they have together.
+    all: Option<(Terms, Floors)>,
     /// Those that were given since the last tick.
     fresh: Vec<u64>,
     /// Those that are not in this process any more, since the last search.
     pub(super) lost: Vec<Hold>,
 }
 
+/// Of what arrives, of what is sent.
+pub(super) type Floors = [Floor; 2];
+
 #[derive(Debug)]
 struct GivenSocket {
     descriptor: RawFd,
     terms: Terms,
+    floors: Floors,
     since: Instant,
 }
 
@@ -83,10 +90,10 @@ impl Terms {
 }
 
 impl Given {
-    /// On what terms a socket was given.
-    pub(super) fn terms(&self, inode: u64) -> Option<&Terms> {
-        let own = self.sockets.get(&inode).map(|it| &it.terms);
-        own.or(self.all.as_ref())
+    /// On what terms a socket was given, and what it has at the least, alone or with others.
+    pub(super) fn terms(&self, inode: u64) -> Option<(&Terms, &Floors)> {
+        let own = self.sockets.get(&inode).map(|it| (&it.terms, &it.floors));
+        own.or(self.all.as_ref().map(|(terms, floors)| (terms, floors)))
     }
 
     /// The sockets that were given and are still there, by whatever number.
@@ -140,10 +147,14 @@ impl Governor {
         let copy = check(socket)?;
         let now = Instant::now();
         let now_us = self.now_us(now);
-        if let Some(governed) = self.connections.get_mut(&inode) {
-            governed
-                .connection
-                .set_wanted(terms.wanted(), (now, now_us));
+        let before = self.given.sockets.get(&inode).map(|it| it.floors.clone());
+        let is_first = before.is_none();
+        let floors = floors_of(before, &terms);
+        if let Some(Governed { connection, .. }) = self.connections.get_mut(&inode) {
+            if is_first {
+                connection.set_floors(&floors);
+            }
+            connection.set_wanted(terms.wanted(), (now, now_us));
         } else {
             self.settled.remove(&inode);
             self.others.remove(&inode);
@@ -154,6 +165,7 @@ impl Governor {
         let given = GivenSocket {
             descriptor,
             terms,
+            floors,
             since,
         };
         self.given.sockets.insert(inode, given);
@@ -185,16 +197,24 @@ impl Governor {
     pub fn give_all(&mut self, terms: Option<Terms>) {
         let now = Instant::now();
         let now_us = self.now_us(now);
-        if let Some(terms) = &terms {
-            for (inode, governed) in &mut self.connections {
-                if !self.given.sockets.contains_key(inode) {
-                    let wanted = terms.wanted();
-                    governed.connection.set_wanted(wanted, (now, now_us));
+        let before = self.given.all.take().map(|(_, floors)| floors);
+        let is_first = before.is_none();
+        self.given.all = terms.map(|terms| {
+            let floors = floors_of(before, &terms);
+            (terms, floors)
+        });
+        if let Some((terms, floors)) = &self.given.all {
+            for (inode, Governed { connection, .. }) in &mut self.connections {
+                if self.given.sockets.contains_key(inode) {
+                    continue;
                 }
+                if is_first {
+                    connection.set_floors(floors);
+                }
+                connection.set_wanted(terms.wanted(), (now, now_us));
             }
             self.settled.clear();
         }
-        self.given.all = terms;
         self.search_due = now;
     }
 
@@ -293,6 +313,15 @@ impl Governor {
 /// *Errors:* [`Error::NotASocket`].
 pub fn inode_of_socket(socket: BorrowedFd<'_>) -> Result<u64> {
     inode_of(socket.as_raw_fd()).map_err(|source| Error::NotASocket { source })
+}
+
+/// The floors of what is given, by the rate of its terms from now on.
+fn floors_of(before: Option<Floors>, terms: &Terms) -> Floors {
+    let floors = before.unwrap_or_else(|| [0; 2].map(|_| Floor::default()));
+    for floor in &floors {
+        floor.set_bytes_per_s(terms.minimum_bytes_per_s);
+    }
+    floors
 }
 
 /// A copy of what can be governed.

@@ -8,6 +8,7 @@ use std::time::Instant;
 use ebb_host::tcp_info::LISTEN;
 use ebb_host::{TcpInfo, owner_of};
 
+use super::given::Floors;
 use super::{ASK_AGAIN_EVERY, Governed, Governor, Place, hold_of};
 use crate::claim::is_of_kernel_backend;
 use crate::connection::{Connection, Met};
@@ -15,6 +16,7 @@ use crate::counters::MAX_PEERS;
 use crate::hold::{Note, Own};
 use crate::process::{is_for_want, update};
 use crate::socket::{CopiedSocket, Kind};
+use crate::wanted::Wanted;
 
 /// The tree of processes is walked with every so many searches, and whenever a process is gone.
 const WALK_EVERY: u32 = 2;
@@ -246,12 +248,7 @@ impl Governor {
         info: TcpInfo,
         (inode, pid): (u64, u32),
     ) -> io::Result<Found> {
-        let terms = self.given.terms(inode);
-        let keeps = terms.map_or(self.options.keeps_code_point, |it| it.keeps_code_point);
-        let wanted = match terms {
-            Some(terms) => terms.wanted(),
-            None => self.wanted_of.get(&pid).unwrap_or(&self.wanted).clone(),
-        };
+        let (wanted, keeps_code_point, floors) = self.terms_of(inode, pid);
         let cookie = socket.cookie()?;
         let claim = match is_of_kernel_backend(socket) {
             true => None,
@@ -266,8 +263,8 @@ impl Governor {
             own: Own::of(socket)?,
             ends,
             claim,
-            floors: self.floors.clone(),
-            keeps_code_point: keeps,
+            floors,
+            keeps_code_point,
             may_sleep: self.followed.is_own(),
         };
         if self.counters.peers.len() < MAX_PEERS {
@@ -279,6 +276,16 @@ impl Governor {
         self.counters.sent_bytes += info.bytes_acked;
         let connection = Connection::new(met, &wanted, now);
         Ok(Found::Governed(Box::new(connection)))
+    }
+
+    /// What is wanted of a connection, whether it keeps its code point, and its floors.
+    fn terms_of(&self, inode: u64, pid: u32) -> (Wanted, bool, Floors) {
+        if let Some((terms, floors)) = self.given.terms(inode) {
+            return (terms.wanted(), terms.keeps_code_point, floors.clone());
+        }
+        let wanted = self.wanted_of.get(&pid).unwrap_or(&self.wanted);
+        let keeps_code_point = self.options.keeps_code_point;
+        (wanted.clone(), keeps_code_point, self.floors.clone())
     }
 
     /// Whose a process is; our own is known without /proc, which not every sandbox has.
