@@ -38,7 +38,7 @@ IN_FULL := bwss/internet-1 bwss/internet-2 vulture/fig-3 vulture/fig-4 vulture/f
 
 .DEFAULT_GOAL := build
 LIBRARY_VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-.PHONY: help setup build library wheel test-research demo gateway test test-root test-kernels soak fuzz check-deep \
+.PHONY: help setup build library wheel test-research test-clients demo gateway test test-root test-kernels soak fuzz check-deep \
 	lint format bench \
 	figures reproduce reproduce-quick reproduce-lab results distances man install uninstall deb rpm \
 	test-packages container test-container
@@ -61,6 +61,10 @@ wheel: setup ## build the library for Python, into target/packages (maturin come
 
 test-research: setup ## sweeps from Python on processes and on dask; pandas and dask come from PyPI
 	@scripts/test-research $(TARGET)
+
+test-clients: setup ## the library in curl, requests, reqwest and others, in the lab (as root)
+	-@EBB_PACKAGES_FILE=scripts/packages-test.txt scripts/setup
+	@scripts/test-clients $(TARGET)
 
 demo: build ## a download steps aside, everything emulated on this machine, 75 seconds; no root needed
 	$(EBB) demo

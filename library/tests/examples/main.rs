@@ -30,7 +30,19 @@ fn examples_yield_and_have_the_link_again_in_the_foreground() {
         let program = c::build_shared(source, folder.path(), &["-lcurl"]);
         programs.push(Program::new("libcurl", &[program.to_str().unwrap()]));
     }
+    programs.extend(with_reqwest(name));
     judge(name, || measure(&programs));
+}
+
+/// It has a workspace of its own, for what it brings takes longer to build than the library.
+fn with_reqwest(name: &str) -> Option<Program> {
+    let test = std::env::current_exe().unwrap();
+    // target/debug/deps/NAME
+    let target = test.ancestors().nth(3).unwrap();
+    let program = target.join("clients/debug/fetch_with_reqwest");
+    let what = "reqwest (make test-clients)";
+    let is_there = requires(name, "reqwest", what, program.is_file());
+    is_there.then(|| Program::new("reqwest", &[program.to_str().unwrap()]))
 }
 
 fn has_libcurl(name: &str) -> bool {
