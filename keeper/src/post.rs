@@ -88,7 +88,10 @@ impl<H: Held + ?Sized> Post<H> {
     ///
     /// *Errors:* as [`Self::work`].
     pub fn do_due(&mut self) -> Result<Instant> {
-        self.held.work()
+        let due = self.held.work()?;
+        // Now, and not after the wait: what is told would be as old as that.
+        self.note_in_force();
+        Ok(due)
     }
 
     /// Waits for whatever is to be done here.
@@ -111,7 +114,6 @@ impl<H: Held + ?Sized> Post<H> {
             watch.look(|| self.held.flows().unwrap_or_default());
         }
         self.answer();
-        self.note_in_force();
     }
 
     /// Works until it is released, or nobody needs it any more, or a signal says so.
