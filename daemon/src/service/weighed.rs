@@ -28,8 +28,6 @@ struct Known {
     name: String,
     /// What had come, each way. *Units:* bytes.
     counted: [u64; 2],
-    /// What it has at the most, each way. *Units:* bytes per second; 0: anything.
-    ceilings: [u64; 2],
 }
 
 impl Service {
@@ -59,7 +57,6 @@ impl Weighed {
         let known = |kept: &Kept| Known {
             name: kept.rule.name.clone(),
             counted: counted(kept.post.as_held()),
-            ceilings: [0; 2],
         };
         Self {
             rules: kept.iter().map(known).collect(),
@@ -95,16 +92,14 @@ impl Weighed {
             // As many as there are rules.
             let _ = weighing.on_period(&wanted, &received);
         }
-        for (place, (known, kept)) in self.rules.iter_mut().zip(kept).enumerate() {
+        for (place, kept) in kept.iter_mut().enumerate() {
             let ceilings = [0, 1].map(|way| match self.ways[way].ceiling(place) {
                 Target::Free => 0,
                 Target::At(bits_per_s) => (bits_per_s / 8).max(1),
             });
-            tracing::debug!(rule = known.name, rates = ?rates[place], ?ceilings, "weighed");
-            if ceilings != known.ceilings {
-                known.ceilings = ceilings;
-                set(kept, ceilings);
-            }
+            tracing::debug!(rule = kept.rule.name, rates = ?rates[place], ?ceilings, "weighed");
+            // Each time: a policy that has come since has none yet.
+            set(kept, ceilings);
         }
     }
 }
