@@ -24,6 +24,9 @@ pub struct Home {
     devices: Vec<NamespaceHandle>,
 }
 
+/// The network behind a router.
+pub(crate) const LAN_IPV4: &str = "192.168.7.0/24";
+
 /// The address of the device of this number. *Panics* beyond the last one that there can be.
 pub const fn device_ipv4(number: u8) -> Ipv4Addr {
     assert!(number < MOST_DEVICES, "there are no more numbers");

@@ -58,8 +58,8 @@ impl Homes {
         let count = devices.iter().max().map_or(1, |last| last + 1);
         let home = Home::behind(path, count)?;
         // Masquerade hides those who connect. What the server sends by itself, over UDP, finds them.
-        let back = format!("route add {}/24 via {CLIENT_IPV4}\n", device_ipv4(HELD));
-        path.server().ip(&back.replace(".10/24", ".0/24"))?;
+        let back = format!("route add {} via {CLIENT_IPV4}\n", home::LAN_IPV4);
+        path.server().ip(&back)?;
         for device in home.devices() {
             device.set_sysctls(&[("net.ipv4.tcp_rmem", RECEIVE_BUFFERS)])?;
         }
