@@ -4,6 +4,8 @@
 
 #[path = "transfers/greedy.rs"]
 mod greedy;
+#[path = "transfers/one_way.rs"]
+mod one_way;
 mod support;
 mod transfers;
 
@@ -16,13 +18,11 @@ use ebb_keeper::Direction;
 use ebb_lab::emulator::{Path, SERVER_IPV4, Testbed};
 use ebb_lab::judging::{Attempt, judge};
 use greedy::{Others, receive, serve};
+use one_way::{OURS, others};
 use serde_json::Value;
 use support::serving::{Grounds, Service};
 use support::{Ebb, PATIENCE, Running, stderr};
 use transfers::{program, quick_path, words};
-
-const OURS: u16 = 8_081;
-const OTHERS: u16 = 8_080;
 
 /// Sends so much, and takes whatever comes; is seen to the end.
 const CLIENT: &str = "
@@ -199,13 +199,12 @@ fn a_transfer_is_done_by_its_deadline_and_has_a_fair_share_where_that_cannot_be(
         let testbed = Testbed::start(vec![quick_path(); CASES.len()]).unwrap();
         let ebb = Ebb::new();
         let pairs = testbed.paths().iter().zip(&CASES);
-        let begin = |(path, case): (&Path, &Case)| match case.direction {
-            Direction::Down => Others::begin_download(path, OTHERS),
-            Direction::Up => Others::begin_upload(path, OTHERS),
-        };
         // Before there is anything to carry: it takes a while.
         let rules = CASES.each_ref().map(Rule::of);
-        let others: Vec<Others> = pairs.clone().map(begin).collect();
+        let others: Vec<Others> = pairs
+            .clone()
+            .map(|(path, case)| others(path, case.direction))
+            .collect();
         std::thread::sleep(Duration::from_secs(3));
         let all = pairs.zip(rules);
         let all = all.map(|((path, case), rule)| start(path, &ebb, case, rule));

@@ -3,40 +3,22 @@
 
 #[path = "transfers/greedy.rs"]
 mod greedy;
+#[path = "transfers/one_way.rs"]
+mod one_way;
 mod support;
 mod transfers;
 
-use std::io::Write;
-use std::net::TcpStream;
 use std::ops::Range;
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use ebb_keeper::Direction;
-use ebb_lab::emulator::{EmulatorReport, Path, PathReport, SERVER_IPV4, Testbed};
+use ebb_lab::emulator::{EmulatorReport, Path, PathReport, Testbed};
 use ebb_lab::judging::{Attempt, judge};
 use ebb_link::Class;
-use greedy::{Others, serve};
+use greedy::Others;
+use one_way::{OneWay, accept, others};
 use support::{Ebb, stderr};
-use transfers::{program, quick_path, rate, words};
-
-const OURS: u16 = 8_081;
-const OTHERS: u16 = 8_080;
-
-/// Transfers one way on two connections, from the moment that it is told to, for as long as it may.
-const CLIENT: &str = "
-import socket, sys, threading
-sys.stdin.readline()
-def transfer(s):
-    if sys.argv[2] == 'Up':
-        while True:
-            s.sendall(bytes(65536))
-    while s.recv(65536):
-        pass
-for _ in range(2):
-    s = socket.create_connection((sys.argv[1], 8081))
-    threading.Thread(target=transfer, args=(s,)).start()
-";
+use transfers::{quick_path, rate};
 
 const RUNS: [(&str, Direction); 4] = [
     ("kernel", Direction::Down),
@@ -57,44 +39,16 @@ const STEPS: [(&str, Range<f64>); 3] = [
 const SETTLES: Duration = Duration::from_secs(3);
 const MEASURED: Duration = Duration::from_secs(5);
 
-struct Program(Child);
-
-impl Program {
-    fn start(path: &Path, direction: Direction) -> Self {
-        serve(
-            path.server(),
-            (SERVER_IPV4, OURS),
-            move |stream: &TcpStream| match direction {
-                Direction::Down => greedy::send(stream),
-                Direction::Up => greedy::receive(stream),
-            },
-        );
-        path.set_class(OURS, Class::LessThanBestEffort);
-        let (address, way) = (SERVER_IPV4.to_string(), format!("{direction:?}"));
-        let mut command = program(
-            path.client(),
-            &words(["python3", "-c", CLIENT, &address, &way]),
-        );
-        Self(command.stdin(Stdio::piped()).spawn().unwrap())
-    }
-
-    fn set_minimum(&self, ebb: &Ebb, backend: &str, minimum: &str) {
-        let pid = self.0.id().to_string();
-        let mut attach = ebb.command(["attach", "--pid", &pid, "--minimum", minimum]);
-        let output = attach.args(["--backend", backend]).output().unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
-    }
-
-    fn go(&mut self) {
-        self.0.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
-    }
+fn start(path: &Path, direction: Direction) -> OneWay {
+    accept(path, direction);
+    OneWay::start(path, &OneWay::words(direction))
 }
 
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn set_minimum(program: &OneWay, ebb: &Ebb, backend: &str, minimum: &str) {
+    let pid = program.id().to_string();
+    let mut attach = ebb.command(["attach", "--pid", &pid, "--minimum", minimum]);
+    let output = attach.args(["--backend", backend]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 /// What was measured, and when: for each step, since the emulator began.
@@ -108,22 +62,18 @@ fn measure() -> Measured {
     let ebb = Ebb::new();
     let pairs = testbed.paths().iter().zip(&RUNS);
     let begin = |(path, (_, direction)): (&Path, &(_, Direction))| {
-        let others = match direction {
-            Direction::Down => Others::begin_download(path, OTHERS),
-            Direction::Up => Others::begin_upload(path, OTHERS),
-        };
-        (Program::start(path, *direction), others)
+        (start(path, *direction), others(path, *direction))
     };
-    let (mut programs, others): (Vec<Program>, Vec<Others>) = pairs.map(begin).unzip();
+    let (mut programs, others): (Vec<OneWay>, Vec<Others>) = pairs.map(begin).unzip();
     let mut spans = Vec::new();
     for (step, (minimum, _)) in STEPS.iter().enumerate() {
         std::thread::scope(|scope| {
             for (program, (backend, _)) in programs.iter().zip(&RUNS) {
-                scope.spawn(|| program.set_minimum(&ebb, backend, minimum));
+                scope.spawn(|| set_minimum(program, &ebb, backend, minimum));
             }
         });
         if step == 0 {
-            programs.iter_mut().for_each(Program::go);
+            programs.iter_mut().for_each(OneWay::go);
         }
         std::thread::sleep(SETTLES);
         let from = Instant::now() - testbed.epoch_instant();

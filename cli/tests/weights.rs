@@ -3,79 +3,28 @@
 
 #[path = "transfers/greedy.rs"]
 mod greedy;
+#[path = "transfers/one_way.rs"]
+mod one_way;
 mod support;
 mod transfers;
 
-use std::io::Write;
-use std::net::TcpStream;
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use ebb_keeper::Direction;
-use ebb_lab::emulator::{EmulatorReport, Path, SERVER_IPV4, Testbed};
+use ebb_lab::emulator::{EmulatorReport, Testbed};
 use ebb_lab::judging::{Attempt, judge};
 use ebb_link::Class;
-use greedy::{Others, serve};
+use greedy::Others;
+use one_way::{OneWay, accept, others};
 use support::serving::{Grounds, Service};
-use transfers::{program, quick_path, rate, words};
+use transfers::{quick_path, rate};
 
-const OURS: u16 = 8_081;
-const OTHERS: u16 = 8_080;
 const WAYS: [Direction; 2] = [Direction::Down, Direction::Up];
 /// The first has three times the weight of the second, which has none of its own.
 const RULES: [&str; 2] = ["heavy", "light"];
 
-/// Transfers one way on two connections, from the moment that it is told to, for as long as it may.
-const CLIENT: &str = "
-import socket, sys, threading
-sys.stdin.readline()
-def transfer(s):
-    if sys.argv[2] == 'Up':
-        while True:
-            s.sendall(bytes(65536))
-    while s.recv(65536):
-        pass
-for _ in range(2):
-    s = socket.create_connection((sys.argv[1], 8081))
-    threading.Thread(target=transfer, args=(s,)).start()
-";
-
-struct Program(Child);
-
-impl Program {
-    fn start(grounds: &Grounds, path: &Path, group: &str, direction: Direction) -> Self {
-        let (address, way) = (SERVER_IPV4.to_string(), format!("{direction:?}"));
-        let client = words(["python3", "-c", CLIENT, &address, &way]);
-        let mut command = program(path.client(), &grounds.words_in(group, &client));
-        Self(command.stdin(Stdio::piped()).spawn().unwrap())
-    }
-
-    fn go(&mut self) {
-        self.0.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn name(rule: &str, direction: Direction) -> String {
     format!("{rule}-{direction:?}")
-}
-
-fn accept(path: &Path, direction: Direction) {
-    serve(
-        path.server(),
-        (SERVER_IPV4, OURS),
-        move |stream: &TcpStream| match direction {
-            Direction::Down => greedy::send(stream),
-            Direction::Up => greedy::receive(stream),
-        },
-    );
-    path.set_class(OURS, Class::LessThanBestEffort);
 }
 
 /// What each rule has carried its way.
@@ -104,7 +53,7 @@ struct Span {
 
 /// In the order in which it is to end.
 struct Stage<'a> {
-    programs: Vec<[Option<Program>; 2]>,
+    programs: Vec<[Option<OneWay>; 2]>,
     _service: Service,
     grounds: Grounds,
     testbed: &'a Testbed,
@@ -124,7 +73,11 @@ impl<'a> Stage<'a> {
         let pairs = testbed.paths().iter().zip(WAYS);
         let programs = pairs.map(|(path, way)| {
             accept(path, way);
-            RULES.map(|rule| Some(Program::start(&grounds, path, &name(rule, way), way)))
+            let words = OneWay::words(way);
+            RULES.map(|rule| {
+                let words = grounds.words_in(&name(rule, way), &words);
+                Some(OneWay::start(path, &words))
+            })
         });
         Self {
             programs: programs.collect(),
@@ -139,16 +92,12 @@ impl<'a> Stage<'a> {
             .iter_mut()
             .flatten()
             .flatten()
-            .for_each(Program::go);
+            .for_each(OneWay::go);
     }
 
     fn others(&self) -> Vec<Others> {
         let pairs = self.testbed.paths().iter().zip(WAYS);
-        let begin = |(path, way): (&Path, Direction)| match way {
-            Direction::Down => Others::begin_download(path, OTHERS),
-            Direction::Up => Others::begin_upload(path, OTHERS),
-        };
-        pairs.map(begin).collect()
+        pairs.map(|(path, way)| others(path, way)).collect()
     }
 
     fn measure(&self, seconds: u64) -> Span {
