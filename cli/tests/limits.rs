@@ -8,8 +8,9 @@ mod cable;
 mod limited;
 mod support;
 
+use std::fs;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cable::process::{Actor, Role, role};
 use cable::transfer::{Sender, window_clamp};
@@ -19,14 +20,18 @@ use limited::Limited;
 use support::{Ebb, stderr, stdout};
 
 const BACKENDS: [&str; 2] = ["--backend=kernel", "--backend=user"];
-/// What TCP has as its clamp by itself; a law's is less on these links.
+/// What TCP has as its clamp by itself; a law begins with less.
 const FREE_CLAMP_BYTES: u32 = 60_000;
+/// The clamp of what was let go. No law sets one of this size, even while it finds the link's rate.
+const UNLIMITED_BYTES: u32 = 1 << 30;
 /// Enough for `ebb`, what it forks, its threads and a command.
 const ENOUGH_PROCESSES: u32 = 12;
 const BOTTLENECK_MBIT_PER_S: u32 = 10;
 const BOTTLENECK_QUEUE_BYTES: u32 = 30 * 1514;
 /// How many more may be there in a fork storm, which takes them all.
 const STORM: usize = 8;
+/// A keeper that has not run for this long may have lost what it holds: its guardian waits 1.5 s.
+const STARVED: Duration = Duration::from_millis(1_400);
 /// As long as a lease holds, twice.
 const LOOKS: usize = 80;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -153,22 +158,54 @@ impl Held {
             _sender: sender,
             _cable: cable,
         };
-        until("it is limited", || held.is_limited());
+        until("it is limited", || held.clamp_bytes() < FREE_CLAMP_BYTES);
         held
     }
 
-    fn is_limited(&self) -> bool {
+    fn clamp_bytes(&self) -> u32 {
         let sockets = self.receiver.sockets();
         assert_eq!(sockets.len(), 1);
-        window_clamp(&sockets[0]) < FREE_CLAMP_BYTES
+        window_clamp(&sockets[0])
     }
 
-    /// For longer than a lease that nobody renews.
+    fn is_let_go(&self) -> bool {
+        self.clamp_bytes() >= UNLIMITED_BYTES
+    }
+
+    /// For longer than a lease that nobody renews. Whoever shares the limit, or the machine, may
+    /// keep a keeper from running at all for as long as its lease: then it is to be let go, and
+    /// taken up again.
     fn stays_limited(&self) -> bool {
+        let mut ran = (self.keeper_ran_ns(), Instant::now());
+        let mut longest_pause = Duration::ZERO;
         (0..LOOKS).all(|_| {
             std::thread::sleep(LOOK_EVERY);
-            self.is_limited()
+            longest_pause = longest_pause.max(ran.1.elapsed());
+            let ran_ns = self.keeper_ran_ns();
+            if ran_ns != ran.0 {
+                ran = (ran_ns, Instant::now());
+            }
+            if !self.is_let_go() {
+                return true;
+            }
+            if longest_pause < STARVED {
+                return false;
+            }
+            until("it is taken up again", || !self.is_let_go());
+            true
         })
+    }
+
+    /// For how long a processor has worked for the keeper.
+    fn keeper_ran_ns(&self) -> u64 {
+        // Others in it come and go.
+        let of =
+            |pid: &i32, file| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let pids = self.limited.pids();
+        let mut keepers = pids.iter().filter(|pid| of(pid, "comm") == "ebb-keeper\n");
+        let keeper = keepers.next().expect("a keeper");
+        let schedstat = of(keeper, "schedstat");
+        schedstat.split(' ').next().unwrap().parse().unwrap()
     }
 
     fn start_beside(&self, script: &str) -> Child {
@@ -191,7 +228,7 @@ impl Held {
     fn detach(&self) -> Output {
         let pid = self.receiver.id().to_string();
         let detached = self.ebb.output(["detach", "--pid", &pid]);
-        until("it is let go", || !self.is_limited());
+        until("it is let go", || self.is_let_go());
         detached
     }
 }
