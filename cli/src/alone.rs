@@ -16,7 +16,6 @@ mod commands {
         pub mod sample;
     }
 }
-mod gateway_file;
 #[expect(dead_code, reason = "the whole `ebb` uses more of it")]
 mod output;
 #[expect(dead_code, reason = "the whole `ebb` uses more of it")]

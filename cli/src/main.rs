@@ -16,7 +16,6 @@ mod commands;
 mod count;
 mod data;
 mod floor;
-mod gateway_file;
 mod output;
 mod own_laws;
 mod scope;

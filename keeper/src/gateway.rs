@@ -17,6 +17,8 @@ use crate::signals::{Signals, ToServer};
 use crate::summary::{Datagrams, Summary};
 use crate::wait::Wait;
 
+pub mod file;
+
 pub use ebb_gateway::{
     CodePoint, Counters, Hook, Interface, MAX_RULES, Mac, Mark, Options, Ports, Prefix, Rule,
     Subject, Verdict, judge,

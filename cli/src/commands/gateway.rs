@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use ebb_algorithms::{Policy, Side};
+use ebb_keeper::gateway::file::{self, Rules};
 use ebb_keeper::gateway::{
     CodePoint, Counters, Event, Hook, Interface, Mac, Options, Session, Subject, judge,
 };
 
 use crate::backend::require_root;
-use crate::gateway_file::{self, Rules};
 use crate::output::{self, complain};
 
 /// Make downloads of the devices behind this machine yield
@@ -150,7 +150,7 @@ impl Gateway {
     pub fn execute(self) -> Result<u8> {
         match self.verb {
             Some(Verb::Check { rules }) => {
-                let count = gateway_file::read(&rules)?.rules.len() as u64;
+                let count = file::read(&rules)?.rules.len() as u64;
                 let plural = output::plural(count);
                 let right = format!("{}: right, {count} rule{plural}\n", rules.display());
                 output::print(&right).map(|()| 0)
@@ -164,7 +164,7 @@ impl Gateway {
         let Some(path) = &self.rules else {
             bail!("which rules? name a file of them");
         };
-        let rules = gateway_file::read(path)?;
+        let rules = file::read(path)?;
         require_root("gateway")?;
         let options = self.options()?;
         let mut session = Session::begin(path.clone(), &options, &rules.rules)?;
@@ -225,7 +225,7 @@ fn follow(session: &mut Session, path: &Path) -> Result<u8> {
 
 /// Takes other rules from the file; what is wrong there changes nothing.
 fn read_again(session: &mut Session, path: &Path) -> Result<()> {
-    let rules = gateway_file::read(path)?;
+    let rules = file::read(path)?;
     Ok(session.held().set_rules(&rules.rules)?)
 }
 
@@ -262,7 +262,7 @@ fn account(counters: &Counters) -> Vec<String> {
 
 impl Why {
     fn execute(self) -> Result<()> {
-        let Rules { rules, lines } = gateway_file::read(&self.rules)?;
+        let Rules { rules, lines } = file::read(&self.rules)?;
         let mut subject = Subject {
             client: self.client,
             remote: self.remote.ip(),

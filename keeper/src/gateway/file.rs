@@ -3,8 +3,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use ebb_keeper::gateway::{CodePoint, MAX_RULES, Rule};
+use ebb_gateway::{CodePoint, MAX_RULES, Rule};
 use ebb_scenario::ScenarioError;
 use ebb_scenario::reading::{FromValue, Section, Size, Source};
 use toml::de::DeValue;
@@ -33,10 +32,12 @@ pub struct Rules {
 /// Reads the file.
 ///
 /// *Errors:* it cannot be read; all that is wrong in it, each with line and key.
-pub fn read(path: &Path) -> Result<Rules> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).context(name.clone())?;
-    Ok(parse(&name, &text)?)
+pub fn read(path: &Path) -> Result<Rules, ScenarioError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ScenarioError::File {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    parse(&path.display().to_string(), &text)
 }
 
 fn parse(name: &str, text: &str) -> Result<Rules, ScenarioError> {
