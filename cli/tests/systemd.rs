@@ -123,6 +123,30 @@ fn under_systemd_services_and_scopes_of_a_rule_are_governed_from_their_first_con
 }
 
 #[test]
+fn under_systemd_the_hardened_service_keeps_a_gateway() {
+    let name = "under_systemd_the_hardened_service_keeps_a_gateway";
+    let has_systemd = || requires(name, "systemd", SYSTEMD, Path::new(SYSTEMD).exists());
+    if !ebb_kernel::requires_root(name) || !has_systemd() {
+        return;
+    }
+    let hosts = Hosts::new([10, 80, 0]);
+    hosts.enter("a");
+    let machine = Machine::boot();
+    let gateway = "[gateway]\nlan = \"cable\"\nattach_by = \"clsact\"\n\
+        [[gateway.rule]]\nname = \"all\"\neverything = true\n";
+    machine.serve(gateway);
+    let status = machine.says("$0 status");
+    assert!(status.contains("gateway of cable by"), "{status}");
+    let filters = machine.says("tc filter show dev cable egress");
+    assert!(filters.contains("ebb_to_lan"), "{filters}");
+    let after = machine.says(
+        "systemctl restart ebbd; $0 status; systemctl stop ebbd; tc filter show dev cable egress",
+    );
+    assert!(after.contains("gateway of cable by"), "{after}");
+    assert!(!after.contains("ebb_to_lan"), "{after}");
+}
+
+#[test]
 fn where_systemd_does_not_answer_a_cgroup_below_our_own_serves() {
     if !ebb_kernel::requires_root("where_systemd_does_not_answer_a_cgroup_below_our_own_serves") {
         return;

@@ -25,6 +25,14 @@ pub enum Error {
         /// Why.
         source: ebb_keeper::Error,
     },
+    /// A gateway cannot be kept, or not on all its interfaces.
+    #[error("gateway of {}", file.display())]
+    Gateway {
+        /// The file that says so.
+        file: PathBuf,
+        /// Why.
+        source: ebb_keeper::Error,
+    },
     /// The kernel cannot judge cgroups.
     #[error("the rules cannot be put into the kernel")]
     Judge {

@@ -20,6 +20,8 @@ pub enum Event {
     },
     /// A rule is not held, or not as it says.
     Failed(Error),
+    /// People should know.
+    Notice(String),
     /// It was to read its rules again, and they are wrong: nothing has changed.
     NotReloaded(Error),
     /// It was told to end, and holds nothing any more.
@@ -33,6 +35,7 @@ impl fmt::Display for Event {
                 let plural = if *rules == 1 { "" } else { "s" };
                 write!(formatter, "{rules} rule{plural} in force")
             }
+            Self::Notice(text) => formatter.write_str(text),
             Self::Failed(error) => formatter.write_str(&describe(error)),
             Self::NotReloaded(error) => write!(
                 formatter,

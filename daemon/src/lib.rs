@@ -18,6 +18,7 @@ mod conditions;
 mod containers;
 mod error;
 mod event;
+mod gateways;
 mod globs;
 mod groups;
 mod history;

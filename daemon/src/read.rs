@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use ebb_algorithms::Policy;
+use ebb_keeper::gateway::wanted as gateway;
 use ebb_keeper::kernel::rules::MAX_RULES;
 use ebb_keeper::{By, DataSize, Deadline, UploadPolicy, Wanted};
 use ebb_scenario::Problem;
@@ -29,10 +30,21 @@ const WEIGHTS: (u64, u64) = (1, 1_000);
 pub struct Found {
     /// The rules of all files that are right.
     pub book: Book,
+    /// The gateways that these files say.
+    pub gateways: Vec<gateway::Wanted>,
     /// The settings, if they are right.
     pub settings: Settings,
     /// What is wrong with the others, of which no rule is in the book.
     pub problems: Vec<Problem>,
+}
+
+impl Found {
+    /// How many rules there are, gateways' among them.
+    pub fn rule_count(&self) -> usize {
+        let gateways = self.gateways.iter();
+        let of_gateways = gateways.map(|gateway| gateway.rules.rules.len());
+        self.book.rules.len() + of_gateways.sum::<usize>()
+    }
 }
 
 /// A rule as it was read; one that is not enabled only takes the place of another of its name.
@@ -88,8 +100,9 @@ fn read_ranked(files: &[(usize, PathBuf)]) -> Result<Found> {
     let mut known: Vec<(usize, Read)> = Vec::new();
     for (rank, path) in files {
         let text = fs::read_to_string(path).map_err(|source| Error::file(path, source))?;
-        match parse(path, &text, *rank, &known) {
-            Ok(read) => {
+        match parse(path, &text, *rank, &known, &found.gateways) {
+            Ok((read, gateway)) => {
+                found.gateways.extend(gateway);
                 for new in read {
                     known.retain(|(other, old)| *other >= *rank || old.rule.name != new.rule.name);
                     let is_outdone = (known.iter())
@@ -113,15 +126,36 @@ fn parse(
     text: &str,
     rank: usize,
     known: &[(usize, Read)],
-) -> Result<Vec<Read>, Vec<Problem>> {
+    gateways: &[gateway::Wanted],
+) -> Result<(Vec<Read>, Option<gateway::Wanted>), Vec<Problem>> {
     let name = path.display().to_string();
     let source = Source::new(&name, text, Path::new(""));
-    let rules = source.root(|root| read_root(root, path, rank, known));
+    let read = source.root(|root| {
+        let gateway = read_gateway(root, path, gateways);
+        (read_root(root, path, rank, known), gateway)
+    });
     let problems = source.into_problems();
     match problems.is_empty() {
-        true => Ok(rules.unwrap_or_default()),
+        true => Ok(read.unwrap_or_default()),
         false => Err(problems),
     }
+}
+
+fn read_gateway(
+    root: &Section<'_, '_>,
+    path: &Path,
+    others: &[gateway::Wanted],
+) -> Option<gateway::Wanted> {
+    let section = root.section(gateway::SECTION)?;
+    let wanted = gateway::read_wanted(&section, path)?;
+    for other in others {
+        let mut names = wanted.interfaces.iter();
+        if let Some(name) = names.find(|name| other.interfaces.contains(name)) {
+            let place = format!("{}:{}", other.file.display(), other.line);
+            section.wrong("lan", format!("{name} has a gateway in {place}"));
+        }
+    }
+    Some(wanted)
 }
 
 fn read_root(
@@ -149,6 +183,7 @@ fn read_root(
     }
     root.finish_with(|key| match key {
         "rules" => Some("unknown key; write [[rule]]".to_owned()),
+        "lan" => Some("unknown key; it belongs below [gateway]".to_owned()),
         _ => None,
     });
     rules

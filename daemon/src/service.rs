@@ -6,11 +6,11 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use ebb_keeper::gateway::wanted::Wanted;
 use ebb_keeper::kernel::KernelError;
 use ebb_keeper::kernel::rules::Classifier;
 use ebb_keeper::registry::Registry;
 use ebb_keeper::{Backend, Cgroup, Change, Held, KernelHeld, Policies, Post, Signals, Wait};
-use ebb_scenario::Problem;
 use nix::fcntl::Flock;
 use nix::sys::signal::Signal;
 use sd_notify::NotifyState;
@@ -18,6 +18,7 @@ use sd_notify::NotifyState;
 use crate::bits::{Bits, ruling};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::gateways::Gateways;
 use crate::groups::{Changed, Groups};
 use crate::lock::lock;
 use crate::notify::Notifier;
@@ -45,6 +46,7 @@ pub struct Service {
     notifier: Notifier,
     /// Before what it judges for.
     kept: Vec<Kept>,
+    gateways: Gateways,
     classifier: Classifier,
     groups: Groups,
     bits: Bits,
@@ -91,6 +93,7 @@ impl Service {
             signals,
             notifier: Notifier::of_environment(),
             kept: Vec::new(),
+            gateways: Gateways::default(),
             classifier,
             groups,
             bits,
@@ -104,7 +107,7 @@ impl Service {
             weighed: None,
             _lock: lock,
         };
-        service.apply(found.book)?;
+        service.apply(found.book, found.gateways)?;
         // Whoever asks at once is told of every rule.
         service.watch();
         service.serve_users(&found.settings);
@@ -136,6 +139,7 @@ impl Service {
             }
         }
         let moments = [
+            self.gateways.do_due(),
             self.notifier.beat(),
             self.undecided,
             self.weigh(),
@@ -150,10 +154,13 @@ impl Service {
         for kept in &self.kept {
             kept.post.add_to(&mut wait);
         }
+        self.gateways.add_to(&mut wait);
         wait.until(until).wait()?;
         for kept in &mut self.kept {
             kept.post.attend();
         }
+        self.gateways.attend();
+        self.events.extend(self.gateways.take_events());
         self.look_at_groups();
         self.attend_users(Users::attend);
         self.watch();
@@ -210,11 +217,12 @@ impl Service {
     }
 
     /// Goes over to these rules: no connection is touched whose rule stays as it is.
-    fn apply(&mut self, book: Book) -> Result<()> {
+    fn apply(&mut self, book: Book, gateways: Vec<Wanted>) -> Result<()> {
         let mut bits = self.bits.clone();
         bits.assign(&book);
         // Before anything changes: they may be too many for the kernel.
         let ruling = ruling(&book, &bits)?;
+        self.gateways.apply(gateways);
         self.drop_all_but(&book);
         self.classifier.set_ruling(&ruling)?;
         self.bits = bits.clone();
@@ -226,6 +234,16 @@ impl Service {
             has_lost: true,
             has_gained: true,
         });
+        let has_new = self.keep_all(&book);
+        self.judge_connections(Changed {
+            has_lost: false,
+            has_gained: has_new,
+        });
+        Ok(())
+    }
+
+    /// Holds every rule as it is now; answers whether any is new.
+    fn keep_all(&mut self, book: &Book) -> bool {
         let mut has_new = false;
         for rule in &book.rules {
             match self
@@ -244,11 +262,7 @@ impl Service {
                 }
             }
         }
-        self.judge_connections(Changed {
-            has_lost: false,
-            has_gained: has_new,
-        });
-        Ok(())
+        has_new
     }
 
     /// Lets go what no rule is for any more, and what cannot be changed while it is held.
@@ -309,19 +323,6 @@ impl Service {
         }
     }
 
-    fn say_ready(&mut self, problems: Vec<Problem>) {
-        let rules = self.kept.len();
-        let plural = if rules == 1 { "" } else { "s" };
-        let wrong = match problems.len() {
-            0 => String::new(),
-            _ => "; files with mistakes were left out, see 'ebb rules check'".to_owned(),
-        };
-        let status = format!("{rules} rule{plural} in force{wrong}");
-        self.notifier
-            .say(&[NotifyState::Ready, NotifyState::Status(&status)]);
-        self.events.push_back(Event::Ready { rules, problems });
-    }
-
     fn end(&mut self) {
         self.notifier.say(&[NotifyState::Stopping]);
         self.users.iter_mut().for_each(Users::save);
@@ -336,6 +337,8 @@ impl Service {
             self.watching.close(&kept.rule, kept.post.as_held());
         }
         self.watching.end();
+        self.gateways.end();
+        self.events.extend(self.gateways.take_events());
         self.kept.clear();
         self.users = None;
         self.events.push_back(Event::Over);

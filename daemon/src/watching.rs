@@ -213,7 +213,7 @@ impl Watching {
             }
             Event::NotReloaded(_) => self.refused_reloads += 1,
             Event::Failed(Error::Rule { name, .. }) => self.ledger.fail(name),
-            Event::Failed(_) | Event::Over => {}
+            Event::Failed(_) | Event::Notice(_) | Event::Over => {}
         }
         self.due = Instant::now();
     }

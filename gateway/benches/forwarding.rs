@@ -199,6 +199,7 @@ fn gateway(rule: &Rule, is_observing: bool) -> Gateway {
         is_observing,
         hook: None,
         connections: 65_536,
+        is_patient: false,
     };
     let gateway = Gateway::start(&options, std::slice::from_ref(rule));
     gateway.expect("the gateway begins")

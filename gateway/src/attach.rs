@@ -4,6 +4,7 @@
 
 use crate::error::{Error, Result};
 use crate::interface::Interface;
+use crate::offload;
 use libbpf_rs::libbpf_sys as raw;
 use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook};
 use std::fmt;
@@ -40,16 +41,63 @@ impl fmt::Display for Hook {
     }
 }
 
+/// An interface that is this gateway's, and the programs on it.
+#[derive(Debug)]
+pub(crate) struct Stand {
+    // Taken off before another may take its place.
+    attachment: Option<Attachment>,
+    interface: Interface,
+    _claim: UnixDatagram,
+}
+
+impl Stand {
+    /// Nobody else's, from now on; there are no programs on it yet.
+    ///
+    /// *Errors:* it is another's, or hardware forwards its packets.
+    pub(crate) fn claim(interface: &Interface) -> Result<Self> {
+        offload::refuse(interface)?;
+        Ok(Self {
+            attachment: None,
+            interface: interface.clone(),
+            _claim: claim(interface)?,
+        })
+    }
+
+    /// Puts the programs on it, by the hook that is wanted or the best that there is.
+    pub(crate) fn put(
+        &mut self,
+        programs: [BorrowedFd<'_>; 2],
+        wanted: Option<Hook>,
+    ) -> Result<()> {
+        self.attachment = Some(Attachment::new(&self.interface, programs, wanted)?);
+        Ok(())
+    }
+
+    pub(crate) fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    pub(crate) fn hook(&self) -> Option<Hook> {
+        self.attachment.as_ref().map(Attachment::hook)
+    }
+
+    /// Whether the interface is there, and nobody else has taken the programs off.
+    pub(crate) fn is_whole(&self) -> bool {
+        let is_whole = |it: &Attachment| it.is_whole();
+        self.interface.exists() && self.attachment.as_ref().is_some_and(is_whole)
+    }
+}
+
 /// Programs on an interface; taken off when this is dropped.
 #[derive(Debug)]
-pub(crate) enum Attachment {
+enum Attachment {
     Tcx { _links: [OwnedFd; 2] },
     Clsact { filters: [Filter; 2] },
 }
 
 impl Attachment {
     /// Puts the programs on the interface, by the hook that is wanted or the best that there is.
-    pub(crate) fn new(
+    fn new(
         interface: &Interface,
         programs: [BorrowedFd<'_>; 2],
         wanted: Option<Hook>,
@@ -70,7 +118,7 @@ impl Attachment {
         }
     }
 
-    pub(crate) fn hook(&self) -> Hook {
+    fn hook(&self) -> Hook {
         match self {
             Self::Tcx { .. } => Hook::Tcx,
             Self::Clsact { .. } => Hook::Clsact,
@@ -78,7 +126,7 @@ impl Attachment {
     }
 
     /// Whether nobody else has taken them off.
-    pub(crate) fn is_whole(&self) -> bool {
+    fn is_whole(&self) -> bool {
         match self {
             // A link goes with its interface alone.
             Self::Tcx { .. } => true,
@@ -110,7 +158,7 @@ impl Attachment {
 
 /// A filter of clsact; taken off when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Filter {
+struct Filter {
     program: OwnedFd,
     interface: i32,
     point: TcAttachPoint,
@@ -157,7 +205,7 @@ impl Drop for Filter {
 
 /// A name of this network namespace that says whose gateway this process is; it goes with the
 /// process, however that ends.
-pub(crate) fn claim(interface: &Interface) -> Result<UnixDatagram> {
+fn claim(interface: &Interface) -> Result<UnixDatagram> {
     let name = format!("ebb-gateway-{}", interface.number());
     let claimed =
         SocketAddr::from_abstract_name(name).and_then(|address| UnixDatagram::bind_addr(&address));

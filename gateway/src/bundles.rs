@@ -45,6 +45,11 @@ impl Bundles {
         }
     }
 
+    /// The rules that are in force.
+    pub(crate) fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
     /// In the order of the rules.
     pub(crate) fn numbers(&self) -> &[u8] {
         &self.numbers

@@ -35,6 +35,17 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+    /// Programs read packets of one kind of link.
+    #[error(
+        "interfaces {first} and {other} are links of two kinds (Ethernet, bare IP): each kind \
+         needs a gateway of its own"
+    )]
+    OtherKind {
+        /// One that the gateway is on.
+        first: String,
+        /// The one that it should be on as well.
+        other: String,
+    },
     /// Hardware forwards what we would have to see.
     #[error(
         "flowtable {table} forwards what passes {interface} in hardware, where no program sees \

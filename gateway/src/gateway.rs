@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A gateway at work: the loaded programs, their rules and their table.
 
-use crate::attach::{Attachment, Hook, claim};
+use crate::attach::{Hook, Stand};
 use crate::bundles::Bundles;
 use crate::control::ControlMapping;
 use crate::counters::Counters;
 use crate::error::{Error, Result};
 use crate::flows::Flow;
 use crate::interface::Interface;
-use crate::layout::{Config, HalfHead, RawCounters, bytes_of, read};
-use crate::offload;
+use crate::layout::{Config, HalfHead, RawCounters, RawRule, bytes_of, read};
 use crate::rule::{MAX_RULES, Rule};
 use crate::skeleton::gateway::{GatewaySkel, GatewaySkelBuilder};
 use crate::trial::{self, Tried};
@@ -21,7 +20,6 @@ use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 /// How often the lease is to be renewed, which lasts for 2 s.
@@ -44,12 +42,14 @@ pub struct Options {
     pub hook: Option<Hook>,
     /// Connections that are known at once, governed or not.
     pub connections: u32,
+    /// Interfaces may come and go: a rule that names one which is not there is for nothing.
+    pub is_patient: bool,
 }
 
 /// A gateway at work. Dropped, it lets everything go.
 pub struct Gateway {
     // Taken off first.
-    attachments: Vec<Attachment>,
+    stands: Vec<Stand>,
     control: ControlMapping,
     /// For packets from clients, and for those to them.
     programs: [OwnedFd; 2],
@@ -57,9 +57,11 @@ pub struct Gateway {
     counters: MapHandle,
     bundles: Bundles,
     policy: Policy,
-    interfaces: Vec<Interface>,
+    /// One whose kind all others have.
+    first: Option<Interface>,
+    hook: Option<Hook>,
+    is_patient: bool,
     is_released: bool,
-    _claims: Vec<UnixDatagram>,
 }
 
 impl Gateway {
@@ -72,32 +74,60 @@ impl Gateway {
         if law.side() != Side::Receiver || law.is_for_counters() {
             return Err(Error::NotForGateways { law: law.name });
         }
-        for interface in &options.interfaces {
-            offload::refuse(interface)?;
-        }
-        let claims: Result<Vec<_>> = options.interfaces.iter().map(claim).collect();
-        let mut gateway = Self::load(options, claims?)?;
+        let stands: Result<Vec<_>> = options.interfaces.iter().map(Stand::claim).collect();
+        let stands = stands?;
+        let mut gateway = Self::load(options)?;
         gateway.control.set_params(options.policy.values());
         gateway.control.set_observing(options.is_observing);
         gateway.set_rules(rules)?;
         gateway.renew();
-        for interface in &options.interfaces {
-            let programs = [gateway.programs[0].as_fd(), gateway.programs[1].as_fd()];
-            let attachment = Attachment::new(interface, programs, options.hook)?;
-            gateway.attachments.push(attachment);
+        for stand in stands {
+            gateway.put_on(stand)?;
         }
         Ok(gateway)
     }
 
+    /// Stands on this interface, too.
+    ///
+    /// *Errors:* as [`Self::start`]; it is of another kind.
+    pub fn take(&mut self, interface: &Interface) -> Result<()> {
+        self.put_on(Stand::claim(interface)?)?;
+        self.renumber()
+    }
+
+    /// Stands on this interface no more, whether or not it is still there.
+    ///
+    /// *Errors:* as [`Self::set_rules`].
+    pub fn leave(&mut self, name: &str) -> Result<()> {
+        self.stands.retain(|stand| stand.interface().name() != name);
+        self.renumber()
+    }
+
+    fn put_on(&mut self, mut stand: Stand) -> Result<()> {
+        let other = stand.interface();
+        if let Some(first) = &self.first
+            && first.has_macs() != other.has_macs()
+        {
+            return Err(Error::OtherKind {
+                first: first.to_string(),
+                other: other.to_string(),
+            });
+        }
+        let programs = [self.programs[0].as_fd(), self.programs[1].as_fd()];
+        stand.put(programs, self.hook)?;
+        self.stands.push(stand);
+        Ok(())
+    }
+
     /// Has the kernel take the programs, which are nowhere yet.
-    fn load(options: &Options, claims: Vec<UnixDatagram>) -> Result<Self> {
+    fn load(options: &Options) -> Result<Self> {
         let mut storage = MaybeUninit::uninit();
         let skeleton = load(options, &mut storage)?;
         let handle = |map: &libbpf_rs::MapMut<'_>| {
             MapHandle::try_from(map).map_err(|error| refused("a table", &error))
         };
         Ok(Self {
-            attachments: Vec::new(),
+            stands: Vec::new(),
             control: ControlMapping::of(skeleton.maps.data_control.as_fd())?,
             programs: [
                 held(skeleton.progs.ebb_from_lan.as_fd())?,
@@ -107,9 +137,10 @@ impl Gateway {
             counters: handle(&skeleton.maps.ebb_counters)?,
             bundles: Bundles::default(),
             policy: options.policy.clone(),
-            interfaces: options.interfaces.clone(),
+            first: options.interfaces.first().cloned(),
+            hook: options.hook,
+            is_patient: options.is_patient,
             is_released: false,
-            _claims: claims,
         })
     }
 
@@ -121,7 +152,7 @@ impl Gateway {
 
     /// How its programs stand on the interfaces.
     pub fn hook(&self) -> Option<Hook> {
-        self.attachments.first().map(Attachment::hook)
+        self.stands.first().and_then(Stand::hook)
     }
 
     /// The law and its parameters.
@@ -131,9 +162,13 @@ impl Gateway {
 
     /// The interface that is not there any more, or that others have taken the programs off.
     pub fn lost(&self) -> Option<&Interface> {
-        let pairs = self.interfaces.iter().zip(&self.attachments);
-        let mut lost = pairs.filter(|(interface, it)| !interface.exists() || !it.is_whole());
-        lost.next().map(|(interface, _)| interface)
+        let mut lost = self.stands.iter().filter(|stand| !stand.is_whole());
+        lost.next().map(Stand::interface)
+    }
+
+    /// The interfaces that it stands on.
+    pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
+        self.stands.iter().map(Stand::interface)
     }
 
     /// Other rules, for what passes from now on. What is under a rule that was there before keeps its
@@ -147,11 +182,27 @@ impl Gateway {
                 most: MAX_RULES,
             });
         }
-        let raw: Result<Vec<_>> = rules.iter().map(Rule::raw).collect();
+        let raw: Result<Vec<_>> = rules.iter().map(|rule| self.raw(rule)).collect();
         let raw = raw?;
         self.bundles = self.bundles.next(rules);
         self.control.set_rules(&raw, self.bundles.numbers());
         Ok(())
+    }
+
+    fn raw(&self, rule: &Rule) -> Result<RawRule> {
+        match rule.raw() {
+            Err(Error::NoInterface { .. }) if self.is_patient => Ok(rule.raw_for_nothing()),
+            raw => raw,
+        }
+    }
+
+    /// Interfaces have come or gone: their numbers are others.
+    fn renumber(&mut self) -> Result<()> {
+        let rules = self.bundles.rules().to_vec();
+        if rules.iter().all(|rule| rule.interface.is_none()) {
+            return Ok(());
+        }
+        self.set_rules(&rules)
     }
 
     /// Other parameters of the same law.
@@ -250,7 +301,7 @@ impl Gateway {
     pub fn release(&mut self) {
         self.is_released = true;
         self.control.release();
-        self.attachments.clear();
+        self.stands.clear();
     }
 }
 
@@ -264,7 +315,7 @@ impl fmt::Debug for Gateway {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Gateway")
-            .field("interfaces", &self.interfaces)
+            .field("interfaces", &self.stands)
             .field("policy", &self.policy)
             .finish_non_exhaustive()
     }

@@ -9,6 +9,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// As many rules as the programs ask.
 pub const MAX_RULES: usize = 64;
+/// The kernel numbers interfaces from 1 on, and has no such number.
+const NO_INTERFACE: u32 = u32::MAX;
 
 /// A rule: all conditions that it has must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -156,6 +158,11 @@ impl Rule {
     pub(crate) fn raw(&self) -> Result<RawRule> {
         let interface = self.interface.as_deref().map(Interface::of).transpose()?;
         Ok(self.raw_with(interface.map_or(0, |interface| interface.number())))
+    }
+
+    /// The same while its interface is not there.
+    pub(crate) fn raw_for_nothing(&self) -> RawRule {
+        self.raw_with(NO_INTERFACE)
     }
 
     fn raw_with(&self, interface: u32) -> RawRule {

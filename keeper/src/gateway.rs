@@ -18,10 +18,11 @@ use crate::summary::{Datagrams, Summary};
 use crate::wait::Wait;
 
 pub mod file;
+pub mod wanted;
 
 pub use ebb_gateway::{
-    CodePoint, Counters, Hook, Interface, MAX_RULES, Mac, Mark, Options, Ports, Prefix, Rule,
-    Subject, Verdict, judge,
+    CodePoint, Counters, Error as GatewayError, Hook, Interface, MAX_RULES, Mac, Mark, Options,
+    Ports, Prefix, Rule, Subject, Verdict, judge,
 };
 
 /// What has ended is forgotten so often.
@@ -31,6 +32,7 @@ const FORGET_EVERY: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct GatewayHeld {
     gateway: Gateway,
+    is_patient: bool,
     is_observing: bool,
     is_held: bool,
     renewed: Instant,
@@ -45,6 +47,7 @@ impl GatewayHeld {
     pub fn hold(options: &Options, rules: &[Rule]) -> Result<Self> {
         Ok(Self {
             gateway: Gateway::start(options, rules)?,
+            is_patient: options.is_patient,
             is_observing: options.is_observing,
             is_held: true,
             renewed: Instant::now(),
@@ -58,6 +61,31 @@ impl GatewayHeld {
     /// *Errors:* those of [`Gateway::set_rules`].
     pub fn set_rules(&mut self, rules: &[Rule]) -> Result<()> {
         Ok(self.gateway.set_rules(rules)?)
+    }
+
+    /// Stands on this interface, too.
+    ///
+    /// *Errors:* those of [`Gateway::take`]; it has been released.
+    pub fn take(&mut self, interface: &Interface) -> Result<()> {
+        match self.is_held {
+            true => Ok(self.gateway.take(interface)?),
+            false => Err(Error::Released),
+        }
+    }
+
+    /// Stands on this interface no more.
+    ///
+    /// *Errors:* those of [`Gateway::leave`].
+    pub fn leave(&mut self, interface: &str) -> Result<()> {
+        Ok(self.gateway.leave(interface)?)
+    }
+
+    /// The names of the interfaces that it stands on.
+    pub fn interfaces(&self) -> Vec<String> {
+        self.gateway
+            .interfaces()
+            .map(Interface::to_string)
+            .collect()
     }
 
     /// What its programs have counted.
@@ -107,10 +135,12 @@ impl Held for GatewayHeld {
         if !self.is_held {
             return Ok(Instant::now() + RENEW_EVERY);
         }
-        if let Some(lost) = self.gateway.lost() {
-            return Err(Error::GatewayLost {
-                interface: lost.to_string(),
-            });
+        while let Some(lost) = self.gateway.lost() {
+            let lost = lost.to_string();
+            if !self.is_patient {
+                return Err(Error::GatewayLost { interface: lost });
+            }
+            self.gateway.leave(&lost)?;
         }
         if self.gateway.renew() {
             self.gateway.forget_all();

@@ -38,7 +38,8 @@ Reads the rules in /usr/lib/ebb/*.toml and /etc/ebb/*.toml and has everything th
 yield: units and slices of systemd, containers, cgroups, programs, users and ports. A service, a \
 container or a program is governed from its first connection on, whenever it starts; what runs \
 already is taken over. What is started by `ebb run`, or attached by `ebb attach`, keeps the \
-policies that it was given there.
+policies that it was given there. For devices behind this machine it keeps a gateway, as \
+'ebb gateway' is one, where a file has a section [gateway].
 
 For ordinary users it holds what `ebb run` and `ebb attach` ask for, on what is their own: they \
 have the kernel backend so, without sudo. /etc/ebb/settings/ebbd.toml says who may, and how much: \

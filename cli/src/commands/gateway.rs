@@ -2,12 +2,14 @@
 //! `ebb gateway`: downloads of the devices behind this machine yield.
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use ebb_algorithms::{Policy, Side};
 use ebb_keeper::gateway::file::{self, Rules};
+use ebb_keeper::gateway::wanted::{CONNECTIONS, CONNECTIONS_BOUNDS};
 use ebb_keeper::gateway::{
     CodePoint, Counters, Event, Hook, Interface, Mac, Options, Session, Subject, judge,
 };
@@ -32,8 +34,8 @@ pub struct Gateway {
     policy: Option<Policy>,
 
     /// Connections that are known at once, governed or not: 200 bytes each
-    #[arg(long, value_name = "N", default_value_t = 65_536)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1_024..=4_194_304))]
+    #[arg(long, value_name = "N", default_value_t = CONNECTIONS)]
+    #[arg(value_parser = clap::value_parser!(u32).range(connections_bounds()))]
     connections: u32,
 
     /// How programs are put on the interface; by itself tcx, where the kernel has it
@@ -164,7 +166,7 @@ impl Gateway {
         let Some(path) = &self.rules else {
             bail!("which rules? name a file of them");
         };
-        let rules = file::read(path)?;
+        let rules = file::read_alone(path)?;
         require_root("gateway")?;
         let options = self.options()?;
         let mut session = Session::begin(path.clone(), &options, &rules.rules)?;
@@ -184,17 +186,8 @@ impl Gateway {
 
     fn options(&self) -> Result<Options> {
         let interfaces: Result<Vec<_>, _> = self.lan.iter().map(|it| Interface::of(it)).collect();
-        let interfaces = interfaces?;
-        if let [first, others @ ..] = &interfaces[..]
-            && let Some(other) = others.iter().find(|it| it.has_macs() != first.has_macs())
-        {
-            bail!(
-                "--lan {first} and --lan {other} are links of two kinds (Ethernet, bare IP): \
-                 start a gateway for each"
-            );
-        }
         Ok(Options {
-            interfaces,
+            interfaces: interfaces?,
             policy: self
                 .policy
                 .clone()
@@ -205,8 +198,14 @@ impl Gateway {
                 AttachBy::Clsact => Hook::Clsact,
             }),
             connections: self.connections,
+            is_patient: false,
         })
     }
+}
+
+fn connections_bounds() -> RangeInclusive<i64> {
+    let (least, most) = CONNECTIONS_BOUNDS;
+    least.into()..=most.into()
 }
 
 fn follow(session: &mut Session, path: &Path) -> Result<u8> {
@@ -225,7 +224,7 @@ fn follow(session: &mut Session, path: &Path) -> Result<u8> {
 
 /// Takes other rules from the file; what is wrong there changes nothing.
 fn read_again(session: &mut Session, path: &Path) -> Result<()> {
-    let rules = file::read(path)?;
+    let rules = file::read_alone(path)?;
     Ok(session.held().set_rules(&rules.rules)?)
 }
 

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use ebb_daemon::{Book, Holds, Rule, Verdict, read, read_files, service_of, why};
+use ebb_keeper::gateway::file::Rules as GatewayRules;
+use ebb_keeper::gateway::wanted::Wanted;
 use ebb_keeper::protocol::Request;
 use ebb_keeper::registry::{Attached, Record, Registry};
 use ebb_keeper::{Backend, Policies};
@@ -93,6 +95,13 @@ A rule:
   upload_policy = \"ebb-sender\"           # what is sent; \"none\" leaves it alone
   weight = 3                             # beside other rules, which have 1
 
+For what this machine forwards ('ebb gateway --help' has the conditions):
+  [gateway]
+  lan = \"br-lan\"
+  [[gateway.rule]]
+  name = \"console\"
+  client = \"192.168.1.40\"
+
 Examples:
   ebb rules
   ebb rules check /etc/ebb/backup.toml
@@ -132,7 +141,7 @@ fn list(folders: &[PathBuf]) -> Result<()> {
     let found = read(folders)?;
     let records = held_if_seen()?;
     complain_of(&found.problems);
-    if found.book.rules.is_empty() {
+    if found.rule_count() == 0 {
         let names: Vec<String> = folders
             .iter()
             .map(|folder| format!("{}/*.toml", folder.display()))
@@ -149,14 +158,69 @@ fn list(folders: &[PathBuf]) -> Result<()> {
         .map(|rule| line(rule, records.as_deref()))
         .collect();
     output::print(&lines?.concat())?;
-    match records {
-        None => complain("which of them are in force root alone can see: sudo ebb rules"),
-        Some(records) if records.is_empty() => {
+    let gateways = gateways_if_seen()?;
+    for wanted in &found.gateways {
+        output::print(&of_gateway(wanted, gateways.as_deref()))?;
+    }
+    match (records, gateways) {
+        (None, _) | (_, None) => {
+            complain("which of them are in force root alone can see: sudo ebb rules");
+        }
+        (Some(records), Some(gateways)) if records.is_empty() && gateways.is_empty() => {
             complain("none of them is in force: ebbd does not run (systemctl enable --now ebbd)");
         }
-        Some(_) => {}
+        _ => {}
     }
     Ok(())
+}
+
+fn of_gateway(wanted: &Wanted, records: Option<&[Record]>) -> String {
+    let is_its = |record: &&Record| matches!(&record.attached, Attached::Gateway { file, .. } if *file == wanted.file);
+    let record = records.and_then(|records| records.iter().find(is_its));
+    let state = match record {
+        _ if records.is_none() => String::new(),
+        None => " (not in force)".to_owned(),
+        Some(record) if record.is_observing => " (off)".to_owned(),
+        Some(record) => match missing_interfaces(wanted, record).as_slice() {
+            [] => " (on)".to_owned(),
+            missing => format!(" (on, without {})", missing.join(" ")),
+        },
+    };
+    let policy = record.map_or_else(|| wanted.policy.to_string(), |it| it.policy.clone());
+    let (file, GatewayRules { rules, lines }) = (wanted.file.display(), &wanted.rules);
+    let mut text = format!(
+        "gateway of {}{state}\n  by {policy}; {file}:{}\n",
+        wanted.interfaces.join(" "),
+        wanted.line
+    );
+    for (rule, line) in rules.iter().zip(lines) {
+        let what = match rule.is_background {
+            true => "yields",
+            false => "is left alone",
+        };
+        text += &format!("  {}: {what}; {file}:{line}\n", rule.name);
+    }
+    text
+}
+
+/// The interfaces that a gateway which works is not on.
+fn missing_interfaces<'a>(wanted: &'a Wanted, record: &Record) -> Vec<&'a str> {
+    let Attached::Gateway { interfaces, .. } = &record.attached else {
+        return Vec::new();
+    };
+    let names = wanted.interfaces.iter();
+    let missing = names.filter(|name| !interfaces.contains(name));
+    missing.map(String::as_str).collect()
+}
+
+/// The gateways that work; none: root alone can see that.
+fn gateways_if_seen() -> Result<Option<Vec<Record>>> {
+    if !nix::unistd::geteuid().is_root() {
+        return Ok(None);
+    }
+    let mut records = Registry::open()?.all_records()?;
+    records.retain(|record| matches!(record.attached, Attached::Gateway { .. }));
+    Ok(Some(records))
 }
 
 fn line(rule: &Rule, records: Option<&[(String, Record)]>) -> Result<String> {
@@ -211,7 +275,7 @@ impl Check {
             false => read_files(&self.files)?,
         };
         if found.problems.is_empty() {
-            let count = found.book.rules.len();
+            let count = found.rule_count();
             let plural = output::plural(count as u64);
             output::print(&format!("{count} rule{plural}: right\n"))?;
             return Ok(0);
@@ -272,11 +336,9 @@ impl Reload {
         let not_running = "ebbd does not run: start it by 'systemctl enable --now ebbd'";
         let pid = service_of(Registry::open()?.directory())?.context(not_running)?;
         kill(Pid::from_raw(pid.cast_signed()), Signal::SIGHUP).context(not_running)?;
-        let plural = output::plural(found.book.rules.len() as u64);
-        output::print(&format!(
-            "ebbd reads {} rule{plural}\n",
-            found.book.rules.len()
-        ))
+        let count = found.rule_count();
+        let plural = output::plural(count as u64);
+        output::print(&format!("ebbd reads {count} rule{plural}\n"))
     }
 }
 

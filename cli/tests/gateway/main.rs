@@ -23,6 +23,7 @@ mod others;
 mod paths;
 mod programs;
 mod queues;
+mod service;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../transfers/mod.rs"]

@@ -2,6 +2,8 @@
 //! What a service tells of itself.
 
 use ebb_keeper::{Change, Held};
+use ebb_scenario::Problem;
+use sd_notify::NotifyState;
 
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -54,9 +56,23 @@ impl Service {
         if !found.problems.is_empty() {
             return Err(Error::Problems(found.problems));
         }
-        self.apply(found.book)?;
+        self.apply(found.book, found.gateways)?;
         self.serve_users(&found.settings);
         self.serve(found.settings);
         Ok(())
+    }
+
+    pub(super) fn say_ready(&mut self, problems: Vec<Problem>) {
+        self.events.extend(self.gateways.take_events());
+        let rules = self.kept.len() + self.gateways.rule_count();
+        let plural = if rules == 1 { "" } else { "s" };
+        let wrong = match problems.len() {
+            0 => String::new(),
+            _ => "; files with mistakes were left out, see 'ebb rules check'".to_owned(),
+        };
+        let status = format!("{rules} rule{plural} in force{wrong}");
+        self.notifier
+            .say(&[NotifyState::Ready, NotifyState::Status(&status)]);
+        self.events.push_back(Event::Ready { rules, problems });
     }
 }

@@ -37,6 +37,7 @@ pub fn gateway_by(policy: Policy, rules: &[Rule], connections: u32) -> Gateway {
         is_observing: false,
         hook: None,
         connections,
+        is_patient: false,
     };
     Gateway::start(&options, rules).unwrap()
 }

@@ -8,6 +8,8 @@ use ebb_scenario::ScenarioError;
 use ebb_scenario::reading::{FromValue, Section, Size, Source};
 use toml::de::DeValue;
 
+use super::wanted::{SECTION, read_wanted};
+
 /// What a rule may ask for.
 const CONDITIONS: [&str; 8] = [
     "client",
@@ -21,7 +23,7 @@ const CONDITIONS: [&str; 8] = [
 ];
 
 /// The rules, and where each stands.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
     /// In the order in which they are asked.
     pub rules: Vec<Rule>,
@@ -29,20 +31,44 @@ pub struct Rules {
     pub lines: Vec<usize>,
 }
 
-/// Reads the file.
+/// Reads a file of rules, or the gateway's in a file of the service's rules.
 ///
 /// *Errors:* it cannot be read; all that is wrong in it, each with line and key.
 pub fn read(path: &Path) -> Result<Rules, ScenarioError> {
+    read_by(path, |root| match root.section(SECTION) {
+        Some(section) => {
+            let wanted = read_wanted(&section, path);
+            wanted.map(|wanted| wanted.rules).unwrap_or_default()
+        }
+        None => read_root(root),
+    })
+}
+
+/// Reads a file of rules alone.
+///
+/// *Errors:* as [`read`].
+pub fn read_alone(path: &Path) -> Result<Rules, ScenarioError> {
+    read_by(path, read_root)
+}
+
+fn read_by(
+    path: &Path,
+    read: impl FnOnce(&Section<'_, '_>) -> Rules,
+) -> Result<Rules, ScenarioError> {
     let text = std::fs::read_to_string(path).map_err(|source| ScenarioError::File {
         path: path.to_path_buf(),
         source,
     })?;
-    parse(&path.display().to_string(), &text)
+    parse(&path.display().to_string(), &text, read)
 }
 
-fn parse(name: &str, text: &str) -> Result<Rules, ScenarioError> {
+fn parse(
+    name: &str,
+    text: &str,
+    read: impl FnOnce(&Section<'_, '_>) -> Rules,
+) -> Result<Rules, ScenarioError> {
     let source = Source::new(name, text, Path::new(""));
-    let read = source.root(read_root).unwrap_or_default();
+    let read = source.root(read).unwrap_or_default();
     match source.into_problems() {
         problems if problems.is_empty() => Ok(read),
         problems => Err(ScenarioError::Problems(problems)),
@@ -50,29 +76,46 @@ fn parse(name: &str, text: &str) -> Result<Rules, ScenarioError> {
 }
 
 fn read_root(root: &Section<'_, '_>) -> Rules {
+    let read = read_rules(root, None);
+    root.finish_with(|key| match key {
+        "rules" => Some("unknown key; write [[rule]]".into()),
+        SECTION => Some("ebbd keeps it: put the file into /etc/ebb, 'ebb rules' lists it".into()),
+        "lan" | "policy" => Some(format!("belongs to the command line: --{key}")),
+        _ => None,
+    });
+    check_count(root, &read);
+    read
+}
+
+/// The rules of a section; of its interfaces, if they are known, a rule can name one.
+pub(super) fn read_rules(parent: &Section<'_, '_>, interfaces: Option<&[String]>) -> Rules {
     let mut read = Rules::default();
-    for section in &root.sections("rule") {
+    for section in &parent.sections("rule") {
         let rule = read_rule(section, read.rules.len());
         section.finish_with(explain);
         if rule.name.contains('\n') {
             section.wrong("name", "it is one line");
         }
+        if let (Some(name), Some(interfaces)) = (&rule.interface, interfaces)
+            && !interfaces.contains(name)
+        {
+            section.wrong("interface", format!("{name} is none of those of `lan`"));
+        }
         read.lines.push(section.line());
         read.rules.push(rule);
     }
-    root.finish_with(|key| match key {
-        "rules" => Some("unknown key; write [[rule]]".into()),
-        "lan" | "policy" => Some(format!("belongs to the command line: --{key}")),
-        _ => None,
-    });
+    read
+}
+
+/// Whether there are any, and not too many.
+pub(super) fn check_count(parent: &Section<'_, '_>, read: &Rules) {
     match read.rules.len() {
-        0 => root.wrong_here("no rule, so nothing would yield; write a [[rule]] for each"),
+        0 => parent.wrong_here("no rule, so nothing would yield; write a [[rule]] for each"),
         count if count > MAX_RULES => {
-            root.wrong_here(format!("{count} rules; {MAX_RULES} are possible"));
+            parent.wrong_here(format!("{count} rules; {MAX_RULES} are possible"));
         }
         _ => {}
     }
-    read
 }
 
 fn read_rule(section: &Section<'_, '_>, place: usize) -> Rule {
@@ -159,10 +202,10 @@ fn explain(key: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    const HOME: &str = r#"
+    pub(in crate::gateway) const HOME: &str = r#"
 [[rule]]
 name = "work laptop"
 client = "192.168.1.20"
@@ -185,7 +228,7 @@ bulk = "20MB"
 
     #[test]
     fn reads_which_connections_yield() {
-        let file = parse("home.toml", HOME).unwrap();
+        let file = parse("home.toml", HOME, read_root).unwrap();
         assert_eq!(file.lines, [2, 7, 11, 15]);
         let [laptop, console, marked, rest] = &file.rules[..] else {
             panic!("{file:?}");
@@ -200,7 +243,7 @@ bulk = "20MB"
     }
 
     fn first_problem(text: &str) -> (usize, String) {
-        match parse("home.toml", text) {
+        match parse("home.toml", text, read_root) {
             Err(ScenarioError::Problems(problems)) => {
                 let problem = problems.into_iter().next().unwrap();
                 (problem.line, problem.message)
@@ -235,6 +278,11 @@ bulk = "20MB"
         let (line, message) = first_problem("[[rule]]\nname = \"a\"\n");
         assert_eq!(line, 1);
         assert!(message.contains("for which connections?"), "{message}");
+        assert!(
+            first_problem("[[rule]]\neverything = true\n[gateway]\n")
+                .1
+                .contains("ebbd keeps it")
+        );
         assert!(first_problem("").1.contains("nothing would yield"));
         assert!(first_problem("lan = \"lan0\"\n").1.contains("--lan"));
     }

@@ -176,6 +176,7 @@ impl Forwarding {
                 is_observing,
                 hook: None,
                 connections: CONNECTIONS,
+                is_patient: false,
             };
             Gateway::start(&options, &[held_device()])
         });

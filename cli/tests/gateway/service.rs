@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The gateway as the service keeps it, by its files of rules.
+
+use ebb_kernel::until;
+use ebb_lab::emulator::SERVER_IPV4;
+use ebb_lab::home::LAN;
+use ebb_lab::judging::{self, Attempt};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::held::{EMPTY_MS, FULL_MS, Look, START, Way};
+use crate::home::Home;
+use crate::support::serving::{Grounds, Service};
+use crate::{BACKGROUND, OTHERS, WITHIN, can_run};
+
+const RULES: &str = "[[gateway.rule]]\nname = \"the television\"\nclient = \"192.168.7.11\"\n\
+    yields = false\n[[gateway.rule]]\nname = \"console\"\nclient = \"192.168.7.0/24\"\n";
+
+fn file(lan: &str) -> String {
+    format!("[gateway]\nlan = {lan}\n{RULES}")
+}
+
+/// A service on a home's router.
+struct Kept {
+    home: Home,
+    grounds: Grounds,
+}
+
+impl Kept {
+    fn new(devices: u8, text: &str) -> Self {
+        let grounds = Grounds::new("w");
+        grounds.write("home.toml", text);
+        Self {
+            home: Home::start(devices),
+            grounds,
+        }
+    }
+
+    fn serve(&self) -> Service {
+        let below = self.grounds.cgroup.path().display().to_string();
+        let folder = self.grounds.folder();
+        let arguments = ["daemon", "--rules", &folder, "--below", &below];
+        let mut command = self.grounds.ebb.command(arguments);
+        self.home.path().client().move_child(&mut command);
+        Service::start(&mut command)
+    }
+
+    fn rules(&self) -> String {
+        let folder = self.grounds.folder();
+        self.grounds.ebb.says(["rules", "--rules", &folder])
+    }
+
+    /// Payload of each download that the gateway holds.
+    fn carried(&self) -> Vec<u64> {
+        let seen = self.grounds.seen();
+        let gateway = seen.iter().find(|it| it["target"]["kind"] == "gateway");
+        let flows = gateway.map_or(&[][..], |it| it["flows"].as_array().unwrap());
+        let down = flows.iter().filter(|flow| flow["direction"] == "down");
+        down.map(|flow| flow["payload_bytes"].as_u64().unwrap())
+            .collect()
+    }
+}
+
+#[test]
+fn the_service_keeps_a_gateway_through_reloads_on_interfaces_that_come_and_go() {
+    let name = "the_service_keeps_a_gateway_through_reloads_on_interfaces_that_come_and_go";
+    if !can_run(name) {
+        return;
+    }
+    let kept = Kept::new(2, &file("[\"lan\", \"late0\"]"));
+    let service = kept.serve();
+    service.until_it_says("there is no interface late0 yet");
+    let listed = kept.rules();
+    assert!(
+        listed.contains("gateway of lan late0 (on, without late0)"),
+        "{listed}"
+    );
+    assert!(listed.contains("console: yields"), "{listed}");
+    assert!(listed.contains("home.toml:7"), "{listed}");
+
+    // One more interface, while the programs of the other one go on.
+    let [ours, theirs] = &kept.home.devices[..] else {
+        unreachable!()
+    };
+    let server = SERVER_IPV4.to_string();
+    let download = ours.transfer(&server, BACKGROUND, 9);
+    until("it is held", || {
+        kept.carried().iter().any(|bytes| *bytes > 500_000)
+    });
+    // The television is an exception.
+    theirs.transfer(&server, OTHERS, 1).seconds();
+    assert_eq!(kept.carried().len(), 1);
+    let router = kept.home.path().client();
+    router
+        .ip("link add late0 type veth peer name late1\n")
+        .unwrap();
+    until("it is taken", || kept.rules().contains("late0 (on)"));
+    router.ip("link del late0\n").unwrap();
+    until("it is missed", || kept.rules().contains("without late0"));
+
+    // Another file of rules: the download stays under its law, and keeps its count.
+    let before = kept.carried();
+    let another = format!(
+        "{}[[gateway.rule]]\nname = \"rest\"\ndscp = \"CS1\"\n",
+        file("\"lan\"")
+    );
+    kept.grounds.write("home.toml", &another);
+    service.reload();
+    assert!(kept.rules().contains("rest: yields"), "{}", kept.rules());
+    let after = kept.carried();
+    assert!(
+        after.len() == 1 && after[0] >= before[0],
+        "{before:?}, then {after:?}"
+    );
+
+    // A mistake changes nothing; it is told with line and key.
+    kept.grounds
+        .write("home.toml", &another.replace("client", "klient"));
+    service.reload();
+    let said = service.has_said();
+    assert!(
+        said.contains("home.toml:5:1") && said.contains("`client`"),
+        "{said}"
+    );
+    assert!(kept.carried()[0] >= after[0]);
+    download.seconds();
+
+    // `ebb gateway` explains the same file, and does not take it for one of its own.
+    kept.grounds.write("home.toml", &another);
+    let path = kept
+        .grounds
+        .rules
+        .path()
+        .join("home.toml")
+        .display()
+        .to_string();
+    let ebb = &kept.grounds.ebb;
+    let why = ebb.says(["gateway", "why", &path, "192.168.7.10", "198.51.100.7:443"]);
+    assert!(
+        why.contains(&format!("yields by console ({path}:7)")),
+        "{why}"
+    );
+
+    // What is in force is one of what is attached, and can be let go by hand.
+    ebb.says(["detach", "--all"]);
+    until("it is let go", || kept.rules().contains("(not in force)"));
+    service.reload();
+    until("it is back", || kept.rules().contains("lan (on)"));
+    kept.grounds.write("home.toml", "");
+    service.reload();
+    let seen: Vec<Value> = kept.grounds.seen();
+    assert!(seen.is_empty(), "{seen:?}");
+    service.end(Signal::SIGTERM);
+}
+
+/// Kills the service in the middle of a download, and starts it again in the middle of the next.
+fn killed(_: &()) -> Attempt {
+    let kept = Kept::new(1, &file(&format!("\"{LAN}\"")));
+    let service = kept.serve();
+    let server = SERVER_IPV4.to_string();
+    let download = kept.home.devices[0].transfer(&server, BACKGROUND, 20);
+    std::thread::sleep(START);
+    let held = Look::begin();
+    service.end(Signal::SIGKILL);
+    std::thread::sleep(WITHIN);
+    let free = Look::begin();
+    download.seconds();
+    let service = kept.serve();
+    let download = kept.home.devices[0].transfer(&server, BACKGROUND, 10);
+    std::thread::sleep(START);
+    let again = Look::begin();
+    download.seconds();
+    service.end(Signal::SIGTERM);
+    let epoch = kept.home.testbed().epoch_instant();
+    let report = kept.home.stop();
+    let waited = |look: Look| look.waiting_ms(epoch, &report, Way::Download);
+    let (held_ms, free_ms, again_ms) = (waited(held), waited(free), waited(again));
+    let told = format!("queue {held_ms:.1} ms, {free_ms:.1} ms killed, {again_ms:.1} ms again");
+    eprintln!("{told}");
+    let is_right = held_ms <= EMPTY_MS && free_ms >= FULL_MS && again_ms <= EMPTY_MS;
+    Attempt::over(&report, (!is_right).then_some(told).into_iter().collect())
+}
+
+#[test]
+fn a_killed_service_frees_what_passes_and_its_successor_holds_it_again() {
+    let name = "a_killed_service_frees_what_passes_and_its_successor_holds_it_again";
+    if can_run(name) {
+        judging::judge(name, || killed(&()));
+    }
+}
