@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The gateways that the service keeps, on interfaces which may come and go.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ebb_keeper::gateway::wanted::Wanted;
-use ebb_keeper::gateway::{GatewayError, Interface};
+use ebb_keeper::gateway::{Counters, GatewayError, Interface};
 use ebb_keeper::registry::Attached;
 use ebb_keeper::{Change, GatewayHeld, Held, Post, Wait, describe};
 
 use crate::error::Error;
 use crate::event::Event;
+use crate::ledger::Ledger;
+
+mod told;
 
 /// Whether an interface has come is asked so often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -24,6 +28,10 @@ pub(crate) struct Gateways {
     /// How many there were: each has a name of its own among the records.
     begun: u32,
     events: Vec<Event>,
+    /// What came of their rules, by the names of both.
+    ledger: Ledger,
+    /// What was counted by those that are no more, by their files.
+    before: BTreeMap<PathBuf, Counters>,
 }
 
 /// A gateway that is wanted.
@@ -64,14 +72,20 @@ impl Gateways {
             let mut new = wanted.iter();
             let stays = new.any(|it| it.can_follow(&kept.wanted)) && kept.was_not_let_go();
             if !stays {
+                kept.close(&mut self.ledger, &mut self.before);
                 kept.release(events);
             }
             stays
         });
+        self.before
+            .retain(|file, _| wanted.iter().any(|it| it.file == *file));
         for wanted in wanted {
             let mut kept = self.kept.iter_mut();
             match kept.find(|kept| kept.wanted.file == wanted.file) {
                 Some(kept) => {
+                    // Those of a rule that changes begin anew.
+                    let rules = &wanted.rules.rules;
+                    kept.close_rules(&mut self.ledger, |rule| rules.contains(rule));
                     let file = wanted.file.clone();
                     if let Err(source) = kept.change(wanted) {
                         self.events.push(failed(&file, source));

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use ebb_keeper::gateway::RuleCounters;
 use ebb_keeper::kernel::Counters;
 use ebb_keeper::{Counted, Direction, FlowView, QueueSeen, Watch};
 
@@ -103,6 +104,18 @@ impl Counts {
             multipath: down.skipped_mptcp.max(up.skipped_mptcp),
             local: down.skipped_loopback.max(up.skipped_loopback),
             running: down.skipped_established,
+        }
+    }
+}
+
+impl From<RuleCounters> for Counts {
+    fn from(counted: RuleCounters) -> Self {
+        Self {
+            received_bytes: counted.received_bytes,
+            sent_bytes: counted.sent_bytes,
+            connections: counted.connections,
+            lapsed: counted.lapsed,
+            ..Self::default()
         }
     }
 }

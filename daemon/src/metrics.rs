@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ebb_keeper::QueueSeen;
+use ebb_keeper::{FlowView, QueueSeen};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{
@@ -13,6 +13,7 @@ use prometheus_client::encoding::{
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::ledger::Totals;
 use crate::snapshot::{Latest, RuleSeen, Snapshot, State};
 use crate::web::{Answer, Method, Request, Site, Status};
 
@@ -60,12 +61,15 @@ impl Collector for Metrics {
         let snapshot = &self.0;
         of_service(snapshot, &mut encoder)?;
         let mut rules = Rules {
-            rules: &snapshot.rules,
+            prefix: "ebb_rule",
+            rules: snapshot.rules.iter().collect(),
             encoder,
         };
         rules.of_state()?;
         rules.of_traffic()?;
-        rules.of_connections()
+        rules.of_connections()?;
+        rules.of_those_left_alone()?;
+        gateways::encode(&snapshot.gateways, rules.encoder)
     }
 }
 
@@ -109,18 +113,41 @@ fn of_service(snapshot: &Snapshot, encoder: &mut DescriptorEncoder<'_>) -> fmt::
     Ok(())
 }
 
+/// What metrics are of.
+trait Told {
+    fn labels(&self) -> Labels<'_>;
+    fn flows(&self) -> &[FlowView];
+    fn totals(&self) -> &Totals;
+}
+
+impl Told for RuleSeen {
+    fn labels(&self) -> Labels<'_> {
+        vec![("rule", &self.name)]
+    }
+
+    fn flows(&self) -> &[FlowView] {
+        &self.flows
+    }
+
+    fn totals(&self) -> &Totals {
+        &self.totals
+    }
+}
+
 /// What is of each rule.
-struct Rules<'a, 'e> {
-    rules: &'a [RuleSeen],
+struct Rules<'a, 'e, R> {
+    /// Of the names of metrics.
+    prefix: &'static str,
+    rules: Vec<&'a R>,
     encoder: DescriptorEncoder<'e>,
 }
 
-impl Rules<'_, '_> {
+impl Rules<'_, '_, RuleSeen> {
     fn of_state(&mut self) -> fmt::Result {
         let help = "A rule, and what it yields by.";
         let mut about =
             (self.encoder).encode_descriptor("ebb_rule", help, None, MetricType::Info)?;
-        for rule in self.rules {
+        for rule in &self.rules {
             let file = rule.file.display().to_string();
             let or_none = |text: &'_ Option<String>| text.clone().unwrap_or("none".to_owned());
             let (upload_policy, minimum) = (or_none(&rule.upload_policy), or_none(&rule.minimum));
@@ -135,33 +162,44 @@ impl Rules<'_, '_> {
             ])?;
         }
         let help = "Whether the rule is held: 0 if that failed.";
-        self.gauge("ebb_rule_in_force", help, |rule| {
+        self.gauge("in_force", help, |rule| {
             u64::from(rule.state != State::Failed)
         })?;
         let help = "Whether the rule is switched off: everything under it is free.";
-        self.gauge("ebb_rule_switched_off", help, |rule| {
+        self.gauge("switched_off", help, |rule| {
             u64::from(rule.state == State::Off)
         })?;
         let help = "Times that the rule could not be held, or not as it says.";
-        self.counter("ebb_rule_errors", help, None, &[&[]], |rule, _| {
-            rule.totals.errors
-        })
+        self.counter("errors", help, None, &[&[]], |rule, _| rule.totals().errors)
     }
 
+    fn of_those_left_alone(&mut self) -> fmt::Result {
+        let help = "Times that a connection was left alone, by why: at its beginning, and when \
+                    rules are read again.";
+        let reasons = ["memory", "multipath", "local", "running"].map(|it| [("reason", it)]);
+        let each: Vec<&[(&str, &str)]> = reasons.iter().map(|it| it.as_slice()).collect();
+        self.counter("left_alone", help, None, &each, |rule, reason| {
+            let it = &rule.totals().counts;
+            [it.without_memory, it.multipath, it.local, it.running][reason]
+        })
+    }
+}
+
+impl<R: Told> Rules<'_, '_, R> {
     fn of_traffic(&mut self) -> fmt::Result {
         let directions = DIRECTIONS.map(|direction| [("direction", direction)]);
         let [down, up] = &directions;
         let each: [&[(&str, &str)]; 2] = [down, up];
         let help = "Payload that arrived (down), and that was sent and acknowledged (up).";
         let bytes = Some(Unit::Bytes);
-        self.counter("ebb_rule_payload", help, bytes, &each, |rule, way| {
-            let counts = &rule.totals.counts;
+        self.counter("payload", help, bytes, &each, |rule, way| {
+            let counts = &rule.totals().counts;
             [counts.received_bytes, counts.sent_bytes][way]
         })?;
         let help = "Time in which a connection that carried something was held back, by looks.";
         let seconds = Some(Unit::Seconds);
-        self.counter("ebb_rule_held_back", help, seconds, &each, |rule, way| {
-            rule.totals.looks[way].held_back.as_secs_f64()
+        self.counter("held_back", help, seconds, &each, |rule, way| {
+            rule.totals().looks[way].held_back.as_secs_f64()
         })?;
         self.queues(&each)
     }
@@ -169,13 +207,13 @@ impl Rules<'_, '_> {
     fn queues(&mut self, each: &[&[(&str, &str)]]) -> fmt::Result {
         let help =
             "Queueing delay that the law saw on a connection that carried something, a look each.";
-        let (name, unit) = ("ebb_rule_queueing_delay", Some(&Unit::Seconds));
-        let kind = MetricType::Histogram;
-        let mut queues = self.encoder.encode_descriptor(name, help, unit, kind)?;
-        for rule in self.rules {
+        let name = format!("{}_queueing_delay", self.prefix);
+        let (unit, kind) = (Some(&Unit::Seconds), MetricType::Histogram);
+        let mut queues = self.encoder.encode_descriptor(&name, help, unit, kind)?;
+        for rule in &self.rules {
             for (way, labels) in each.iter().enumerate() {
-                let queue = &rule.totals.looks[way].queue;
-                let labels = labels_of(rule, labels);
+                let queue = &rule.totals().looks[way].queue;
+                let labels = labels_of(*rule, labels);
                 queues
                     .encode_family(&labels)?
                     .encode_histogram::<NoLabelSet>(
@@ -191,35 +229,28 @@ impl Rules<'_, '_> {
 
     fn of_connections(&mut self) -> fmt::Result {
         let help = "Connections that came under the rule.";
-        self.counter("ebb_rule_connections", help, None, &[&[]], |rule, _| {
-            rule.totals.counts.connections
+        self.counter("connections", help, None, &[&[]], |rule, _| {
+            rule.totals().counts.connections
         })?;
         let help = "Connections that are under the rule now.";
-        self.gauge("ebb_rule_open_connections", help, |rule| {
-            let cookies = rule.flows.iter().map(|flow| flow.cookie);
+        self.gauge("open_connections", help, |rule| {
+            let cookies = rule.flows().iter().map(|flow| flow.cookie);
             cookies.collect::<std::collections::BTreeSet<_>>().len() as u64
         })?;
         let help =
             "Connections that were set free since the service did not renew its lease in time.";
-        self.counter("ebb_rule_failures_open", help, None, &[&[]], |rule, _| {
-            rule.totals.counts.lapsed
-        })?;
-        let help = "Times that a connection was left alone, by why: at its beginning, and when \
-                    rules are read again.";
-        let reasons = ["memory", "multipath", "local", "running"].map(|it| [("reason", it)]);
-        let each: Vec<&[(&str, &str)]> = reasons.iter().map(|it| it.as_slice()).collect();
-        self.counter("ebb_rule_left_alone", help, None, &each, |rule, reason| {
-            let it = &rule.totals.counts;
-            [it.without_memory, it.multipath, it.local, it.running][reason]
+        self.counter("failures_open", help, None, &[&[]], |rule, _| {
+            rule.totals().counts.lapsed
         })
     }
 
     /// A gauge of each rule.
-    fn gauge(&mut self, name: &str, help: &str, value: impl Fn(&RuleSeen) -> u64) -> fmt::Result {
+    fn gauge(&mut self, name: &str, help: &str, value: impl Fn(&R) -> u64) -> fmt::Result {
         let kind = MetricType::Gauge;
-        let mut gauge = self.encoder.encode_descriptor(name, help, None, kind)?;
-        for rule in self.rules {
-            let labels = labels_of(rule, &[]);
+        let name = format!("{}_{name}", self.prefix);
+        let mut gauge = (self.encoder).encode_descriptor(&name, help, None, kind)?;
+        for rule in &self.rules {
+            let labels = labels_of(*rule, &[]);
             gauge
                 .encode_family(&labels)?
                 .encode_gauge(&Whole(value(rule)))?;
@@ -234,15 +265,14 @@ impl Rules<'_, '_> {
         help: &str,
         unit: Option<Unit>,
         each: &[&[(&str, &str)]],
-        value: impl Fn(&RuleSeen, usize) -> N,
+        value: impl Fn(&R, usize) -> N,
     ) -> fmt::Result {
         let kind = MetricType::Counter;
-        let mut counter = self
-            .encoder
-            .encode_descriptor(name, help, unit.as_ref(), kind)?;
-        for rule in self.rules {
+        let name = format!("{}_{name}", self.prefix);
+        let mut counter = (self.encoder).encode_descriptor(&name, help, unit.as_ref(), kind)?;
+        for rule in &self.rules {
             for (place, labels) in each.iter().enumerate() {
-                let labels = labels_of(rule, labels);
+                let labels = labels_of(*rule, labels);
                 count(counter.encode_family(&labels)?, &value(rule, place))?;
             }
         }
@@ -250,9 +280,9 @@ impl Rules<'_, '_> {
     }
 }
 
-fn labels_of<'a>(rule: &'a RuleSeen, others: &[(&'a str, &'a str)]) -> Labels<'a> {
-    let own = [("rule", rule.name.as_str())];
-    own.iter().chain(others).copied().collect()
+fn labels_of<'a>(rule: &'a impl Told, others: &[(&'a str, &'a str)]) -> Labels<'a> {
+    let own = rule.labels().into_iter();
+    own.chain(others.iter().copied()).collect()
 }
 
 fn count<N: EncodeCounterValue>(mut encoder: MetricEncoder<'_>, value: &N) -> fmt::Result {
@@ -277,6 +307,7 @@ impl EncodeGaugeValue for Whole {
     }
 }
 
+mod gateways;
 #[cfg(test)]
 mod strict;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ebb_keeper::FlowView;
+use ebb_keeper::gateway::Counters as GatewayCounters;
 
 use crate::ledger::Totals;
 
@@ -18,6 +19,8 @@ pub(crate) struct Snapshot {
     pub(crate) began_unix_s: f64,
     /// In their order.
     pub(crate) rules: Vec<RuleSeen>,
+    /// The gateways, in the order of their files.
+    pub(crate) gateways: Vec<GatewaySeen>,
     /// Files that were left out, for mistakes in them.
     pub(crate) mistaken_files: u64,
     /// Times that rules were read again, and that this was refused.
@@ -42,6 +45,32 @@ pub(crate) struct RuleSeen {
     pub(crate) minimum: Option<String>,
     /// What it has beside other rules, if that is said.
     pub(crate) weight: Option<u32>,
+    /// Its connections.
+    pub(crate) flows: Vec<FlowView>,
+    pub(crate) totals: Totals,
+}
+
+/// How a gateway stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct GatewaySeen {
+    /// Its file's, without the suffix.
+    pub(crate) name: String,
+    pub(crate) file: PathBuf,
+    /// What it yields by.
+    pub(crate) policy: String,
+    pub(crate) is_off: bool,
+    /// Its interfaces, and whether it is on them.
+    pub(crate) interfaces: Vec<(String, bool)>,
+    pub(crate) counters: GatewayCounters,
+    /// Those by which something yields, in their order.
+    pub(crate) rules: Vec<GatewayRuleSeen>,
+}
+
+/// How a rule of a gateway stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct GatewayRuleSeen {
+    pub(crate) gateway: String,
+    pub(crate) name: String,
     /// Its connections.
     pub(crate) flows: Vec<FlowView>,
     pub(crate) totals: Totals,

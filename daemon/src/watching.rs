@@ -15,6 +15,7 @@ use ebb_keeper::{Backend, Direction, FlowView, Held, InForce, KernelHeld, Polici
 use crate::bits::Bits;
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::gateways::Gateways;
 use crate::history::History;
 use crate::ledger::{Counts, Ledger};
 use crate::metrics;
@@ -63,6 +64,7 @@ pub(crate) struct Sight<'a> {
     pub(crate) bits: &'a Bits,
     pub(crate) classifier: &'a Classifier,
     pub(crate) by_hand: &'a BTreeMap<&'static str, u64>,
+    pub(crate) gateways: &'a mut Gateways,
 }
 
 impl Watching {
@@ -156,7 +158,7 @@ impl Watching {
     }
 
     /// Looks at every rule and its connections.
-    pub(crate) fn look(&mut self, sight: &Sight<'_>) {
+    pub(crate) fn look(&mut self, sight: &mut Sight<'_>) {
         let (now, used) = (Instant::now(), thread_processor_time());
         let mut flows = flows_by_bit(sight.classifier);
         for (rule, held) in &sight.kept {
@@ -165,6 +167,7 @@ impl Watching {
             self.ledger
                 .look(&rule.name, its.map_or(&[][..], Vec::as_slice), now);
         }
+        let gateways = sight.gateways.seen(now);
         let rules = sight.book.rules.iter();
         let rules = rules.map(|rule| {
             let its = flows.remove(&sight.bits.of(&rule.name));
@@ -174,6 +177,7 @@ impl Watching {
             at_unix_s: unix_time().as_secs_f64(),
             began_unix_s: self.began_unix_s,
             rules: rules.collect(),
+            gateways,
             mistaken_files: self.mistaken_files,
             reloads: self.reloads,
             refused_reloads: self.refused_reloads,

@@ -28,6 +28,8 @@ EBB_INLINE struct ebb_half *ebb_make_half(struct ebb_scratch *scratch)
 		return 0;
 	}
 	EBB_COUNT(governed, 1);
+	if (!scratch->is_upload)
+		EBB_COUNT_OF_RULE(scratch->bundle, connections, 1);
 	return bpf_map_lookup_elem(&ebb_halves, &scratch->key);
 }
 

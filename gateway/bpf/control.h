@@ -46,6 +46,13 @@ struct ebb_gateway_counters {
 	u64 fragments;      /* pieces of TCP packets, which nobody can read */
 };
 
+/* The same of each rule, by the number of its bundle. */
+struct ebb_rule_counters {
+	u64 connections; /* that came under it */
+	u64 received_bytes;
+	u64 sent_bytes;
+};
+
 /* A TCP connection, by its ends. IPv4 addresses are ::ffff:a.b.c.d. */
 struct ebb_connection {
 	u32 client[EBB_ADDRESS_WORDS];

@@ -92,8 +92,10 @@ EBB_INLINE void ebb_on_download_data(struct __sk_buff *skb, struct ebb_scratch *
 		return;
 	scratch->gso_size = skb->gso_size;
 	scratch->gso_segs = skb->gso_segs;
-	if (ebb_call_hear(0) != EBB_NO_HALF)
-		EBB_COUNT(received_bytes, scratch->packet.payload_bytes);
+	if (ebb_call_hear(0) == EBB_NO_HALF)
+		return;
+	EBB_COUNT(received_bytes, scratch->packet.payload_bytes);
+	EBB_COUNT_OF_RULE(scratch->bundle, received_bytes, scratch->packet.payload_bytes);
 }
 
 /* An acknowledgement for the client: the law hears what it tells, and says its window. */
@@ -111,6 +113,7 @@ EBB_INLINE void ebb_on_upload_ack(struct __sk_buff *skb, struct ebb_scratch *scr
 	if (window == EBB_NO_HALF)
 		return;
 	EBB_COUNT(sent_bytes, scratch->newly_bytes);
+	EBB_COUNT_OF_RULE(scratch->bundle, sent_bytes, scratch->newly_bytes);
 	ebb_apply(skb, &scratch->packet, (u32)window);
 }
 

@@ -11,6 +11,7 @@ struct ebb_layouts {
 	struct ebb_gateway_control control;
 	struct ebb_gateway_config config;
 	struct ebb_gateway_counters counters;
+	struct ebb_rule_counters counters_of_rule;
 	struct ebb_connection connection;
 	struct ebb_half_head head;
 	struct ebb_rule rule;

@@ -189,6 +189,13 @@ struct {
 	__type(value, struct ebb_gateway_counters);
 } ebb_counters SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, EBB_MAX_RULES);
+	__type(key, u32);
+	__type(value, struct ebb_rule_counters);
+} ebb_counters_of_rules SEC(".maps");
+
 struct ebb_gateway_control control SEC(".data.control") = {};
 const volatile struct ebb_gateway_config config SEC(".rodata.config") = {};
 
@@ -199,6 +206,15 @@ const volatile struct ebb_gateway_config config SEC(".rodata.config") = {};
 			bpf_map_lookup_elem(&ebb_counters, &zero_key); \
 		if (counts)                                            \
 			counts->field += (amount);                     \
+	} while (0)
+
+#define EBB_COUNT_OF_RULE(number, field, amount)                                \
+	do {                                                                    \
+		u32 rule_key = (number);                                        \
+		struct ebb_rule_counters *of_rule =                             \
+			bpf_map_lookup_elem(&ebb_counters_of_rules, &rule_key); \
+		if (of_rule)                                                    \
+			of_rule->field += (amount);                             \
 	} while (0)
 
 EBB_INLINE const u32 *ebb_params(void)

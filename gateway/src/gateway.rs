@@ -4,11 +4,10 @@
 use crate::attach::{Hook, Stand};
 use crate::bundles::Bundles;
 use crate::control::ControlMapping;
-use crate::counters::Counters;
 use crate::error::{Error, Result};
-use crate::flows::Flow;
+use crate::flows::{Flow, Way};
 use crate::interface::Interface;
-use crate::layout::{Config, HalfHead, RawCounters, RawRule, bytes_of, read};
+use crate::layout::{Config, HalfHead, RawRule, bytes_of, read};
 use crate::rule::{MAX_RULES, Rule};
 use crate::skeleton::gateway::{GatewaySkel, GatewaySkelBuilder};
 use crate::trial::{self, Tried};
@@ -21,6 +20,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
+
+mod counted;
 
 /// How often the lease is to be renewed, which lasts for 2 s.
 pub const RENEW_EVERY: Duration = Duration::from_millis(500);
@@ -55,6 +56,9 @@ pub struct Gateway {
     programs: [OwnedFd; 2],
     halves: MapHandle,
     counters: MapHandle,
+    counters_of_rules: MapHandle,
+    /// Connections that were set free since the lease was over, by the bundles of their rules.
+    lapsed: [u64; MAX_RULES],
     bundles: Bundles,
     policy: Policy,
     /// One whose kind all others have.
@@ -135,6 +139,8 @@ impl Gateway {
             ],
             halves: handle(&skeleton.maps.ebb_halves)?,
             counters: handle(&skeleton.maps.ebb_counters)?,
+            counters_of_rules: handle(&skeleton.maps.ebb_counters_of_rules)?,
+            lapsed: [0; MAX_RULES],
             bundles: Bundles::default(),
             policy: options.policy.clone(),
             first: options.interfaces.first().cloned(),
@@ -184,7 +190,14 @@ impl Gateway {
         }
         let raw: Result<Vec<_>> = rules.iter().map(|rule| self.raw(rule)).collect();
         let raw = raw?;
-        self.bundles = self.bundles.next(rules);
+        let bundles = self.bundles.next(rules);
+        for (rule, number) in rules.iter().zip(bundles.numbers()) {
+            let before = self.bundles.place(u32::from(*number));
+            if before.is_none_or(|place| self.bundles.rules()[place] != *rule) {
+                self.forget_counters(*number);
+            }
+        }
+        self.bundles = bundles;
         self.control.set_rules(&raw, self.bundles.numbers());
         Ok(())
     }
@@ -253,24 +266,20 @@ impl Gateway {
         }
     }
 
-    /// Forgets all of it: each connection begins anew with what it was granted meanwhile.
-    pub fn forget_all(&self) {
+    /// Notes that the lease was over, and forgets all of it: each connection begins anew with what
+    /// it was granted meanwhile.
+    pub fn lapse(&mut self) {
+        for flow in self.flows() {
+            let bundle = self.bundles.numbers()[flow.rule];
+            self.lapsed[usize::from(bundle)] += u64::from(flow.way == Way::Download);
+        }
+        self.forget_all();
+    }
+
+    fn forget_all(&self) {
         for key in self.halves.keys() {
             let _ = self.halves.delete(&key);
         }
-    }
-
-    /// What was counted.
-    pub fn counters(&self) -> Counters {
-        let of_cpus = self
-            .counters
-            .lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
-        let of_cpus = of_cpus.ok().flatten().unwrap_or_default();
-        Counters::sum(
-            of_cpus
-                .iter()
-                .filter_map(|bytes| read::<RawCounters>(bytes)),
-        )
     }
 
     /// Runs a program so often on a packet that nobody sent, with its link's header: from a client,

@@ -8,7 +8,8 @@ use ebb_algorithms::MAX_PARAMS;
 pub(crate) use layouts::types::{
     ebb_connection as Connection, ebb_gateway_config as Config, ebb_gateway_control as Control,
     ebb_gateway_counters as RawCounters, ebb_half_head as HalfHead, ebb_layout as Layout,
-    ebb_rule as RawRule, ebb_subject as RawSubject, ebb_verdict as RawVerdict,
+    ebb_rule as RawRule, ebb_rule_counters as RawRuleCounters, ebb_subject as RawSubject,
+    ebb_verdict as RawVerdict,
 };
 
 /// In the number of a key's interface: the way from the client to the remote end.
@@ -28,6 +29,8 @@ unsafe impl Plain for Connection {}
 unsafe impl Plain for HalfHead {}
 // SAFETY: as above.
 unsafe impl Plain for RawCounters {}
+// SAFETY: as above.
+unsafe impl Plain for RawRuleCounters {}
 
 /// Its bytes, as the programs read them.
 pub(crate) fn bytes_of<T: Plain>(value: &T) -> &[u8] {

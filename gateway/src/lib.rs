@@ -25,7 +25,7 @@ mod skeleton;
 mod trial;
 
 pub use attach::Hook;
-pub use counters::Counters;
+pub use counters::{Counters, RuleCounters};
 pub use error::{Error, Result};
 pub use flows::{Flow, Way};
 pub use gateway::{Gateway, Options, RENEW_EVERY};

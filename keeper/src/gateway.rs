@@ -22,7 +22,7 @@ pub mod wanted;
 
 pub use ebb_gateway::{
     CodePoint, Counters, Error as GatewayError, Hook, Interface, MAX_RULES, Mac, Mark, Options,
-    Ports, Prefix, Rule, Subject, Verdict, judge,
+    Ports, Prefix, Rule, RuleCounters, Subject, Verdict, judge,
 };
 
 /// What has ended is forgotten so often.
@@ -93,6 +93,22 @@ impl GatewayHeld {
         self.gateway.counters()
     }
 
+    /// What its programs have counted of the rule at this place.
+    pub fn rule_counters(&self, place: usize) -> RuleCounters {
+        self.gateway.rule_counters(place)
+    }
+
+    /// Its connections, by the places of their rules: as many as there are places.
+    pub fn flows_of_rules(&self, places: usize) -> Vec<Vec<FlowView>> {
+        let mut of_rules = vec![Vec::new(); places];
+        for flow in self.gateway.flows() {
+            if let Some(its) = of_rules.get_mut(flow.rule) {
+                its.push(self.view(&flow));
+            }
+        }
+        of_rules
+    }
+
     /// How its programs stand on the interfaces.
     pub fn hook(&self) -> Option<Hook> {
         self.gateway.hook()
@@ -143,7 +159,7 @@ impl Held for GatewayHeld {
             self.gateway.leave(&lost)?;
         }
         if self.gateway.renew() {
-            self.gateway.forget_all();
+            self.gateway.lapse();
             let pause = self.renewed.elapsed().as_secs_f64();
             self.notices.push(format!(
                 "nothing yielded for a while: this process was stopped for {pause:.1} s"

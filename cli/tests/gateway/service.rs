@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The gateway as the service keeps it, by its files of rules.
 
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
 use ebb_kernel::until;
 use ebb_lab::emulator::SERVER_IPV4;
 use ebb_lab::home::LAN;
@@ -58,6 +63,36 @@ impl Kept {
         let down = flows.iter().filter(|flow| flow["direction"] == "down");
         down.map(|flow| flow["payload_bytes"].as_u64().unwrap())
             .collect()
+    }
+
+    /// What the service tells of its gateway, by names with their labels.
+    fn samples(&self) -> BTreeMap<String, f64> {
+        let [(_, records)] = self.grounds.ebb.environment();
+        let mut stream = UnixStream::connect(records.join("metrics.sock")).unwrap();
+        let request = "GET /metrics HTTP/1.1\r\nHost: ebbd\r\n\r\n";
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut told = String::new();
+        stream.read_to_string(&mut told).unwrap();
+        let of_gateway = told.lines().filter(|line| line.starts_with("ebb_gateway"));
+        let split = |line: &str| {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            let name = name
+                .replace("gateway=\"home\"", "")
+                .replace("ebb_gateway_", "");
+            (name, value.parse().unwrap())
+        };
+        of_gateway.map(split).collect()
+    }
+
+    /// Waits until something is at least so much, and answers it.
+    #[track_caller]
+    fn until(&self, name: &str, least: f64) -> f64 {
+        let mut now = 0.0;
+        until(&format!("{name} is {least}"), || {
+            now = self.samples().get(name).copied().unwrap_or(-1.0);
+            now >= least
+        });
+        now
     }
 }
 
@@ -150,6 +185,96 @@ fn the_service_keeps_a_gateway_through_reloads_on_interfaces_that_come_and_go() 
     service.reload();
     let seen: Vec<Value> = kept.grounds.seen();
     assert!(seen.is_empty(), "{seen:?}");
+    service.end(Signal::SIGTERM);
+}
+
+#[test]
+fn metrics_tell_what_came_of_a_gateways_rules_and_what_could_not_be_held() {
+    let name = "metrics_tell_what_came_of_a_gateways_rules_and_what_could_not_be_held";
+    if !can_run(name) {
+        return;
+    }
+    let kept = Kept::new(2, &file("[\"lan\", \"late0\"]"));
+    let [ours, theirs] = &kept.home.devices[..] else {
+        unreachable!()
+    };
+    let server = SERVER_IPV4.to_string();
+    // It is there before the service is: nobody knows the scale of its windows.
+    let early = theirs.transfer(&server, OTHERS, 12);
+    std::thread::sleep(Duration::from_secs(1));
+    let service = kept.serve();
+    kept.until("left_alone_total{,reason=\"scale\"}", 1.0);
+    assert_eq!(
+        kept.samples()["interface_in_force{,interface=\"lan\"}"],
+        1.0
+    );
+    assert_eq!(
+        kept.samples()["interface_in_force{,interface=\"late0\"}"],
+        0.0
+    );
+    let quic = kept.until("quic_bytes_total{}", 0.0);
+    let send = "import socket,sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+        for _ in range(20): s.sendto(bytes(1000), (sys.argv[1], 443))";
+    let mut sending = ours.namespace().command("python3");
+    assert!(
+        sending
+            .args(["-c", send, &server])
+            .status()
+            .unwrap()
+            .success()
+    );
+    kept.until("quic_bytes_total{}", quic + 20_000.0);
+
+    let of_rule = |name: &str, more: &str| format!("rule_{name}{{,rule=\"console\"{more}}}");
+    let payload = of_rule("payload_bytes_total", ",direction=\"down\"");
+    assert_eq!(kept.until(&payload, 0.0), 0.0);
+    let download = ours.transfer(&server, BACKGROUND, 10);
+    // It yields to the early one.
+    kept.until(
+        &of_rule("held_back_seconds_total", ",direction=\"down\""),
+        1.0,
+    );
+    kept.until(
+        &of_rule("queueing_delay_seconds_count", ",direction=\"down\""),
+        1.0,
+    );
+    let received = kept.until(&payload, 1.0);
+    assert_eq!(kept.until(&of_rule("connections_total", ""), 1.0), 1.0);
+    assert_eq!(kept.until(&of_rule("open_connections", ""), 1.0), 1.0);
+    // What is excepted yields by no rule.
+    assert!(
+        !kept
+            .samples()
+            .keys()
+            .any(|name| name.contains("television"))
+    );
+
+    // A rule that changes goes on with its count, and so does a gateway that begins anew.
+    let changed = file("\"lan\"").replace("7.0/24", "7.10");
+    kept.grounds.write("home.toml", &changed);
+    service.reload();
+    let received = kept.until(&payload, received);
+    kept.grounds.write(
+        "home.toml",
+        &changed.replace("lan =", "policy = \"vulture\"\nlan ="),
+    );
+    service.reload();
+    kept.until(&payload, received);
+    kept.until("quic_bytes_total{}", quic + 20_000.0);
+    kept.grounds.write("home.toml", &changed);
+    service.reload();
+
+    download.seconds();
+    early.seconds();
+    let failures = of_rule("failures_open_total", "");
+    assert_eq!(kept.until(&failures, 0.0), 0.0);
+    let download = ours.transfer(&server, BACKGROUND, 8);
+    kept.until(&of_rule("open_connections", ""), 1.0);
+    service.send(Signal::SIGSTOP);
+    std::thread::sleep(Duration::from_secs(3));
+    service.send(Signal::SIGCONT);
+    kept.until(&failures, 1.0);
+    download.seconds();
     service.end(Signal::SIGTERM);
 }
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::ledger::{Counts, Looks, Totals};
+use crate::snapshot::{GatewayRuleSeen, GatewaySeen};
+use ebb_keeper::gateway::Counters;
 
 fn rule(name: &str, state: State) -> RuleSeen {
     let mut queue = QueueSeen::default();
@@ -42,6 +44,33 @@ fn rule(name: &str, state: State) -> RuleSeen {
     }
 }
 
+fn gateway(name: &str) -> GatewaySeen {
+    let rules = ["console", "what is \"large\""];
+    GatewaySeen {
+        name: name.to_owned(),
+        file: format!("/etc/ebb/{name}.toml").into(),
+        policy: "ebb".to_owned(),
+        is_off: name == "guests",
+        interfaces: vec![("br-lan".to_owned(), true), ("wlan0".to_owned(), false)],
+        counters: Counters {
+            connections: 41,
+            without_scale: 43,
+            without_room: 47,
+            quic_bytes: 53,
+            fragments: 59,
+            ..Counters::default()
+        },
+        rules: (rules.into_iter())
+            .map(|rule_name| GatewayRuleSeen {
+                gateway: name.to_owned(),
+                name: rule_name.to_owned(),
+                flows: Vec::new(),
+                totals: rule("any", State::On).totals,
+            })
+            .collect(),
+    }
+}
+
 fn snapshot() -> Snapshot {
     Snapshot {
         at_unix_s: 1_795_600_100.0,
@@ -51,6 +80,7 @@ fn snapshot() -> Snapshot {
             rule("apt.daily-1_x", State::Off),
             rule("broken", State::Failed),
         ],
+        gateways: vec![gateway("home"), gateway("guests")],
         mistaken_files: 2,
         reloads: 3,
         refused_reloads: 4,
@@ -110,6 +140,51 @@ fn everything_is_told_as_the_standard_has_it() {
             3.0,
         ),
         ("ebb_rule_connections_total{rule=backup}", 13.0),
+        (
+            "ebb_gateway_interface_in_force{gateway=home,interface=br-lan}",
+            1.0,
+        ),
+        (
+            "ebb_gateway_interface_in_force{gateway=home,interface=wlan0}",
+            0.0,
+        ),
+        ("ebb_gateway_switched_off{gateway=home}", 0.0),
+        ("ebb_gateway_switched_off{gateway=guests}", 1.0),
+        ("ebb_gateway_connections_total{gateway=home}", 41.0),
+        (
+            "ebb_gateway_left_alone_total{gateway=home,reason=scale}",
+            43.0,
+        ),
+        (
+            "ebb_gateway_left_alone_total{gateway=home,reason=room}",
+            47.0,
+        ),
+        ("ebb_gateway_quic_bytes_total{gateway=home}", 53.0),
+        ("ebb_gateway_fragments_total{gateway=home}", 59.0),
+        (
+            "ebb_gateway_rule_payload_bytes_total{gateway=guests,rule=console,direction=down}",
+            5e12,
+        ),
+        (
+            "ebb_gateway_rule_held_back_seconds_total{gateway=home,rule=console,direction=down}",
+            1.5,
+        ),
+        (
+            "ebb_gateway_rule_queueing_delay_seconds_sum{gateway=home,rule=console,direction=down}",
+            4.0,
+        ),
+        (
+            "ebb_gateway_rule_connections_total{gateway=home,rule=console}",
+            13.0,
+        ),
+        (
+            "ebb_gateway_rule_open_connections{gateway=home,rule=console}",
+            0.0,
+        ),
+        (
+            "ebb_gateway_rule_failures_open_total{gateway=home,rule=console}",
+            17.0,
+        ),
         ("ebb_rule_open_connections{rule=backup}", 0.0),
         ("ebb_rule_failures_open_total{rule=backup}", 17.0),
         ("ebb_rule_left_alone_total{rule=backup,reason=memory}", 19.0),
@@ -163,9 +238,10 @@ fn everything_that_is_told_is_explained_on_the_page_for_administrators() {
     let explained = names_in(page);
     let told = told();
     // The page has a histogram once.
-    let bare = |name: &str| match name.starts_with("ebb_rule_queueing_delay_seconds") {
-        true => "ebb_rule_queueing_delay_seconds".to_owned(),
-        false => name.to_owned(),
+    let histogram = "_queueing_delay_seconds";
+    let bare = |name: &str| match name.split_once(histogram) {
+        Some((prefix, _)) => format!("{prefix}{histogram}"),
+        None => name.to_owned(),
     };
     let told: BTreeSet<String> = told.iter().map(|name| bare(name)).collect();
     assert_eq!(explained, told.iter().map(String::as_str).collect());

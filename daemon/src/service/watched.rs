@@ -28,12 +28,13 @@ impl Service {
         if self.watching.is_due() {
             let kept = self.kept.iter();
             let kept = kept.map(|kept| (&kept.rule, kept.post.as_held()));
-            self.watching.look(&Sight {
+            self.watching.look(&mut Sight {
                 book: self.groups.book(),
                 kept: kept.collect(),
                 bits: &self.bits,
                 classifier: &self.classifier,
                 by_hand: self.groups.kinds_by_hand(),
+                gateways: &mut self.gateways,
             });
         }
     }

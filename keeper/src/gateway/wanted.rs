@@ -73,6 +73,7 @@ pub fn read_wanted(section: &Section<'_, '_>, file: &Path) -> Option<Wanted> {
     let hook = section.choice("attach_by", &[("tcx", Hook::Tcx), ("clsact", Hook::Clsact)]);
     let connections = section.number_or("connections", CONNECTIONS_BOUNDS, CONNECTIONS);
     let rules = read_rules(section, Some(&interfaces));
+    check_names(section, &rules);
     section.finish_with(|key| match key {
         "interface" | "interfaces" => Some("unknown key; did you mean `lan`?".to_owned()),
         "rules" => Some("unknown key; write [[gateway.rule]]".to_owned()),
@@ -96,6 +97,20 @@ pub fn read_wanted(section: &Section<'_, '_>, file: &Path) -> Option<Wanted> {
         connections,
         rules,
     })
+}
+
+/// What came of rules is told by their names.
+fn check_names(section: &Section<'_, '_>, rules: &Rules) {
+    for (place, rule) in rules.rules.iter().enumerate() {
+        let mut before = rules.rules[..place].iter().zip(&rules.lines);
+        if let Some((_, line)) = before.find(|(other, _)| other.name == rule.name) {
+            let at = rules.lines[place];
+            section.wrong_here(format!(
+                "two rules are `{}`, in lines {line} and {at}",
+                rule.name
+            ));
+        }
+    }
 }
 
 /// One, or a list.
@@ -158,6 +173,7 @@ mod tests {
         for (from, to, said) in [
             ("[\"br-lan\", \"wlan0\"]", "\"\"", "2: "),
             ("[\"br-lan\", \"wlan0\"]", "[]", "2: "),
+            ("\"work laptop\"", "\"console\"", "two rules are `console`"),
             ("lan =", "interfaces =", "did you mean `lan`?"),
             ("ebb:target_us", "none:target_us", "3: "),
             ("policy =", "connections = 7\npolicy =", "3: "),
