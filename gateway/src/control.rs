@@ -2,7 +2,7 @@
 //! The live control of running programs, through memory shared with them.
 
 use crate::error::{Error, Result};
-use crate::layout::{Control, RawRule};
+use crate::layout::{Control, RawRule, bytes_of};
 use ebb_host::SharedMemory;
 use ebb_host::clock::monotonic_ns;
 use std::mem::offset_of;
@@ -78,6 +78,15 @@ impl ControlMapping {
         let epoch = self.epoch().load(Ordering::Relaxed);
         self.epoch()
             .store(epoch.wrapping_add(1).max(1), Ordering::Release);
+    }
+
+    /// Whether these are in force.
+    pub(crate) fn has_rules(&self, rules: &[RawRule]) -> bool {
+        // SAFETY: the field lives as long as the mapping, and nobody but us writes to it.
+        let places = unsafe { &(*self.memory.as_ptr()).rules };
+        let is_same = |(one, other): (&RawRule, &RawRule)| bytes_of(one) == bytes_of(other);
+        self.rule_count().load(Ordering::Relaxed) as usize == rules.len()
+            && rules.iter().zip(places).all(is_same)
     }
 
     fn lease(&self) -> &AtomicU64 {

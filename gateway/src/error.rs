@@ -35,6 +35,14 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+    /// A network namespace cannot be told by its interface.
+    #[error("network namespace {name}: {source}")]
+    Namespace {
+        /// As it was written.
+        name: String,
+        /// What the kernel said, or what is in it.
+        source: io::Error,
+    },
     /// Programs read packets of one kind of link.
     #[error(
         "interfaces {first} and {other} are links of two kinds (Ethernet, bare IP): each kind \

@@ -7,7 +7,7 @@ use crate::control::ControlMapping;
 use crate::error::{Error, Result};
 use crate::flows::{Flow, Way};
 use crate::interface::Interface;
-use crate::layout::{Config, HalfHead, RawRule, bytes_of, read};
+use crate::layout::{Config, HalfHead, bytes_of, read};
 use crate::rule::{MAX_RULES, Rule};
 use crate::skeleton::gateway::{GatewaySkel, GatewaySkelBuilder};
 use crate::trial::{self, Tried};
@@ -22,6 +22,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 mod counted;
+mod ruled;
 
 /// How often the lease is to be renewed, which lasts for 2 s.
 pub const RENEW_EVERY: Duration = Duration::from_millis(500);
@@ -175,47 +176,6 @@ impl Gateway {
     /// The interfaces that it stands on.
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.stands.iter().map(Stand::interface)
-    }
-
-    /// Other rules, for what passes from now on. What is under a rule that was there before keeps its
-    /// law's state.
-    ///
-    /// *Errors:* [`Error::TooManyRules`]; a rule names an interface that is not there.
-    pub fn set_rules(&mut self, rules: &[Rule]) -> Result<()> {
-        if rules.len() > MAX_RULES {
-            return Err(Error::TooManyRules {
-                count: rules.len(),
-                most: MAX_RULES,
-            });
-        }
-        let raw: Result<Vec<_>> = rules.iter().map(|rule| self.raw(rule)).collect();
-        let raw = raw?;
-        let bundles = self.bundles.next(rules);
-        for (rule, number) in rules.iter().zip(bundles.numbers()) {
-            let before = self.bundles.place(u32::from(*number));
-            if before.is_none_or(|place| self.bundles.rules()[place] != *rule) {
-                self.forget_counters(*number);
-            }
-        }
-        self.bundles = bundles;
-        self.control.set_rules(&raw, self.bundles.numbers());
-        Ok(())
-    }
-
-    fn raw(&self, rule: &Rule) -> Result<RawRule> {
-        match rule.raw() {
-            Err(Error::NoInterface { .. }) if self.is_patient => Ok(rule.raw_for_nothing()),
-            raw => raw,
-        }
-    }
-
-    /// Interfaces have come or gone: their numbers are others.
-    fn renumber(&mut self) -> Result<()> {
-        let rules = self.bundles.rules().to_vec();
-        if rules.iter().all(|rule| rule.interface.is_none()) {
-            return Ok(());
-        }
-        self.set_rules(&rules)
     }
 
     /// Other parameters of the same law.

@@ -31,6 +31,8 @@ unsafe impl Plain for HalfHead {}
 unsafe impl Plain for RawCounters {}
 // SAFETY: as above.
 unsafe impl Plain for RawRuleCounters {}
+// SAFETY: as above.
+unsafe impl Plain for RawRule {}
 
 /// Its bytes, as the programs read them.
 pub(crate) fn bytes_of<T: Plain>(value: &T) -> &[u8] {

@@ -19,6 +19,7 @@ mod flows;
 mod gateway;
 mod interface;
 mod layout;
+mod namespace;
 mod offload;
 mod rule;
 mod skeleton;

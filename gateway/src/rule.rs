@@ -5,6 +5,7 @@ use crate::condition::{CodePoint, Mac, Mark, Ports, Prefix};
 use crate::error::Result;
 use crate::interface::Interface;
 use crate::layout::{RawRule, RawSubject, RawVerdict};
+use crate::namespace::mac_in;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// As many rules as the programs ask.
@@ -23,6 +24,8 @@ pub struct Rule {
     pub mac: Option<Mac>,
     /// The interface that the client is behind.
     pub interface: Option<String>,
+    /// The network namespace that the client is in: a name of `ip netns`, or a path.
+    pub namespace: Option<String>,
     /// The other end's address.
     pub remote: Option<Prefix>,
     /// The other end's port.
@@ -84,7 +87,10 @@ pub fn judge(rules: &[Rule], subject: &Subject) -> Verdict {
     };
     let raw_rules: Vec<RawRule> = rules
         .iter()
-        .map(|rule| rule.raw_with(number(&rule.interface)))
+        .map(|rule| {
+            let raw = rule.raw_with(number(&rule.interface));
+            (rule.raw_in_namespace(raw)).unwrap_or_else(|_| rule.raw_for_nothing())
+        })
         .collect();
     let raw = subject.raw(number(&subject.interface));
     let mut verdict = RawVerdict::default();
@@ -137,6 +143,7 @@ impl Rule {
             client,
             mac,
             interface,
+            namespace,
             remote,
             ports,
             code_points,
@@ -147,6 +154,7 @@ impl Rule {
         client.is_none()
             && mac.is_none()
             && interface.is_none()
+            && namespace.is_none()
             && remote.is_none()
             && ports.is_none()
             && code_points.is_empty()
@@ -157,7 +165,24 @@ impl Rule {
     /// As the programs judge by it.
     pub(crate) fn raw(&self) -> Result<RawRule> {
         let interface = self.interface.as_deref().map(Interface::of).transpose()?;
-        Ok(self.raw_with(interface.map_or(0, |interface| interface.number())))
+        let raw = self.raw_with(interface.map_or(0, |interface| interface.number()));
+        self.raw_in_namespace(raw)
+    }
+
+    /// A device in a namespace is known by its address of Ethernet, on a bridge too.
+    fn raw_in_namespace(&self, raw: RawRule) -> Result<RawRule> {
+        let Some(name) = &self.namespace else {
+            return Ok(raw);
+        };
+        let Mac(mac) = mac_in(name)?;
+        if raw.has_mac != 0 && raw.mac != mac {
+            return Ok(self.raw_for_nothing());
+        }
+        Ok(RawRule {
+            mac,
+            has_mac: 1,
+            ..raw
+        })
     }
 
     /// The same while its interface is not there.

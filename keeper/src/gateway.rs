@@ -27,6 +27,8 @@ pub use ebb_gateway::{
 
 /// What has ended is forgotten so often.
 const FORGET_EVERY: Duration = Duration::from_secs(5);
+/// Namespaces that rules name are looked at so often.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A policy on what passes some interfaces.
 #[derive(Debug)]
@@ -37,6 +39,7 @@ pub struct GatewayHeld {
     is_held: bool,
     renewed: Instant,
     forgot: Instant,
+    looked: Instant,
     notices: Vec<String>,
 }
 
@@ -52,6 +55,7 @@ impl GatewayHeld {
             is_held: true,
             renewed: Instant::now(),
             forgot: Instant::now(),
+            looked: Instant::now(),
             notices: Vec::new(),
         })
     }
@@ -166,6 +170,10 @@ impl Held for GatewayHeld {
             ));
         }
         self.renewed = Instant::now();
+        if self.looked.elapsed() >= LOOK_EVERY {
+            self.looked = Instant::now();
+            self.gateway.look_at_namespaces();
+        }
         if self.forgot.elapsed() >= FORGET_EVERY {
             self.forgot = Instant::now();
             self.gateway.forget_silent();

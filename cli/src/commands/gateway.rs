@@ -136,8 +136,9 @@ Rules:
   name = \"whatever is large\"
   bulk = \"20MB\"                  # moved without a pause
 
-  Also: interface = \"lan0.20\", remote = \"203.0.113.0/24\", port = 443 or \"8000-8100\",
-  dscp = \"CS1\" or [\"CS1\", \"LE\"], mark = \"0x10/0xff\", everything = true.
+  Also: interface = \"lan0.20\", netns = \"web\", remote = \"203.0.113.0/24\",
+  port = 443 or \"8000-8100\", dscp = \"CS1\" or [\"CS1\", \"LE\"], mark = \"0x10/0xff\",
+  everything = true.
 
 Examples:
   sudo ebb gateway --lan br-lan home.toml

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The gateway as the service keeps it, by its files of rules.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use ebb_kernel::until;
 use ebb_lab::emulator::SERVER_IPV4;
-use ebb_lab::home::LAN;
+use ebb_lab::home::{LAN, device_ipv4};
 use ebb_lab::judging::{self, Attempt};
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::held::{EMPTY_MS, FULL_MS, Look, START, Way};
 use crate::home::Home;
 use crate::support::serving::{Grounds, Service};
+use crate::support::stdout;
 use crate::{BACKGROUND, OTHERS, WITHIN, can_run};
 
 const RULES: &str = "[[gateway.rule]]\nname = \"the television\"\nclient = \"192.168.7.11\"\n\
@@ -62,6 +63,15 @@ impl Kept {
         let flows = gateway.map_or(&[][..], |it| it["flows"].as_array().unwrap());
         let down = flows.iter().filter(|flow| flow["direction"] == "down");
         down.map(|flow| flow["payload_bytes"].as_u64().unwrap())
+            .collect()
+    }
+
+    /// The devices whose connections it holds.
+    fn devices_held(&self) -> BTreeSet<String> {
+        let seen = self.grounds.seen();
+        let flows = seen.iter().flat_map(|it| it["flows"].as_array().unwrap());
+        let ends = flows.map(|flow| flow["local"].as_str().unwrap());
+        ends.map(|end| end.split(':').next().unwrap().to_owned())
             .collect()
     }
 
@@ -312,4 +322,56 @@ fn a_killed_service_frees_what_passes_and_its_successor_holds_it_again() {
     if can_run(name) {
         judging::judge(name, || killed(&()));
     }
+}
+
+#[test]
+fn a_rule_is_for_a_network_namespace_behind_a_bridge_once_it_is_there() {
+    let name = "a_rule_is_for_a_network_namespace_behind_a_bridge_once_it_is_there";
+    if !can_run(name) {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let container = place.path().join("box");
+    let rule = format!(
+        "[[gateway.rule]]\nname = \"box\"\nnetns = \"{}\"\n",
+        container.display()
+    );
+    let kept = Kept::new(2, &format!("[gateway]\nlan = \"{LAN}\"\n{rule}"));
+    let service = kept.serve();
+    let [ours, theirs] = &kept.home.devices[..] else {
+        unreachable!()
+    };
+    let server = SERVER_IPV4.to_string();
+    // It is for nobody yet.
+    let downloads = [ours, theirs].map(|device| device.transfer(&server, OTHERS, 8));
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(kept.carried(), [0; 0]);
+    std::os::unix::fs::symlink(ours.namespace().path(), &container).unwrap();
+    until("one of the two is held", || !kept.carried().is_empty());
+    let held = kept.devices_held();
+    assert_eq!(held, [device_ipv4(0).to_string()].into());
+    // Another one of the same name: the first is free again.
+    std::fs::remove_file(&container).unwrap();
+    std::os::unix::fs::symlink(theirs.namespace().path(), &container).unwrap();
+    let another = device_ipv4(1).to_string();
+    until("the other one is held", || {
+        kept.devices_held().contains(&another)
+    });
+    let path = kept.grounds.rules.path().join("home.toml");
+    let path = path.display().to_string();
+    let mut ip = theirs.namespace().command("ip");
+    let shown = ip.args(["-br", "link", "show", "eth0"]).output().unwrap();
+    let shown = stdout(&shown);
+    let mac = shown.split_whitespace().nth(2).unwrap();
+    let ask = |mac: &str| {
+        let server = "198.51.100.7:443";
+        let words = ["gateway", "why", &path, &another, server, "--mac", mac];
+        kept.grounds.ebb.says(words)
+    };
+    assert!(ask(mac).contains("yields by box"), "{mac}");
+    assert!(ask("02:00:00:00:00:01").contains("no rule is for it"));
+    for download in downloads {
+        download.seconds();
+    }
+    service.end(Signal::SIGTERM);
 }

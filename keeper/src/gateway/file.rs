@@ -11,10 +11,11 @@ use toml::de::DeValue;
 use super::wanted::{SECTION, read_wanted};
 
 /// What a rule may ask for.
-const CONDITIONS: [&str; 8] = [
+const CONDITIONS: [&str; 9] = [
     "client",
     "mac",
     "interface",
+    "netns",
     "remote",
     "port",
     "dscp",
@@ -127,6 +128,7 @@ fn read_rule(section: &Section<'_, '_>, place: usize) -> Rule {
         client: condition(section, "client"),
         mac: condition(section, "mac"),
         interface: section.get("interface"),
+        namespace: section.get("netns"),
         remote: condition(section, "remote"),
         ports: condition(section, "port"),
         code_points: code_points(section),
@@ -137,7 +139,7 @@ fn read_rule(section: &Section<'_, '_>, place: usize) -> Rule {
     match (is_for_all, has_condition) {
         (true, true) => section.wrong("everything", "there are conditions, too; write only one"),
         (false, false) => section.wrong_here(
-            "for which connections? write client = \"192.168.1.40\", mac, interface, remote, \
+            "for which connections? write client = \"192.168.1.40\", mac, interface, netns, remote, \
              port, dscp, mark or bulk, or everything = true",
         ),
         _ => {}
@@ -191,6 +193,7 @@ fn explain(key: &str) -> Option<String> {
         "address" | "ip" | "source" | "src" | "host" => "client",
         "destination" | "dst" | "server" => "remote",
         "ports" => "port",
+        "namespace" | "container" => "netns",
         "device" | "dev" => "interface",
         "background" => "yields",
         "rate" | "limit" => {
@@ -268,6 +271,7 @@ bulk = "20MB"
             ("0x10/0xff", "0x110/0xff", 18, "no mark"),
             ("20MB", "20 apples", 19, "`bulk`"),
             ("port =", "prot =", 17, "did you mean `port`?"),
+            ("mark =", "container =", 18, "did you mean `netns`?"),
             ("bulk =", "rate =", 19, "no fixed rates"),
             ("yields = false", "everything = true", 5, "write only one"),
         ] {
