@@ -317,6 +317,7 @@ EBB_INLINE void ebb_ebb_init(struct ebb_ebb_state *s, const struct ebb_start *st
 	ebb_moves_begin(&s->moves, start, p->start_segments);
 	ebb_ebb_forget_delays(s, start->now_us);
 	s->look_excess_us = EBB_MOVES_NO_DELAY;
+	s->late_at_us = (u32)start->now_us - 1; /* before all of it: 0 is a time like any other */
 	if (start->has_timestamps && start->tsval)
 		ebb_tick_start(&s->clock.tick, start->now_us, start->tsval);
 	s->clock.tick.is_careful = 1;

@@ -144,7 +144,8 @@ EBB_INLINE void ebb_ebb_take_capacity(struct ebb_ebb_state *s, u32 at_us)
 	u32 first = (s->arrival_count - EBB_EBB_TRAINS_ARRIVALS) & (EBB_EBB_ARRIVALS - 1);
 	u64 rate_bytes_per_s, before_bytes_per_s;
 
-	if (ebb_ebb_was_late(s, at_us, at_us - s->arrivals[first].at_us))
+	if (s->arrival_count < EBB_EBB_TRAINS_ARRIVALS ||
+	    ebb_ebb_was_late(s, at_us, at_us - s->arrivals[first].at_us))
 		return;
 	if (s->run_arrivals >= EBB_EBB_TRAINS_ARRIVALS)
 		s->is_steady = 1;

@@ -297,7 +297,10 @@ impl Download {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    // Clocks wrap within a few segments of all: a mistake there shows in one case of 600.
+    #![proptest_config(ProptestConfig {
+        cases: 2048, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn losses_halve_receivers_windows_at_most_once_per_round_trip(
