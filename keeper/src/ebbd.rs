@@ -113,10 +113,14 @@ fn records_by(request: &ServiceRequest) -> Vec<Record> {
 }
 
 fn nothing(error: &Error) -> Vec<Record> {
-    tracing::info!(
+    let told = format!(
         "the service does not tell what it holds: {}",
         describe(error)
     );
+    match error {
+        Error::OthersSocket { .. } => tracing::warn!("{told}"),
+        _ => tracing::info!("{told}"),
+    }
     Vec::new()
 }
 
