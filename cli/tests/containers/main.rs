@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ebb_kernel::{requires, until};
-use podman::{ALONE, BYTES, PODMAN, Server, has_started, ports_of, prepare, start};
+use podman::{ALONE, BRIDGED, BYTES, PODMAN, Server, has_started, ports_of, prepare, start};
 use support::hosts::Hosts;
 use support::machine::{Machine, SYSTEMD};
 
@@ -120,7 +120,8 @@ fn containers_of_podman_are_governed_from_their_first_connection_on() {
     let numbers: Vec<usize> = (0..starts).collect();
     for some in numbers.chunks(number("EBB_AT_ONCE", AT_ONCE)) {
         let start_one = |number: &usize| {
-            let options = format!("{ALONE} --name=pull-{number}");
+            let network = [ALONE, BRIDGED][number % 2];
+            let options = format!("{network} --name=pull-{number}");
             start(&scene.machine, &options, "other:1", &scene.to)
         };
         let starters: Vec<_> = some.iter().map(start_one).collect();
@@ -179,6 +180,12 @@ fn rules_find_containers_of_podman_by_name_image_and_annotation_and_after_a_rest
         held.push(("named", scene.server.connections(1).remove(0)));
         until_all_are_held(&held);
     }
+
+    // In a network namespace of its own.
+    let options = format!("{BRIDGED} --name=pull-apart");
+    starters.push(start(machine, &options, "other:1", &scene.to));
+    held.push(("named", scene.server.connections(1).remove(0)));
+    until_all_are_held(&held);
 
     assert_eq!(machine.says("systemctl restart ebbd"), "");
     until_all_are_held(&held);

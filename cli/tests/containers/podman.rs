@@ -78,6 +78,8 @@ pub fn prepare(machine: &Machine) -> Result<(), String> {
 
 /// In the network of the test; no controllers of cgroups are needed.
 pub const ALONE: &str = "--network=host --pids-limit=-1";
+/// In a network namespace of its own, behind Podman's bridge.
+pub const BRIDGED: &str = "--network=podman --pids-limit=-1";
 
 /// Starts a container that connects.
 pub fn start(machine: &Machine, options: &str, image: &str, to: &str) -> Child {

@@ -20,7 +20,8 @@ pub const SYSTEMD: &str = "/lib/systemd/systemd";
 const TARGET: &str = "[Unit]\nDescription=nothing\nDefaultDependencies=no\n";
 
 /// Runs as the first process of the namespaces; `$1` is where the target is. It can write to nothing
-/// of this machine's, and starts none of its services: services of systemd clear up in /tmp.
+/// of this machine's, and starts none of its services: services of systemd clear up in /tmp. Settings
+/// of the network are those of the namespace that it is in.
 const BOOT: &str = "
     set -e
     mount --make-rprivate /
@@ -29,6 +30,7 @@ const BOOT: &str = "
     mkdir -p /var/tmp /var/lib /var/log
     mount -t proc proc /proc
     mount --bind /proc/sys /proc/sys
+    mount --bind /proc/sys/net /proc/sys/net
     mount -o remount,bind,ro /proc/sys
     if mountpoint -q /dev; then mount -o remount,bind,ro /dev; fi
     umount -l -R /sys/fs/cgroup
