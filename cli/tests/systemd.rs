@@ -6,6 +6,7 @@ mod support;
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use ebb_kernel::requires;
 use ebb_kernel::until;
@@ -120,6 +121,42 @@ fn under_systemd_services_and_scopes_of_a_rule_are_governed_from_their_first_con
     assert_eq!(machine.connections("backup"), 1);
     drop(stream);
     machine.says("systemctl stop ebbd");
+}
+
+#[test]
+fn under_systemd_a_service_that_hangs_is_followed_by_one_that_holds_what_it_held() {
+    let name = "under_systemd_a_service_that_hangs_is_followed_by_one_that_holds_what_it_held";
+    let has_systemd = || requires(name, "systemd", SYSTEMD, Path::new(SYSTEMD).exists());
+    if !ebb_kernel::requires_root(name) || !has_systemd() {
+        return;
+    }
+    let hosts = Hosts::new([10, 81, 0]);
+    hosts.enter("b");
+    let listener = std::net::TcpListener::bind((hosts.address("b"), 7_000)).unwrap();
+    hosts.enter("a");
+    let machine = Machine::boot();
+    machine.serve("[[rule]]\nname = \"backup\"\nunit = \"backup-*\"\n");
+    // Half a minute is long for a test.
+    machine.says(
+        "mkdir /run/systemd/system/ebbd.service.d
+         printf '[Service]\\nWatchdogSec=1s\\nTimeoutAbortSec=1s\\n' > /run/systemd/system/ebbd.service.d/soon.conf
+         systemctl daemon-reload; systemctl restart ebbd",
+    );
+    let pid = || machine.says("systemctl show --property=MainPID --value ebbd");
+    machine.says("systemd-run --quiet --unit=backup-x.service bash -c 'exec 3<>/dev/tcp/10.81.0.2/7000; read -u 3'");
+    let _stream = listener.accept().unwrap().0;
+    assert_eq!(machine.connections("backup"), 1);
+    let first = pid();
+    // It says often enough that it lives.
+    std::thread::sleep(Duration::from_secs(4));
+    assert_eq!(pid(), first, "{}", machine.log());
+    machine.says("systemctl kill --kill-whom=main --signal=STOP ebbd");
+    until("another one holds it", || {
+        let now = pid();
+        now != first && now != "0\n" && machine.connections("backup") == 1
+    });
+    let result = machine.says("systemctl show --property=NRestarts --value ebbd");
+    assert_eq!(result, "1\n");
 }
 
 #[test]
