@@ -45,6 +45,16 @@ fn carried(grounds: &Grounds) -> [[u64; 2]; 2] {
     })
 }
 
+/// `weight` is a line of the heavy ones.
+fn rules(grounds: &Grounds, weight: &str) -> String {
+    let rules = WAYS.iter().flat_map(|way| RULES.map(|rule| (rule, *way)));
+    let text = rules.map(|(rule, way)| {
+        let weight = if rule == RULES[0] { weight } else { "" };
+        grounds.rule(&name(rule, way)) + weight
+    });
+    text.collect::<Vec<_>>().concat()
+}
+
 /// What the rules carried in a while, and when that was.
 struct Span {
     mbit_per_s: [[f64; 2]; 2],
@@ -54,7 +64,7 @@ struct Span {
 /// In the order in which it is to end.
 struct Stage<'a> {
     programs: Vec<[Option<OneWay>; 2]>,
-    _service: Service,
+    service: Service,
     grounds: Grounds,
     testbed: &'a Testbed,
 }
@@ -63,12 +73,7 @@ impl<'a> Stage<'a> {
     /// `weight` is a line of the heavy rules.
     fn set(testbed: &'a Testbed, weight: &str) -> Self {
         let grounds = Grounds::new("weights");
-        let rules = WAYS.iter().flat_map(|way| RULES.map(|rule| (rule, *way)));
-        let text = rules.map(|(rule, way)| {
-            let weight = if rule == RULES[0] { weight } else { "" };
-            grounds.rule(&name(rule, way)) + weight
-        });
-        grounds.write("a.toml", &text.collect::<Vec<_>>().concat());
+        grounds.write("a.toml", &rules(&grounds, weight));
         let service = grounds.serve();
         let pairs = testbed.paths().iter().zip(WAYS);
         let programs = pairs.map(|(path, way)| {
@@ -83,7 +88,7 @@ impl<'a> Stage<'a> {
             programs: programs.collect(),
             grounds,
             testbed,
-            _service: service,
+            service,
         }
     }
 
@@ -93,6 +98,12 @@ impl<'a> Stage<'a> {
             .flatten()
             .flatten()
             .for_each(OneWay::go);
+    }
+
+    /// Says another weight while everything runs.
+    fn change(&self, weight: &str) {
+        self.grounds.write("a.toml", &rules(&self.grounds, weight));
+        self.service.reload();
     }
 
     fn others(&self) -> Vec<Others> {
@@ -186,6 +197,49 @@ fn rules_share_by_weight_what_others_leave_and_one_that_is_left_has_all() {
     judge(name, || {
         let (report, spans) = run("weight = 3\n");
         let wrong = misses(&report, &spans, 3.0);
+        Attempt::over(&report, wrong)
+    });
+}
+
+#[test]
+#[ignore = "takes more than a minute: cargo test -p ebb --test weights -- --ignored --nocapture"]
+fn a_weight_that_is_changed_holds_for_what_runs() {
+    let name = "a_weight_that_is_changed_holds_for_what_runs";
+    if !ebb_kernel::requires_root(name) {
+        return;
+    }
+    judge(name, || {
+        let testbed = Testbed::start(vec![quick_path(); WAYS.len()]).unwrap();
+        let spans = {
+            let mut stage = Stage::set(&testbed, "weight = 3\n");
+            stage.go();
+            pause(20);
+            let before = carried(&stage.grounds);
+            let spans = ["weight = 3\n", "weight = 1\n", "weight = 2\n"].map(|weight| {
+                stage.change(weight);
+                pause(10);
+                stage.measure(12)
+            });
+            // Whoever were let go would begin to count anew.
+            let after = carried(&stage.grounds);
+            assert!(before < after, "{before:?}, then {after:?}");
+            spans
+        };
+        let report = testbed.stop().unwrap();
+        let mut wrong = Vec::new();
+        for (span, weight) in spans.iter().zip([3.0, 1.0, 2.0]) {
+            for (way, direction) in WAYS.iter().enumerate() {
+                let [heavy, light] = span.mbit_per_s[way];
+                let told = format!(
+                    "{direction:?}, {weight}: {heavy:.2} and {light:.2} Mbit/s are 1:{:.2}, {:.2} of packets",
+                    heavy / light,
+                    rates(&report, way, span)[0]
+                );
+                eprintln!("{told}");
+                let is_right = (heavy / light / weight - 1.0).abs() < 0.15;
+                wrong.extend((!is_right).then_some(told));
+            }
+        }
         Attempt::over(&report, wrong)
     });
 }
