@@ -59,7 +59,7 @@ library: setup ## build the library for programs, into target/release
 wheel: setup ## build the library for Python, into target/packages (maturin comes from PyPI)
 	@scripts/wheel $(TARGET)
 
-test-research: setup ## sweeps from Python on processes and on dask; pandas and dask come from PyPI
+test-research: setup ## sweeps from Python on processes and on dask, the notebook, the wheel; what these need comes from PyPI
 	@scripts/test-research $(TARGET)
 
 test-clients: setup ## the library in curl, requests, reqwest and others, in the lab (as root)
