@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
@@ -96,15 +96,13 @@ pub fn has_started(starter: Child) {
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
-/// Of the flows of a rule the ports at this end, and what arrived there.
-pub fn ports_of(flows: &[Value]) -> Vec<(u16, u64)> {
-    let port = |flow: &Value| {
-        let address: std::net::SocketAddr = serde_json::from_value(flow["local"].clone()).unwrap();
-        (address.port(), flow["payload_bytes"].as_u64().unwrap())
+/// Of the flows of a rule this end, and what arrived there.
+pub fn ends_of(flows: &[Value]) -> Vec<(SocketAddr, u64)> {
+    let end = |flow: &Value| {
+        let address = serde_json::from_value(flow["local"].clone()).unwrap();
+        (address, flow["payload_bytes"].as_u64().unwrap())
     };
-    let mut ports: Vec<_> = flows.iter().map(port).collect();
-    ports.sort_unstable();
-    ports
+    flows.iter().map(end).collect()
 }
 
 fn run(command: &mut Command) -> Result<Output, String> {
