@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Several users on one machine: root sees and ends what others attached, they only their own.
+//! Several users on one machine: root sees and ends what others attached, they only their own; and
+//! one who stands in for the service.
 
 mod support;
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use ebb_kernel::requires_root;
+use nix::sys::socket::{Backlog, listen};
 use serde_json::Value;
+use support::users::{self, BOB, Users, as_user};
 use support::{Running, stderr, stdout};
 
 /// Users that nobody else is, without names.
@@ -109,4 +116,41 @@ fn root_sees_and_ends_what_others_attached_and_they_only_their_own() {
     // It runs on without limits.
     drop(running.child.stdin.take());
     assert_eq!(running.status(), Some(0));
+}
+
+#[test]
+fn who_stands_in_for_the_service_is_refused_by_name_and_told_nothing() {
+    let name = "who_stands_in_for_the_service_is_refused_by_name_and_told_nothing";
+    if !requires_root(name) {
+        return;
+    }
+    let users = Users::new("i");
+    let listener = UnixListener::bind(users.socket()).unwrap();
+    fs::set_permissions(users.socket(), Permissions::from_mode(0o777)).unwrap();
+    // Who asks for the peer's credentials is told who has called listen(2) last.
+    as_user(BOB, || listen(&listener, Backlog::new(8).unwrap()).unwrap());
+    let by_name = format!("{}: user {BOB} listens there", users.socket().display());
+
+    let refused = users.output(users::ADA, ["run", "--backend", "kernel", "--", "true"]);
+    assert_eq!(refused.status.code(), Some(125));
+    assert!(stderr(&refused).contains(&by_name), "{}", stderr(&refused));
+    // Nobody is worse off.
+    let ran = users.output(users::ADA, ["run", "--summary", "--", "true"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    assert!(stderr(&ran).contains("user backend"), "{}", stderr(&ran));
+    let status = users.output(users::ADA, ["status", "--json"]);
+    assert_eq!(stdout(&status), "[]\n");
+    assert!(stderr(&status).contains(&by_name), "{}", stderr(&status));
+    assert_eq!(users.root_sees(), Vec::<Value>::new());
+
+    listener.set_nonblocking(true).unwrap();
+    let mut asked = 0;
+    while let Ok((mut stream, _)) = listener.accept() {
+        let mut told = Vec::new();
+        stream.set_nonblocking(false).unwrap();
+        stream.read_to_end(&mut told).unwrap();
+        assert!(told.is_empty(), "{}", String::from_utf8_lossy(&told));
+        asked += 1;
+    }
+    assert!(asked >= 2, "asked {asked} times");
 }

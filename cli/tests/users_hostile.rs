@@ -3,24 +3,22 @@
 
 mod support;
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use ebb_kernel::{requires_root, until};
 use nix::sys::signal::{Signal, kill};
-use nix::sys::socket::{Backlog, listen};
 use nix::unistd::Pid;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Value, json};
 use support::serving::Service;
+use support::stderr;
 use support::users::{ADA, BOB, Users, as_user};
-use support::{stderr, stdout};
 
 /// Connects, says so, and stays.
 const HOLD: &str = "exec 3<>/dev/tcp/10.78.0.2/7000; read -r line";
@@ -373,41 +371,4 @@ fn a_client_that_dies_or_has_too_many_leaves_and_gets_nothing_more() {
         assert!(told.contains(part), "{told}");
     }
     service.end(Signal::SIGTERM);
-}
-
-#[test]
-fn who_stands_in_for_the_service_is_refused_by_name_and_told_nothing() {
-    let name = "who_stands_in_for_the_service_is_refused_by_name_and_told_nothing";
-    if !requires_root(name) {
-        return;
-    }
-    let users = Users::new("i");
-    let listener = UnixListener::bind(users.socket()).unwrap();
-    fs::set_permissions(users.socket(), Permissions::from_mode(0o777)).unwrap();
-    // Who asks for the peer's credentials is told who has called listen(2) last.
-    as_user(BOB, || listen(&listener, Backlog::new(8).unwrap()).unwrap());
-    let by_name = format!("{}: user {BOB} listens there", users.socket().display());
-
-    let refused = users.output(ADA, ["run", "--backend", "kernel", "--", "true"]);
-    assert_eq!(refused.status.code(), Some(125));
-    assert!(stderr(&refused).contains(&by_name), "{}", stderr(&refused));
-    // Nobody is worse off.
-    let ran = users.output(ADA, ["run", "--summary", "--", "true"]);
-    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
-    assert!(stderr(&ran).contains("user backend"), "{}", stderr(&ran));
-    let status = users.output(ADA, ["status", "--json"]);
-    assert_eq!(stdout(&status), "[]\n");
-    assert!(stderr(&status).contains(&by_name), "{}", stderr(&status));
-    assert_eq!(users.root_sees(), Vec::<Value>::new());
-
-    listener.set_nonblocking(true).unwrap();
-    let mut asked = 0;
-    while let Ok((mut stream, _)) = listener.accept() {
-        let mut told = Vec::new();
-        stream.set_nonblocking(false).unwrap();
-        stream.read_to_end(&mut told).unwrap();
-        assert!(told.is_empty(), "{}", String::from_utf8_lossy(&told));
-        asked += 1;
-    }
-    assert!(asked >= 2, "asked {asked} times");
 }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use support::everything;
-use support::namespace::Namespace;
+use support::namespace::{Namespace, enter_router};
 
 const LEAST_RATIO: f64 = 0.99;
 const LEAST_MBIT_PER_S: f64 = 3_000.0;
@@ -96,23 +96,16 @@ fn median(mut figures: Vec<f64>) -> f64 {
 struct Router {
     /// What the server sends, in bytes per second.
     pace: Arc<AtomicU32>,
-    client: End,
+    client: Namespace,
     /// It serves.
-    _server: End,
+    _server: Namespace,
 }
-
-/// A namespace with a cable to the router.
-struct End(Namespace);
 
 impl Router {
     fn start() -> Self {
-        let here = Namespace::create();
-        here.enter();
-        here.set_sysctl("net.ipv4.ip_forward", "1");
-        let client = End::start(&here, "lan0", "192.168.7");
-        let server = End::start(&here, "wan0", "198.51.100");
+        let [client, server] = enter_router();
         let pace = Arc::new(AtomicU32::new(UNPACED));
-        server.serve(Arc::clone(&pace));
+        serve(&server, Arc::clone(&pace));
         Self {
             pace,
             client,
@@ -205,40 +198,20 @@ fn gateway(rule: &Rule, is_observing: bool) -> Gateway {
     gateway.expect("the gateway begins")
 }
 
-impl End {
-    /// With a cable to this interface of the router's, in this /24.
-    fn start(router: &Namespace, interface: &str, prefix: &str) -> Self {
-        let end = Namespace::create();
-        router.ip(&format!(
-            "link add {interface} type veth peer name eth0 netns {}\n\
-             addr add {prefix}.1/24 dev {interface}\n\
-             link set {interface} up\n",
-            end.path()
-        ));
-        end.ip(&format!(
-            "link set lo up\n\
-             addr add {prefix}.7/24 dev eth0\n\
-             link set eth0 up\n\
-             route add default via {prefix}.1\n"
-        ));
-        Self(end)
-    }
-
-    /// Sends to whoever connects, from the first processor.
-    fn serve(&self, pace: Arc<AtomicU32>) {
-        let listening = self.0.run_in(|| TcpListener::bind("0.0.0.0:9000"));
-        let listener = listening.expect("the port is free");
-        std::thread::spawn(move || {
-            stay_on_cpu(0);
-            let block = vec![7; BLOCK_BYTES];
-            for stream in listener.incoming() {
-                let Ok(mut stream) = stream else { return };
-                set_pace(&stream, pace.load(Ordering::Relaxed));
-                // Until the client has gone.
-                while stream.write_all(&block).is_ok() {}
-            }
-        });
-    }
+/// Sends to whoever connects, from the first processor.
+fn serve(server: &Namespace, pace: Arc<AtomicU32>) {
+    let listening = server.run_in(|| TcpListener::bind("0.0.0.0:9000"));
+    let listener = listening.expect("the port is free");
+    std::thread::spawn(move || {
+        stay_on_cpu(0);
+        let block = vec![7; BLOCK_BYTES];
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            set_pace(&stream, pace.load(Ordering::Relaxed));
+            // Until the client has gone.
+            while stream.write_all(&block).is_ok() {}
+        }
+    });
 }
 
 /// A client that receives; it stops when this is dropped.
@@ -249,10 +222,10 @@ struct Transfer {
 }
 
 impl Transfer {
-    fn start(client: &End) -> Self {
+    fn start(client: &Namespace) -> Self {
         let bytes = Arc::new(AtomicU64::new(0));
         let is_over = Arc::new(AtomicBool::new(false));
-        let connecting = client.0.run_in(|| TcpStream::connect("198.51.100.7:9000"));
+        let connecting = client.run_in(|| TcpStream::connect("198.51.100.7:9000"));
         let mut stream = connecting.expect("somebody serves");
         let thread = std::thread::spawn({
             let (bytes, is_over) = (Arc::clone(&bytes), Arc::clone(&is_over));

@@ -68,44 +68,13 @@ fn many_connections_of_a_rule_are_one_flow_to_others() {
 const MOST_SHARE: f64 = 0.02;
 const MOST_QUEUE_MS: f64 = 2.0;
 
-/// Three clients: one calls and gets a page of 250 kB every other second, one downloads, and 3 s later
-/// one that yields.
-const HOME: &str = r#"
-duration = "63s"
-[bottleneck]
-rate = "10mbit"
-rtt = "100ms"
-queue = 86
-[measure]
-both = ["3s", "end"]
-[[flow]]
-name = "call"
-kind = "udp"
-rate = "100kbit"
-packet = 200
-[[flow]]
-name = "pages"
-connects = "receiver"
-kind = "constant"
-rate = "1mbit"
-write = 250000
-[[flow]]
-name = "be"
-connects = "receiver"
-[[flow]]
-name = "lbe"
-connects = "receiver"
-class = "lbe"
-start = "3s"
-"#;
-
 const SCENARIOS: [(&str, &str); 3] = [
     (
         "constant",
         include_str!("../../experiments/ebb/constant.toml"),
     ),
     ("greedy", include_str!("../../experiments/ebb/greedy.toml")),
-    ("three clients", HOME),
+    ("home", include_str!("../../experiments/ebb/home.toml")),
 ];
 
 /// BE's share of what it and LBE have, LBE's of the link, and BE's mean wait in ms.

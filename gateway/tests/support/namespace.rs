@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Network namespaces without names, as the lab has them, which is above this package.
+//! Network namespaces without names, as the lab has them, which is above this package; and a router.
+
+// Each test program uses its own part of this.
+#![allow(dead_code)]
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -63,4 +66,28 @@ impl Namespace {
 /// A namespace is a thread's property, and the caller's must not change.
 fn in_thread<R: Send>(function: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| scope.spawn(function).join().unwrap())
+}
+
+/// Moves the calling thread to a router between a client, 192.168.7.7 behind `lan0`, and a server,
+/// 198.51.100.7 behind `wan0`.
+pub fn enter_router() -> [Namespace; 2] {
+    let router = Namespace::create();
+    router.enter();
+    router.set_sysctl("net.ipv4.ip_forward", "1");
+    [("lan0", "192.168.7"), ("wan0", "198.51.100")].map(|(interface, prefix)| {
+        let end = Namespace::create();
+        router.ip(&format!(
+            "link add {interface} type veth peer name eth0 netns {}\n\
+             addr add {prefix}.1/24 dev {interface}\n\
+             link set {interface} up\n",
+            end.path()
+        ));
+        end.ip(&format!(
+            "link set lo up\n\
+             addr add {prefix}.7/24 dev eth0\n\
+             link set eth0 up\n\
+             route add default via {prefix}.1\n"
+        ));
+        end
+    })
 }
