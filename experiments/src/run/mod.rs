@@ -62,7 +62,7 @@ impl Default for Runner<'_> {
 
 impl Runner<'_> {
     /// Runs an experiment and holds it against the paper. In the lab its scenarios are simulated,
-    /// too, to stand beside.
+    /// too, to stand beside, if it is for the simulator as well.
     ///
     /// *Errors:* [`ExperimentError::Simulation`], [`ExperimentError::Lab`], those of the store, and
     /// [`ExperimentError::File`].
@@ -77,7 +77,9 @@ impl Runner<'_> {
         let (results, simulated, disturbed) = match plan.engine {
             Engine::Lab => {
                 let (results, disturbed) = self.in_lab(experiment, &scenarios)?;
-                (results, Some(simulate(&scenarios)?), disturbed)
+                let beside = experiment.engines.contains(&Engine::Sim);
+                let simulated = beside.then(|| simulate(&scenarios)).transpose()?;
+                (results, simulated, disturbed)
             }
             Engine::Sim | Engine::Analytic => (simulate(&scenarios)?, None, Vec::new()),
         };
