@@ -7,11 +7,12 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use ebb_gateway::{Flow, Gateway, Hook, Interface, Options, Way};
-use ebb_host::testing::requires_root;
+use ebb_host::testing::{requires, requires_root};
 use support::everything;
 use support::namespace::{Namespace, enter_router};
 
@@ -37,8 +38,49 @@ fn a_download_is_held_by_whatever_the_kernel_has() {
     }
 }
 
+/// Established connections go by a short way, which counts nothing.
+const SOFT: &str = "table inet soft {
+    flowtable short { hook ingress priority 0; devices = { lan0, wan0 }; }
+    chain pass {
+        type filter hook forward priority 0;
+        counter
+        ct state established flow add @short
+    }
+}";
+
+#[test]
+fn a_flowtable_without_hardware_hides_nothing() {
+    let name = "a_flowtable_without_hardware_hides_nothing";
+    if !requires_root(name) {
+        return;
+    }
+    let ends = enter_router();
+    let made = Command::new("nft").arg(SOFT).output();
+    let is_made = made.is_ok_and(|output| output.status.success());
+    if !requires(
+        name,
+        "flowtables",
+        "nft, and flowtables (CONFIG_NF_FLOW_TABLE)",
+        is_made,
+    ) {
+        return;
+    }
+    expect_held_between(&ends, None);
+    let listed = Command::new("nft")
+        .args(["list", "ruleset"])
+        .output()
+        .unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let counted = listed.split_once("counter packets ").unwrap().1;
+    let bytes: usize = counted.split_whitespace().nth(2).unwrap().parse().unwrap();
+    assert!(bytes < BYTES / 2, "nothing went by the short way: {listed}");
+}
+
 fn expect_held(hook: Option<Hook>) {
-    let [client, server] = enter_router();
+    expect_held_between(&enter_router(), hook);
+}
+
+fn expect_held_between([client, server]: &[Namespace; 2], hook: Option<Hook>) {
     let options = Options {
         interfaces: vec![Interface::of("lan0").unwrap()],
         policy: "ebb".parse().unwrap(),
@@ -50,7 +92,7 @@ fn expect_held(hook: Option<Hook>) {
     let gateway = Gateway::start(&options, &[everything()]).unwrap();
     assert!(hook.is_none() || gateway.hook() == hook);
 
-    let flow = download(&client, &server, &gateway);
+    let flow = download(client, server, &gateway);
     assert_eq!(flow.way, Way::Download);
     assert!(flow.rewritten > 0, "{flow:?}");
     assert!(flow.window_bytes < flow.own_bytes, "{flow:?}");
@@ -60,7 +102,7 @@ fn expect_held(hook: Option<Hook>) {
     assert!(counters.received_bytes >= BYTES as u64, "{counters:?}");
     assert_eq!(counters.quic_bytes, 0);
 
-    exchange(&client, &server);
+    exchange(client, server);
     let counters = gateway.counters();
     let payload = QUIC_PACKETS * (QUIC_BYTES[0] + QUIC_BYTES[1]);
     // Each packet has headers of IPv4 and UDP.
