@@ -10,7 +10,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use ebb_kernel::{requires, until};
-use podman::{ALONE, BRIDGED, BYTES, PODMAN, Server, ends_of, has_started, prepare, start};
+use podman::{
+    ALONE, BRIDGED, BYTES, PODMAN, Server, ends_of, has_started, prepare, start, try_start,
+};
 use support::hosts::Hosts;
 use support::machine::{Machine, SYSTEMD};
 
@@ -43,6 +45,8 @@ struct Scene {
     server: Server,
     to: String,
     hosts: Hosts,
+    /// Where containers are: in the host's network, and in one of their own if that can be had.
+    networks: [&'static str; 2],
 }
 
 impl Scene {
@@ -62,12 +66,16 @@ impl Scene {
         if !requires(test, "podman", what.trim_end(), prepared.is_empty()) {
             return None;
         }
+        let apart = try_start(&machine, BRIDGED).err().unwrap_or_default();
+        let what = format!("networks of Podman's own {apart}");
+        let has_apart = requires(test, "podman-networks", what.trim_end(), apart.is_empty());
         machine.serve(RULES);
         Some(Self {
             machine,
             server,
             to: format!("{} 7000", hosts.address("b")),
             hosts,
+            networks: [ALONE, if has_apart { BRIDGED } else { ALONE }],
         })
     }
 
@@ -128,7 +136,7 @@ fn containers_of_podman_are_governed_from_their_first_connection_on() {
     let numbers: Vec<usize> = (0..starts).collect();
     for some in numbers.chunks(number("EBB_AT_ONCE", AT_ONCE)) {
         let start_one = |number: &usize| {
-            let network = [ALONE, BRIDGED][number % 2];
+            let network = scene.networks[number % 2];
             let options = format!("{network} --name=pull-{number}");
             start(&scene.machine, &options, "other:1", &scene.to)
         };
@@ -190,7 +198,7 @@ fn rules_find_containers_of_podman_by_name_image_and_annotation_and_after_a_rest
     }
 
     // In a network namespace of its own.
-    let options = format!("{BRIDGED} --name=pull-apart");
+    let options = format!("{} --name=pull-apart", scene.networks[1]);
     starters.push(start(machine, &options, "other:1", &scene.to));
     held.push(("named", scene.server.connections(1).remove(0)));
     until_all_are_held(&held);

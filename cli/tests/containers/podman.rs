@@ -65,11 +65,14 @@ pub fn prepare(machine: &Machine) -> Result<(), String> {
         let import = format!("{PODMAN} import --quiet - localhost/{image}");
         run(machine.enter(&import).stdin(File::open(&archive).unwrap()))?;
     }
+    try_start(machine, ALONE)
+}
+
+/// Whether a container with these options runs; else what is wrong.
+pub fn try_start(machine: &Machine, options: &str) -> Result<(), String> {
+    let script = format!("{PODMAN} run --rm {options} localhost/other:1 /first");
+    let tried = machine.enter(&script).output().unwrap();
     // It ends with 2 for want of an address: then it has run.
-    let tried = machine.enter(&format!(
-        "{PODMAN} run --rm {ALONE} localhost/other:1 /first"
-    ));
-    let tried = { tried }.output().unwrap();
     match tried.status.code() {
         Some(2) => Ok(()),
         _ => Err(stderr(&tried)),
