@@ -41,57 +41,35 @@ pub fn make(object: &Path) {
 
 /// The sections `.BTF` and `.BTF.ext` without lines, and without strings that are then nobody's.
 fn shorten([types, more]: &mut [Vec<u8>; 2]) {
-    let more_header = word(more, 4) as usize;
-    let (lines, length) = (word(more, 16) as usize, word(more, 20) as usize);
-    if more_header >= 32 && word(more, 28) > 0 {
-        // Relocations have strings, too; these programs ask for none.
+    if !drop_lines(more) {
         return;
     }
-    more.drain(more_header + lines..more_header + lines + length);
-    set_word(more, 20, 0);
-    if more_header >= 32 {
-        set_word(more, 24, lines as u32);
-    }
-
-    let header = word(types, 4) as usize;
-    let (first, last) = (word(types, 8) as usize, word(types, 12) as usize);
-    let strings = header + word(types, 16) as usize;
+    let strings = (word(types, 4) + word(types, 16)) as usize;
     let mut names = Names {
         old: types[strings..strings + word(types, 20) as usize].to_vec(),
         new: vec![0],
         places: HashMap::from([(0, 0)]),
     };
-    let mut place = header + first;
-    while place < header + first + last {
-        names.keep(types, place);
-        let about = word(types, place + 4);
-        let (kind, count) = (about >> 24 & 31, (about & 0xffff) as usize);
-        place += 12;
-        // How many words follow, and how many there are to each part with a name.
-        let (alone, each) = match kind {
-            1 | 14 | 17 => (1, 0),
-            3 => (3, 0),
-            4 | 5 | 19 => (0, 3),
-            6 | 13 => (0, 2),
-            15 => (3 * count, 0),
-            _ => (0, 0),
-        };
-        for part in 0..if each > 0 { count } else { 0 } {
-            names.keep(types, place + 4 * each * part);
-        }
-        place += 4 * (alone + each * count);
-    }
-    // Functions, by sections with a name each: the size of an entry, then name, number, entries.
-    let (functions, length) = (word(more, 8) as usize, word(more, 12) as usize);
-    let entry_bytes = word(more, more_header + functions) as usize;
-    let mut place = more_header + functions + 4;
-    while place < more_header + functions + length {
-        names.keep(more, place);
-        place += 8 + entry_bytes * word(more, place + 4) as usize;
-    }
+    names.keep_of_types(types);
+    names.keep_of_functions(more);
     types.truncate(strings);
     types.extend_from_slice(&names.new);
     set_word(types, 20, names.new.len() as u32);
+}
+
+/// Not where there are relocations, which have strings, too: these programs ask for none.
+fn drop_lines(more: &mut Vec<u8>) -> bool {
+    let header = word(more, 4) as usize;
+    let (lines, length) = (word(more, 16) as usize, word(more, 20) as usize);
+    if header >= 32 && word(more, 28) > 0 {
+        return false;
+    }
+    more.drain(header + lines..header + lines + length);
+    set_word(more, 20, 0);
+    if header >= 32 {
+        set_word(more, 24, lines as u32);
+    }
+    true
 }
 
 /// The strings of an object, and those that somebody has asked for.
@@ -102,6 +80,42 @@ struct Names {
 }
 
 impl Names {
+    fn keep_of_types(&mut self, types: &mut [u8]) {
+        let mut place = (word(types, 4) + word(types, 8)) as usize;
+        let end = place + word(types, 12) as usize;
+        while place < end {
+            self.keep(types, place);
+            let about = word(types, place + 4);
+            let (kind, count) = (about >> 24 & 31, (about & 0xffff) as usize);
+            place += 12;
+            // How many words follow, and of how many each part with a name is.
+            let (alone, each) = match kind {
+                1 | 14 | 17 => (1, 0),
+                3 => (3, 0),
+                4 | 5 | 19 => (0, 3),
+                6 | 13 => (0, 2),
+                15 => (3 * count, 0),
+                _ => (0, 0),
+            };
+            for part in 0..if each > 0 { count } else { 0 } {
+                self.keep(types, place + 4 * each * part);
+            }
+            place += 4 * (alone + each * count);
+        }
+    }
+
+    /// By sections: their name, how many functions, and these.
+    fn keep_of_functions(&mut self, more: &mut [u8]) {
+        let begin = (word(more, 4) + word(more, 8)) as usize;
+        let end = begin + word(more, 12) as usize;
+        let entry_bytes = word(more, begin) as usize;
+        let mut place = begin + 4;
+        while place < end {
+            self.keep(more, place);
+            place += 8 + entry_bytes * word(more, place + 4) as usize;
+        }
+    }
+
     /// Keeps the string that this word of a section names.
     fn keep(&mut self, section: &mut [u8], place: usize) {
         let named = word(section, place);
