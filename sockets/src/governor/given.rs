@@ -170,6 +170,8 @@ impl Governor {
         };
         self.given.sockets.insert(inode, given);
         self.given.fresh.push(inode);
+        // While nothing was given there was nothing to search for.
+        self.search_due = self.search_due.min(now + RARELY);
         Ok(())
     }
 
