@@ -147,10 +147,10 @@ fn status_signals_and_output_are_the_commands_own() {
     assert_eq!(refused.status.code(), Some(125));
     let told = stderr(&refused);
     assert!(told.contains("setuid") && told.contains("sudo"), "{told}");
-    // What an orphan in its group sends to the group it has got already.
+    // What an orphan in its group sends to the group it has got already. It ends before the command.
     let script = "trap 'echo caught' USR1; echo ready; \
         read -r line; ( (trap '' USR1; sleep 0.2; kill -USR1 0; sleep 1) & ); \
-        for i in 1 2 3 4 5 6; do sleep 0.2; done";
+        for i in 1 2 3 4 5 6 7 8; do sleep 0.2; done";
     let mut command = users.ebb(ADA, ["run", "--", "bash", "-c", script]);
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command
