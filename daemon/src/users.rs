@@ -128,8 +128,10 @@ impl Users {
             .iter()
             .flat_map(|keeping| keeping.holds.values());
         for hold in holds {
-            if let On::Command(Some(starter)) = &hold.on {
-                wait.readable(&starter.handle);
+            match &hold.on {
+                On::Command(Some(starter)) => drop(wait.readable(&starter.handle)),
+                On::Socket(socket) => drop(wait.readable(socket.process())),
+                _ => {}
             }
         }
     }

@@ -93,6 +93,7 @@ pub use backend::Backend;
 pub use deadline::{By, DataSize, Deadline};
 pub use describe::describe;
 pub use ebb_host::clock::unix_time;
+pub use ebb_sockets::{CopiedSocket, Kind};
 pub use error::{Error, Result};
 pub use flow::{Direction, FlowView};
 pub use gateway::GatewayHeld;

@@ -82,6 +82,7 @@ fn processes_of(attached: &Attached) -> Vec<u32> {
         Attached::Process { pid } => Cgroup::of_process(*pid),
         Attached::Port { .. } | Attached::Rule { .. } => Cgroup::root(),
         Attached::Run { cgroup: None, .. }
+        | Attached::Socket { .. }
         | Attached::Share { .. }
         | Attached::Gateway { .. }
         | Attached::Laws { .. } => return Vec::new(),

@@ -35,6 +35,8 @@
 mod c;
 mod error;
 mod options;
+mod served;
+mod service;
 mod state;
 mod worker;
 
@@ -64,7 +66,12 @@ pub fn background(socket: &impl AsFd) -> Result<()> {
 /// *Errors:* those of [`background`]; the options let nothing yield.
 pub fn background_with(socket: &impl AsFd, options: &Options) -> Result<()> {
     let terms = options.terms()?;
-    worker::change(|governor| Ok(governor.give(socket.as_fd(), terms)?))?
+    worker::change(|governor| governor.give(socket.as_fd(), terms))??;
+    match options.are_usual() {
+        true => served::wish(socket.as_fd(), options.keeps_code_point()),
+        false => served::let_go(socket.as_fd()),
+    }
+    Ok(())
 }
 
 /// Takes a socket to the foreground. When this returns its limits are lifted, and what the program
@@ -76,6 +83,7 @@ pub fn foreground(socket: &impl AsFd) -> Result<()> {
         Some(answer) => answer.map(drop)?,
         None => inode_of_socket(socket.as_fd()).map(drop)?,
     }
+    served::let_go(socket.as_fd());
     Ok(())
 }
 
@@ -92,6 +100,7 @@ pub fn background_all(options: &Options) -> Result<()> {
 /// Takes all sockets to the foreground, also those that were put into the background one by one.
 pub fn foreground_all() {
     worker::ask(|governor| governor.take_all_back());
+    served::let_all_go();
 }
 
 /// What is seen of a socket, as of the last look at it.

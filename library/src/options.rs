@@ -69,6 +69,20 @@ impl Options {
         self
     }
 
+    /// Whether they are what the service has by itself: both ways, by nobody's choice of a law.
+    pub(crate) fn are_usual(&self) -> bool {
+        let usual = Self {
+            keeps_code_point: self.keeps_code_point,
+            ..Self::new()
+        };
+        *self == usual
+    }
+
+    /// Whether what is sent keeps its code point.
+    pub(crate) fn keeps_code_point(&self) -> bool {
+        self.keeps_code_point
+    }
+
     /// *Errors:* nothing is to yield.
     pub(crate) fn terms(&self) -> Result<Terms> {
         if self.download.is_none() && self.upload.is_none() {

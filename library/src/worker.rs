@@ -11,6 +11,7 @@ use ebb_sockets::{Governor, Options, Root};
 use nix::sys::signal::{SigSet, SigmaskHow};
 
 use crate::error::{Error, Result};
+use crate::served::{self, Served};
 
 /// What the thread needs is small; the rest of a usual stack would count as the program's.
 const STACK_BYTES: usize = 256 << 10;
@@ -47,6 +48,12 @@ pub(crate) fn change<R>(act: impl FnOnce(&mut Governor) -> R) -> Result<R> {
     let answer = worker.governor.as_mut().map(act);
     CHANGED.notify_one();
     Ok(answer.expect("there is one by now"))
+}
+
+/// Has the thread look whether there is something to do.
+pub(crate) fn wake() {
+    let _worker = lock();
+    CHANGED.notify_one();
 }
 
 /// Asks, or takes back, which leaves the thread nothing to do; none: nothing was ever governed.
@@ -95,6 +102,18 @@ fn keep() {
             worker = lock();
             continue;
         }
+        if served::has_wishes() {
+            drop(worker);
+            served::ask();
+            worker = lock();
+            continue;
+        }
+        if served::has_looks() {
+            drop(worker);
+            served::look();
+            worker = lock();
+            continue;
+        }
         let pause = match governor.has_given() {
             true => next.saturating_duration_since(Instant::now()),
             false => Duration::MAX,
@@ -113,15 +132,20 @@ fn hook() {
     }
 }
 
+type Locked = (
+    MutexGuard<'static, Worker>,
+    MutexGuard<'static, Option<Served>>,
+);
+
 thread_local! {
     /// While this thread forks nobody else holds a copy of a socket, which the child would have
     /// as well.
-    static FORKING: Cell<Option<MutexGuard<'static, Worker>>> = const { Cell::new(None) };
+    static FORKING: Cell<Option<Locked>> = const { Cell::new(None) };
 }
 
 extern "C" fn before_fork() {
     // A thread that is ending has none.
-    let _ = FORKING.try_with(|held| held.set(Some(lock())));
+    let _ = FORKING.try_with(|held| held.set(Some((lock(), served::lock()))));
 }
 
 extern "C" fn after_fork() {
@@ -130,7 +154,9 @@ extern "C" fn after_fork() {
 
 /// The child has the sockets, but not the thread. What yields is the parent's affair.
 extern "C" fn in_child() {
-    if let Ok(Some(mut worker)) = FORKING.try_with(Cell::take) {
+    if let Ok(Some((mut worker, mut served))) = FORKING.try_with(Cell::take) {
+        // What the service holds is the parent's affair, too.
+        *served = None;
         worker.is_running = false;
         if let Some(governor) = worker.governor.take() {
             governor.abandon();

@@ -14,8 +14,6 @@ use std::sync::Arc;
 
 use nix::fcntl::{FcntlArg, fcntl};
 
-use crate::socket::CopiedSocket;
-
 /// What the policies of the kernel backend have as congestion controls: `ebb1_tcp_lp`.
 const KERNEL_BACKEND: &str = "ebb";
 
@@ -161,14 +159,8 @@ fn outside(map: &str, uid: u32) -> u32 {
     mapped.unwrap_or(uid)
 }
 
-/// Whether the kernel backend governs what a connection sends.
-pub(crate) fn is_of_kernel_backend(socket: &CopiedSocket) -> bool {
-    socket
-        .congestion_control()
-        .is_ok_and(|name| is_policy(&name))
-}
-
-fn is_policy(name: &str) -> bool {
+/// Whether a congestion control is a policy of the kernel backend's.
+pub(crate) fn is_policy(name: &str) -> bool {
     let number = name.strip_prefix(KERNEL_BACKEND);
     number.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }

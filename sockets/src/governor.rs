@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use ebb_algorithms::{Floor, Policy};
 
-use crate::claim::{Claims, is_of_kernel_backend};
+use crate::claim::Claims;
 use crate::connection::Connection;
 use crate::counters::Counters;
 use crate::error::Result;
@@ -261,7 +261,7 @@ impl Governor {
     fn leave_to_the_kernel_backend(&mut self) {
         let processes = &self.processes;
         let is_taken = |governed: &Governed| {
-            copy(processes, governed).is_ok_and(|socket| is_of_kernel_backend(&socket))
+            copy(processes, governed).is_ok_and(|socket| socket.is_of_kernel_backend())
         };
         let taken = self.connections.iter().filter(|(_, it)| is_taken(it));
         let taken: Vec<u64> = taken.map(|(inode, _)| *inode).collect();

@@ -62,6 +62,6 @@ pub use hold::{Hold, Holds, Note, Own};
 pub use options::{Ends, Filter, Journal, Options};
 pub use process::{changes_privileges, changes_user, sockets_of};
 pub use root::Root;
-pub use socket::{CopiedSocket, Kind, own_namespace};
+pub use socket::{CopiedSocket, Kind, cookie_of, own_namespace};
 pub use timing::Search;
 pub use wanted::{Change, Direction, Flow, Whose};

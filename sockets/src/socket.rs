@@ -8,6 +8,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use ebb_host::{TcpInfo, copy_descriptor, inode_of};
 
+use crate::claim::is_policy;
+
 /// The largest window that TCP knows: a clamp that limits nothing.
 pub(crate) const NO_CLAMP_BYTES: u32 = 1 << 30;
 /// A pace that limits nothing.
@@ -49,6 +51,12 @@ const LEAST_COPY: RawFd = 3;
 /// A copy of a socket; the connection lives as long as any copy does, so hold it briefly.
 #[derive(Debug)]
 pub struct CopiedSocket(OwnedFd);
+
+impl AsFd for CopiedSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
 
 impl CopiedSocket {
     /// Copies a descriptor of a process.
@@ -95,7 +103,7 @@ impl CopiedSocket {
     ///
     /// *Errors:* it is no socket.
     pub fn cookie(&self) -> io::Result<u64> {
-        self.read(libc::SOL_SOCKET, libc::SO_COOKIE)
+        cookie_of(self.0.as_raw_fd())
     }
 
     /// Its inode, by which /proc names it.
@@ -182,6 +190,11 @@ impl CopiedSocket {
         Ok(String::from_utf8_lossy(text).into_owned())
     }
 
+    /// Whether the kernel backend governs what it sends.
+    pub fn is_of_kernel_backend(&self) -> bool {
+        self.congestion_control().is_ok_and(|name| is_policy(&name))
+    }
+
     /// The differentiated services field of what is sent, with the two bits of ECN.
     ///
     /// *Errors:* it is no socket over IP.
@@ -233,23 +246,7 @@ impl CopiedSocket {
     }
 
     fn read<T: Copy + Default>(&self, level: i32, option: i32) -> io::Result<T> {
-        let mut value = T::default();
-        let mut length = size_of::<T>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes into the integer.
-        let result = unsafe {
-            libc::getsockopt(
-                self.0.as_raw_fd(),
-                level,
-                option,
-                (&raw mut value).cast(),
-                &raw mut length,
-            )
-        };
-        if result == 0 {
-            Ok(value)
-        } else {
-            Err(io::Error::last_os_error())
-        }
+        read_option(self.0.as_raw_fd(), level, option)
     }
 
     fn write<T: Copy>(&self, level: i32, option: i32, value: &T) -> io::Result<()> {
@@ -268,6 +265,32 @@ impl CopiedSocket {
         } else {
             Err(io::Error::last_os_error())
         }
+    }
+}
+
+/// The number of a socket of this process ([`CopiedSocket::cookie`]), of which no copy is made.
+///
+/// *Errors:* it is no open socket.
+pub fn cookie_of(descriptor: RawFd) -> io::Result<u64> {
+    read_option(descriptor, libc::SOL_SOCKET, libc::SO_COOKIE)
+}
+
+fn read_option<T: Copy + Default>(descriptor: RawFd, level: i32, option: i32) -> io::Result<T> {
+    let mut value = T::default();
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into the integer.
+    let result = unsafe {
+        libc::getsockopt(
+            descriptor,
+            level,
+            option,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    };
+    match result {
+        0 => Ok(value),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Something is to be held for a user.
 
+use std::os::fd::AsFd;
+
 use ebb_algorithms::Policy;
 use ebb_host::clock::unix_time;
 use ebb_keeper::kernel::features;
 use ebb_keeper::protocol::{Due, Held as Active, Mine, Order, peer};
 use ebb_keeper::registry::Attached;
-use ebb_keeper::{Backend, Cgroup, KernelHeld, Minimum, Policies, UploadPolicy, Wanted, Watch};
+use ebb_keeper::{
+    Backend, Cgroup, CopiedSocket, KernelHeld, Minimum, Policies, UploadPolicy, Wanted, Watch,
+};
 
 use super::hold::{Hold, On, Starter};
 use super::no::No;
-use super::own::{OwnProcess, find_cgroup, same_numbers};
+use super::own::{OwnProcess, OwnSocket, find_cgroup, same_numbers};
 use super::requests::{Asking, is_same};
 use super::{Keeping, Surroundings};
 
@@ -44,6 +48,12 @@ impl Keeping {
                 let cgroup = find_cgroup(cgroup, *number, user, &self.below)?;
                 self.refuse_overlap_of_cgroup(&cgroup, user, around)?;
                 self.hold_cgroup(cgroup, &wanted, user)?
+            }
+            Mine::Socket { descriptor, cookie } => {
+                let process = OwnProcess::who_asks(&asking.asker, asking.connection)?;
+                self.refuse_overlap(process.pid, user, around)?;
+                let (socket, copy) = OwnSocket::find(process, *descriptor, *cookie, user)?;
+                self.hold_socket(socket, &copy, &wanted, user)?
             }
         };
         Ok(self.add(hold, groups, order.is_watched, &wanted, around))
@@ -123,6 +133,34 @@ impl Keeping {
         }
         hold.on = On::Cgroup(cgroup);
         Ok(hold)
+    }
+
+    fn hold_socket(
+        &mut self,
+        socket: OwnSocket,
+        copy: &CopiedSocket,
+        wanted: &Policies,
+        user: u32,
+    ) -> Result<Hold, No> {
+        refuse_what_cannot_be_taken_over()?;
+        let attached = socket.attached();
+        let Attached::Socket { cookie, .. } = attached else {
+            unreachable!("a socket is attached as one");
+        };
+        let mut hold = self.hold(format!("socket-{cookie}"), attached, wanted, user)?;
+        let Some(claim) = &hold.claim else {
+            return Ok(hold);
+        };
+        let why = match self.claims.add_socket(claim, copy.as_fd()) {
+            Ok(true) => {
+                hold.on = On::Socket(socket);
+                return Ok(hold);
+            }
+            Ok(false) => No::Already("this socket is under a policy already".to_owned()),
+            Err(error) => error.into(),
+        };
+        hold.end(&mut self.claims, true);
+        Err(why)
     }
 
     /// Who starts another command hears no more of the one before, whose policy has ended.

@@ -7,6 +7,7 @@ use ebb_keeper::protocol::{Due, HeldRecord};
 use ebb_keeper::registry::{Attached, Record};
 use ebb_keeper::{Backend, Cgroup, Held, KernelHeld, Policies, Pursued, Summary, Watch, describe};
 
+use super::own::OwnSocket;
 use super::saved::SavedHold;
 
 /// Policies on what is a user's own.
@@ -40,6 +41,8 @@ pub(crate) enum On {
     Processes,
     /// A cgroup.
     Cgroup(Cgroup),
+    /// One socket.
+    Socket(OwnSocket),
 }
 
 /// Who attends to a command.
@@ -79,6 +82,9 @@ impl Hold {
             return Need::Over;
         };
         let is_needed = match &self.on {
+            // Whoever has it by another number, or in another process, is to have it unlimited.
+            On::Socket(socket) if !socket.is_there() => return Need::Abandoned,
+            On::Socket(_) => true,
             On::Cgroup(cgroup) => cgroup.exists(),
             On::Command(_) | On::Processes => {
                 self.forget_ended(claims, claim);

@@ -93,7 +93,7 @@ impl Keeping {
         self.refuse_claimed(self.claims.of_cgroup(cgroup), user)?;
         let is_inside = |hold: &&Hold| match &hold.on {
             On::Cgroup(held) => held.path().starts_with(cgroup.path()),
-            On::Command(_) | On::Processes => false,
+            On::Command(_) | On::Processes | On::Socket(_) => false,
         };
         if let Some(hold) = self.holds_of(user).find(is_inside) {
             return Err(already(hold));

@@ -6,13 +6,15 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use ebb_host::{ProcessHandle, started_ticks, users_of};
-use ebb_keeper::Cgroup;
 use ebb_keeper::protocol::{Asker, peer};
+use ebb_keeper::registry::Attached;
+use ebb_keeper::{Cgroup, CopiedSocket, Kind};
+use nix::sys::stat::fstat;
 
 /// A process of a user's.
 #[derive(Debug)]
@@ -65,6 +67,71 @@ impl OwnProcess {
             started_ticks,
             handle,
         })
+    }
+}
+
+/// A TCP socket of a user's, in a process of that user's.
+#[derive(Debug)]
+pub(crate) struct OwnSocket {
+    process: OwnProcess,
+    descriptor: i32,
+    cookie: u64,
+}
+
+impl OwnSocket {
+    /// The socket that a process has by that descriptor, which has that number. No copy is kept:
+    /// the connection ends when its process closes it.
+    ///
+    /// *Errors:* in words: there is none, it is not TCP, or another user made it.
+    pub(crate) fn find(
+        process: OwnProcess,
+        descriptor: i32,
+        cookie: u64,
+        user: u32,
+    ) -> Result<(Self, CopiedSocket), String> {
+        let socket = Self {
+            process,
+            descriptor,
+            cookie,
+        };
+        let found = socket.copy();
+        let found = found.ok_or_else(|| {
+            format!("you have no socket by descriptor {descriptor} with number {cookie}")
+        })?;
+        if found.kind() != Kind::Tcp {
+            return Err(format!("{}: only TCP is held", found.kind()));
+        }
+        let owner = fstat(found.as_fd()).map(|seen| seen.st_uid);
+        match owner {
+            Ok(owner) if owner == user => Ok((socket, found)),
+            _ => {
+                Err("this socket was made by another user: who made it can have it held".to_owned())
+            }
+        }
+    }
+
+    /// Whether its process has it still.
+    pub(crate) fn is_there(&self) -> bool {
+        self.copy().is_some()
+    }
+
+    /// The process that has it.
+    pub(crate) fn process(&self) -> &ProcessHandle {
+        &self.process.handle
+    }
+
+    /// By which it is told from all others.
+    pub(crate) fn attached(&self) -> Attached {
+        Attached::Socket {
+            pid: self.process.pid,
+            cookie: self.cookie,
+        }
+    }
+
+    fn copy(&self) -> Option<CopiedSocket> {
+        let copy = CopiedSocket::from_process(self.process.handle.as_fd(), self.descriptor).ok()?;
+        let is_it = copy.cookie().is_ok_and(|cookie| cookie == self.cookie);
+        is_it.then_some(copy)
     }
 }
 

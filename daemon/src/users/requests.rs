@@ -83,7 +83,7 @@ impl Keeping {
                 .ok()
                 .filter(|cgroup| cgroup.id() == *number)
                 .and_then(|cgroup| self.claims.of_cgroup(&cgroup)),
-            Mine::Command { .. } => None,
+            Mine::Command { .. } | Mine::Socket { .. } => None,
         };
         let is_it = |hold: &&Hold| {
             let own = hold.claim.as_ref().map(|claim| claim.number());

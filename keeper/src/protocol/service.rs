@@ -84,6 +84,13 @@ pub enum Mine {
         /// The number of its directory.
         number: u64,
     },
+    /// One TCP socket of who asks.
+    Socket {
+        /// Its descriptor there.
+        descriptor: i32,
+        /// Its number (SO_COOKIE).
+        cookie: u64,
+    },
 }
 
 /// What the service answers, once to each request.

@@ -94,6 +94,13 @@ pub enum Attached {
         /// Its number.
         pid: u32,
     },
+    /// One socket of a process.
+    Socket {
+        /// The process.
+        pid: u32,
+        /// The socket's number (SO_COOKIE).
+        cookie: u64,
+    },
     /// Everything in a cgroup.
     Cgroup {
         /// The cgroup, from the root of the hierarchy.
@@ -187,6 +194,7 @@ impl Attached {
         match self {
             Self::Run { .. } => "run",
             Self::Process { .. } => "process",
+            Self::Socket { .. } => "socket",
             Self::Cgroup { .. } => "cgroup",
             Self::Port { .. } => "port",
             Self::Share { .. } => "share",
@@ -220,6 +228,7 @@ impl std::fmt::Display for Attached {
         match self {
             Self::Run { command, .. } => write!(formatter, "ebb run -- {}", command.join(" ")),
             Self::Process { pid } => write!(formatter, "process {pid}"),
+            Self::Socket { pid, .. } => write!(formatter, "a socket of process {pid}"),
             Self::Cgroup { cgroup } => write!(formatter, "cgroup {}", cgroup.display()),
             Self::Port { port } => write!(formatter, "port {port}"),
             Self::Share { file, .. } => write!(formatter, "ebb share {}", file.display()),

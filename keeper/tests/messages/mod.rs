@@ -60,6 +60,7 @@ fn mine() -> impl Strategy<Value = Mine> {
             cgroup: cgroup.into(),
             number,
         }),
+        any::<(i32, u64)>().prop_map(|(descriptor, cookie)| Mine::Socket { descriptor, cookie }),
     ]
 }
 

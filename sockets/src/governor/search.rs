@@ -10,7 +10,6 @@ use ebb_host::{TcpInfo, owner_of};
 
 use super::given::Floors;
 use super::{ASK_AGAIN_EVERY, Governed, Governor, Place, hold_of};
-use crate::claim::is_of_kernel_backend;
 use crate::connection::{Connection, Met};
 use crate::counters::MAX_PEERS;
 use crate::hold::{Note, Own};
@@ -250,7 +249,7 @@ impl Governor {
     ) -> io::Result<Found> {
         let (wanted, keeps_code_point, floors) = self.terms_of(inode, pid);
         let cookie = socket.cookie()?;
-        let claim = match is_of_kernel_backend(socket) {
+        let claim = match socket.is_of_kernel_backend() {
             true => None,
             false => self.claims.claim(cookie, self.owner_of(pid)?),
         };

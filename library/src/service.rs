@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The service ebbd, where it runs: has the kernel backend hold a socket of this process. Who asks
+//! waits for a moment only; whatever goes wrong, the socket yields by this process's own thread.
+//!
+//! The protocol is spoken here once more, the few words of it that are needed: where the rest of it
+//! is (`ebb-keeper`), what loads eBPF programs would come into every program that uses the library.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt,
+};
+use serde_json::{Value, json};
+
+/// The protocol's version, as `docs/protocol.md` has it.
+const VERSION: u32 = 1;
+/// Where it listens for everybody; names another place; who has that has nothing to do with the
+/// machine's.
+const SOCKET: &str = "/run/ebbd/socket";
+const SOCKET_VARIABLE: &str = "EBB_SERVICE_SOCKET";
+const APART_VARIABLE: &str = "EBB_RUNTIME_DIR";
+/// Policies that nobody has had yet take it some hundred milliseconds.
+const WITHIN: Duration = Duration::from_secs(1);
+/// What is answered here is short.
+const LONGEST_BYTES: usize = 1 << 16;
+
+/// A socket that is to be held.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish {
+    pub(crate) descriptor: RawFd,
+    pub(crate) cookie: u64,
+    pub(crate) keeps_code_point: bool,
+}
+
+/// Where it would be; looked up once, since programs may change their environment meanwhile.
+pub(crate) fn place() -> Option<&'static PathBuf> {
+    static PLACE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let find = || match std::env::var_os(SOCKET_VARIABLE) {
+        Some(path) => Some(path.into()),
+        None if std::env::var_os(APART_VARIABLE).is_some() => None,
+        None => Some(SOCKET.into()),
+    };
+    PLACE.get_or_init(find).as_ref()
+}
+
+/// Has it hold a socket, by the laws that it has by itself; answers how it is asked for that.
+///
+/// *Errors:* there is none, it does not answer in time, or it refuses.
+pub(crate) fn hold(wish: &Wish) -> io::Result<String> {
+    let (descriptor, cookie) = (wish.descriptor, wish.cookie);
+    let whose = json!({"socket": {"descriptor": descriptor, "cookie": cookie}});
+    let order = json!({"whose": whose, "keeps-code-point": wish.keeps_code_point});
+    let answer = ask(&json!({"hold": order}))?;
+    let held = &answer["held"];
+    let id = held["id"].as_str().ok_or_else(|| refused(&answer))?;
+    // What is sent does not yield there.
+    if held["notices"].as_array().is_some_and(|it| !it.is_empty()) {
+        let_go(id);
+        return Err(refused(held));
+    }
+    Ok(id.to_owned())
+}
+
+/// Has it let a socket go; when it has answered, nothing limits it. Without it nothing does.
+pub(crate) fn let_go(id: &str) {
+    let asked = ask(&json!({"ask": {"id": id, "request": "detach"}}));
+    if let Err(error) = asked {
+        tracing::debug!("{id}: {error}");
+    }
+}
+
+/// By what all is asked for that it holds for this user.
+///
+/// *Errors:* it is gone, or does not answer in time.
+pub(crate) fn held() -> io::Result<Vec<String>> {
+    let answer = ask(&json!("records"))?;
+    let records = answer["records"]
+        .as_array()
+        .ok_or_else(|| refused(&answer))?;
+    let ids = records.iter().map(|held| held["record"]["id"].as_str());
+    Ok(ids.flatten().map(str::to_owned).collect())
+}
+
+fn refused(answer: &Value) -> io::Error {
+    io::Error::other(answer.to_string())
+}
+
+fn ask(message: &Value) -> io::Result<Value> {
+    let deadline = Instant::now() + WITHIN;
+    let mut stream = connect_to()?;
+    stream.set_write_timeout(Some(WITHIN))?;
+    let frame = json!({"ebb": VERSION, "message": message});
+    stream.write_all(format!("{frame}\n").as_bytes())?;
+    let (mut told, mut piece) = (Vec::new(), [0; 4096]);
+    while !told.ends_with(b"\n") {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() || told.len() > LONGEST_BYTES {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut piece) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(length) => told.extend(&piece[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let mut frame: Value = serde_json::from_slice(&told)?;
+    if frame["ebb"] != VERSION {
+        return Err(refused(&frame));
+    }
+    Ok(frame["message"].take())
+}
+
+/// A connection to root's service, and to nobody else's; who is too busy is not waited for.
+fn connect_to() -> io::Result<UnixStream> {
+    let place = place().ok_or(io::ErrorKind::NotFound)?;
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    connect(socket.as_raw_fd(), &UnixAddr::new(place)?)?;
+    if getsockopt(&socket, sockopt::PeerCredentials)?.uid() != 0 {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
