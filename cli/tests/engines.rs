@@ -8,13 +8,15 @@ use ebb_experiments::{DistanceTable, Exceptions};
 use ebb_lab::judging::{Attempt, judge};
 use support::Ebb;
 
-/// Laws at both ends and of the user backend, alone, where chance decides nothing.
+/// Laws at both ends and of the user backend, alone, where chance decides nothing: over twelve seeds
+/// of the simulator their queueing is within 4 % of its mean. That of `vegas` is one of two values
+/// 23 % apart, in both engines: 4 or 5 packets wait, each within the law's bounds.
 const CASES: [&str; 5] = [
     "rate alone",
     "sampled alone",
     "ledbat++ alone",
     "tcp-lp alone",
-    "vegas alone",
+    "ebb-sender alone",
 ];
 
 #[test]

@@ -147,6 +147,8 @@ proptest! {
     fn garbage_is_an_error_and_nothing_behind_it_is_heard(
         messages in vec(request(), 0..4), garbage in vec(any::<u8>(), 1..200), places in vec(any::<usize>(), 0..8),
     ) {
+        // White space before a message is JSON, and no garbage.
+        prop_assume!(!garbage.iter().all(|byte| b" \t\r".contains(byte)));
         let before = frames(&messages).concat();
         let behind = encode(&Request::Detach).unwrap();
         let bytes = [&before[..], &garbage, &behind].concat();
