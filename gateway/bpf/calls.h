@@ -10,12 +10,12 @@
 #include "download.h"
 #include "upload.h"
 
-/* There is no state of a law at the scratch's key. */
+/* There is no state of a law at the scratch's number. */
 #define EBB_NO_HALF (-1)
 
 #define EBB_CALL __attribute__((noinline))
 
-/* A new one at the scratch's key, with nothing in it; none if there is no room. */
+/* A new one at the scratch's number, with nothing in it; none if there is no room. */
 EBB_INLINE struct ebb_half *ebb_make_half(struct ebb_scratch *scratch)
 {
 	u32 zero = 0;
@@ -23,14 +23,14 @@ EBB_INLINE struct ebb_half *ebb_make_half(struct ebb_scratch *scratch)
 
 	if (!blank)
 		return 0;
-	if (bpf_map_update_elem(&ebb_halves, &scratch->key, blank, BPF_ANY)) {
+	if (bpf_map_update_elem(&ebb_halves, &scratch->number, blank, BPF_ANY)) {
 		EBB_COUNT(without_room, 1);
 		return 0;
 	}
 	EBB_COUNT(governed, 1);
 	if (!scratch->is_upload)
 		EBB_COUNT_OF_RULE(scratch->bundle, connections, 1);
-	return bpf_map_lookup_elem(&ebb_halves, &scratch->key);
+	return bpf_map_lookup_elem(&ebb_halves, &scratch->number);
 }
 
 /* Begins a law where the scratch says; answers whether there was room. */
@@ -62,7 +62,7 @@ EBB_CALL int ebb_call_answer(u32 is_upload)
 
 	if (!scratch)
 		return EBB_NO_HALF;
-	half = bpf_map_lookup_elem(&ebb_halves, &scratch->key);
+	half = bpf_map_lookup_elem(&ebb_halves, &scratch->number);
 	bundle = ebb_bundle_of(scratch->bundle, is_upload);
 	if (!half || !bundle)
 		return EBB_NO_HALF;
@@ -111,7 +111,7 @@ EBB_CALL int ebb_call_hear(u32 is_upload)
 
 	if (!scratch)
 		return EBB_NO_HALF;
-	half = bpf_map_lookup_elem(&ebb_halves, &scratch->key);
+	half = bpf_map_lookup_elem(&ebb_halves, &scratch->number);
 	bundle = ebb_bundle_of(scratch->bundle, is_upload);
 	if (!half || !bundle)
 		return EBB_NO_HALF;

@@ -23,11 +23,15 @@ struct ebb_gateway_control {
 	u8 bundles[EBB_MAX_RULES]; /* of each rule: the number of its bundle */
 };
 
+/* As many words as the ends of a connection. */
+#define EBB_SECRET_WORDS (2 * EBB_ADDRESS_WORDS + 2)
+
 /* Fixed before loading: the verifier drops what is not used. */
 struct ebb_gateway_config {
 	u32 law_number;
 	u32 link_bytes;    /* of the header in front of a packet: 14 with Ethernet, 0 without */
 	u32 jiffies_per_s; /* of the kernel's slow clock */
+	u32 secret[EBB_SECRET_WORDS]; /* of connections' numbers */
 	u32 reserved;
 };
 
@@ -58,10 +62,7 @@ struct ebb_connection {
 	u32 client[EBB_ADDRESS_WORDS];
 	u32 remote[EBB_ADDRESS_WORDS];
 	u32 ports; /* of the client in the upper half, of the other end in the lower; host order */
-	u32 interface; /* the client's, with EBB_UPLOAD in the key of what it sends */
+	u32 interface; /* the client's */
 };
-
-/* In the number of an interface, which are small: the way from the client to the remote end. */
-#define EBB_UPLOAD 0x80000000u
 
 #endif /* EBB_GATEWAY_CONTROL_H */

@@ -152,6 +152,7 @@ EBB_INLINE void ebb_pass(struct __sk_buff *skb, u32 is_from_client)
 	const u8 both = EBB_SYN_OF_CLIENT | EBB_SYN_OF_REMOTE;
 	struct ebb_scratch *scratch = ebb_scratch();
 	struct ebb_seen *seen;
+	u32 is_its;
 
 	if (!scratch)
 		return;
@@ -159,16 +160,17 @@ EBB_INLINE void ebb_pass(struct __sk_buff *skb, u32 is_from_client)
 	if (!ebb_read_frame(skb, is_from_client, scratch))
 		return;
 	ebb_end_step();
-	seen = bpf_map_lookup_elem(&ebb_connections, &scratch->key);
+	seen = bpf_map_lookup_elem(&ebb_connections, &scratch->number);
+	is_its = seen && ebb_is_same(&seen->ends, &scratch->ends);
 	if (scratch->packet.flags & EBB_TCP_FLAG_SYN) {
-		ebb_on_syn(skb, scratch, seen, is_from_client);
+		ebb_on_syn(skb, scratch, seen, is_its, is_from_client);
 		return;
 	}
 	if (!seen) {
 		ebb_leave_alone(scratch);
 		return;
 	}
-	if ((seen->flags & both) != both)
+	if (!is_its || (seen->flags & both) != both)
 		return;
 	if (scratch->packet.flags & EBB_TCP_FLAG_RST) {
 		ebb_forget_halves(scratch, seen);

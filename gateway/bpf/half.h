@@ -165,6 +165,7 @@ EBB_INLINE void ebb_half_begin(struct ebb_bundle *bundle, struct ebb_half *half,
 {
 	struct ebb_start *start = &scratch->start;
 
+	half->head.ends = scratch->ends;
 	half->head.bundle = scratch->bundle;
 	half->head.is_upload = scratch->is_upload != 0;
 	half->head.scale = scratch->scale;

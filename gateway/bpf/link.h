@@ -140,7 +140,7 @@ EBB_INLINE int ebb_read_frame(struct __sk_buff *skb, u32 is_from_client,
 
 	if (offset == 0xffff)
 		return 0;
-	if (!ebb_read_addresses(skb, offset, is_from_client, &scratch->key))
+	if (!ebb_read_addresses(skb, offset, is_from_client, &scratch->ends))
 		return 0;
 	if (!ebb_read_headers(skb, offset, packet))
 		return 0;
@@ -151,9 +151,10 @@ EBB_INLINE int ebb_read_frame(struct __sk_buff *skb, u32 is_from_client,
 	if ((void *)(tcp + 1) > (void *)(long)skb->data_end)
 		return 0;
 	client_port = bpf_ntohs(is_from_client ? tcp->source : tcp->destination);
-	scratch->key.ports =
+	scratch->ends.ports =
 		client_port << 16 | bpf_ntohs(is_from_client ? tcp->destination : tcp->source);
-	scratch->key.interface = skb->ifindex;
+	scratch->ends.interface = skb->ifindex;
+	scratch->number = ebb_connection_number(&scratch->ends, config.secret);
 	return 1;
 }
 

@@ -7,8 +7,8 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "control.h"
 #include "echoes.h"
+#include "number.h"
 #include "packet.h"
 #include "receiver_dispatch.h"
 
@@ -32,6 +32,7 @@
 
 /* A connection that passes, governed or not. */
 struct ebb_seen {
+	struct ebb_connection ends;
 	u64 moved_bytes; /* both ways, without a pause */
 	u64 moved_at;    /* in jiffies */
 	u64 again_at_bytes;
@@ -53,12 +54,13 @@ struct ebb_seen {
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
-	__type(key, struct ebb_connection);
+	__type(key, u64);
 	__type(value, struct ebb_seen);
 } ebb_connections SEC(".maps");
 
 /* What the owner knows of one way of a governed connection. */
 struct ebb_half_head {
+	struct ebb_connection ends;
 	u64 began_ns;
 	u64 heard_ns;
 	u64 payload_bytes;
@@ -101,7 +103,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 8192);
-	__type(key, struct ebb_connection);
+	__type(key, u64);
 	__type(value, struct ebb_half);
 } ebb_halves SEC(".maps");
 
@@ -140,7 +142,8 @@ EBB_INLINE struct ebb_bundle *ebb_bundle_of(u32 bundle, u32 is_upload)
  * of a map it knows nothing.
  */
 struct ebb_scratch {
-	struct ebb_connection key;
+	struct ebb_connection ends;
+	u64 number; /* of the connection, with the way that is looked at */
 	struct ebb_packet packet;
 	struct ebb_subject subject;
 	struct ebb_verdict verdict;
@@ -176,10 +179,9 @@ EBB_INLINE struct ebb_scratch *ebb_scratch(void)
 EBB_INLINE void ebb_look_at(struct ebb_scratch *scratch, u32 is_upload)
 {
 	scratch->is_upload = is_upload;
+	scratch->number &= ~EBB_UPLOAD;
 	if (is_upload)
-		scratch->key.interface |= EBB_UPLOAD;
-	else
-		scratch->key.interface &= ~EBB_UPLOAD;
+		scratch->number |= EBB_UPLOAD;
 }
 
 struct {

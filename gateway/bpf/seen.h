@@ -50,9 +50,9 @@ EBB_INLINE void ebb_forget_halves(struct ebb_scratch *scratch, struct ebb_seen *
 {
 	if (!(seen->flags & (EBB_HAS_DOWNLOAD | EBB_HAS_UPLOAD)))
 		return;
-	bpf_map_delete_elem(&ebb_halves, &scratch->key);
+	bpf_map_delete_elem(&ebb_halves, &scratch->number);
 	ebb_look_at(scratch, 1);
-	bpf_map_delete_elem(&ebb_halves, &scratch->key);
+	bpf_map_delete_elem(&ebb_halves, &scratch->number);
 	ebb_look_at(scratch, 0);
 	seen->flags &= ~(EBB_HAS_DOWNLOAD | EBB_HAS_UPLOAD);
 }
@@ -85,16 +85,19 @@ EBB_INLINE void ebb_note_syn(struct __sk_buff *skb, struct ebb_packet *packet,
 		seen->flags |= EBB_USES_ECN;
 }
 
-/* A connection's first packets. An answer counts only to a question that was seen. */
+/*
+ * A connection's first packets. An answer counts only to a question that was seen. What has its
+ * number and is not itself makes room.
+ */
 EBB_INLINE void ebb_on_syn(struct __sk_buff *skb, struct ebb_scratch *scratch,
-			   struct ebb_seen *seen, u32 is_from_client)
+			   struct ebb_seen *seen, u32 is_its, u32 is_from_client)
 {
 	u32 asked = is_from_client ? EBB_SYN_OF_REMOTE : EBB_SYN_OF_CLIENT;
-	struct ebb_seen fresh = {};
+	struct ebb_seen fresh = {.ends = scratch->ends};
 
 	if (scratch->packet.flags & EBB_TCP_FLAG_ACK) {
 		/* One that comes again, or is forged, changes nothing. */
-		if (!seen || (seen->flags & (EBB_SYN_OF_CLIENT | EBB_SYN_OF_REMOTE)) != asked)
+		if (!is_its || (seen->flags & (EBB_SYN_OF_CLIENT | EBB_SYN_OF_REMOTE)) != asked)
 			return;
 		EBB_COUNT(connections, 1);
 		ebb_note_syn(skb, &scratch->packet, seen, is_from_client);
@@ -103,15 +106,15 @@ EBB_INLINE void ebb_on_syn(struct __sk_buff *skb, struct ebb_scratch *scratch,
 	if (seen)
 		ebb_forget_halves(scratch, seen);
 	ebb_note_syn(skb, &scratch->packet, &fresh, is_from_client);
-	bpf_map_update_elem(&ebb_connections, &scratch->key, &fresh, BPF_ANY);
+	bpf_map_update_elem(&ebb_connections, &scratch->number, &fresh, BPF_ANY);
 }
 
 /* One that began before us, or was forgotten. */
 EBB_INLINE void ebb_leave_alone(struct ebb_scratch *scratch)
 {
-	struct ebb_seen fresh = {.flags = EBB_IS_LEFT_ALONE};
+	struct ebb_seen fresh = {.ends = scratch->ends, .flags = EBB_IS_LEFT_ALONE};
 
-	if (!bpf_map_update_elem(&ebb_connections, &scratch->key, &fresh, BPF_NOEXIST))
+	if (!bpf_map_update_elem(&ebb_connections, &scratch->number, &fresh, BPF_NOEXIST))
 		EBB_COUNT(without_scale, 1);
 }
 
@@ -151,14 +154,14 @@ EBB_INLINE void ebb_ask_rules(struct __sk_buff *skb, struct ebb_scratch *scratch
 	u8 bundle;
 
 	for (u32 i = 0; i < EBB_ADDRESS_WORDS; i++) {
-		subject->client[i] = scratch->key.client[i];
-		subject->remote[i] = scratch->key.remote[i];
+		subject->client[i] = scratch->ends.client[i];
+		subject->remote[i] = scratch->ends.remote[i];
 	}
 	subject->code_points = seen->code_points;
 	subject->moved_bytes = seen->moved_bytes;
 	subject->mark = seen->mark;
-	subject->interface = scratch->key.interface;
-	subject->remote_port = (u16)scratch->key.ports;
+	subject->interface = scratch->ends.interface;
+	subject->remote_port = (u16)scratch->ends.ports;
 	for (u32 i = 0; i < EBB_MAC_BYTES; i++)
 		subject->mac[i] = seen->mac[i];
 	verdict->again_at_bytes = EBB_NEVER_BYTES;

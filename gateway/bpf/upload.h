@@ -30,7 +30,7 @@ EBB_INLINE void ebb_on_upload_data(struct ebb_scratch *scratch)
 	struct ebb_half *half;
 
 	ebb_look_at(scratch, 1);
-	half = bpf_map_lookup_elem(&ebb_halves, &scratch->key);
+	half = bpf_map_lookup_elem(&ebb_halves, &scratch->number);
 	ebb_look_at(scratch, 0);
 	if (!half || !bundle)
 		return;

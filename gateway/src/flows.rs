@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Governed connections, as the programs' table has them.
 
-use crate::layout::{Connection, HalfHead, Layout, UPLOAD, read};
+use crate::layout::{HalfHead, Layout, read};
 use crate::rule::address;
 use std::net::SocketAddr;
 
@@ -48,35 +48,21 @@ pub struct Flow {
     pub state: Vec<u8>,
 }
 
-/// The connection of a key, and which way.
-fn ends(key: &Connection) -> (SocketAddr, SocketAddr, Way) {
-    let way = match key.interface & UPLOAD {
-        0 => Way::Download,
-        _ => Way::Upload,
-    };
-    (
-        SocketAddr::new(address(key.client), (key.ports >> 16) as u16),
-        SocketAddr::new(address(key.remote), key.ports as u16),
-        way,
-    )
-}
-
 impl Flow {
     /// Of what stands in the table, with the place of the rule that has a bundle; none if that is no
     /// such thing, or under a rule that is none any more.
-    pub(crate) fn read(
-        key: &[u8],
-        value: &[u8],
-        rule_of: impl Fn(u32) -> Option<usize>,
-    ) -> Option<Self> {
-        let (client, remote, way) = ends(&read::<Connection>(key)?);
+    pub(crate) fn read(value: &[u8], rule_of: impl Fn(u32) -> Option<usize>) -> Option<Self> {
         let head = read::<HalfHead>(value)?;
+        let ends = &head.ends;
         Some(Self {
             began_ns: head.began_ns,
             heard_ns: head.heard_ns,
-            way,
-            client,
-            remote,
+            way: match head.is_upload {
+                0 => Way::Download,
+                _ => Way::Upload,
+            },
+            client: SocketAddr::new(address(ends.client), (ends.ports >> 16) as u16),
+            remote: SocketAddr::new(address(ends.remote), ends.ports as u16),
             rule: rule_of(head.bundle)?,
             payload_bytes: head.payload_bytes,
             windows: head.windows,

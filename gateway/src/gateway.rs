@@ -200,7 +200,7 @@ impl Gateway {
     pub fn flows(&self) -> Vec<Flow> {
         let of_key = |key: Vec<u8>| {
             let value = self.halves.lookup(&key, MapFlags::ANY).ok()??;
-            Flow::read(&key, &value, |number| self.bundles.place(number))
+            Flow::read(&value, |number| self.bundles.place(number))
         };
         self.halves.keys().filter_map(of_key).collect()
     }
@@ -312,6 +312,7 @@ fn load<'object>(
         law_number: options.policy.law().number,
         link_bytes: options.interfaces.first().map_or(0, Interface::link_bytes),
         jiffies_per_s: jiffies_per_s(),
+        secret: secret()?,
         reserved: 0,
     };
     let prepared = open
@@ -337,6 +338,22 @@ fn refused(what: &str, error: &libbpf_rs::Error) -> Error {
         what: what.to_owned(),
         reason: format!("{error:#}"),
     }
+}
+
+/// What connections' numbers are made with: nobody can choose two of the same number.
+fn secret<const WORDS: usize>() -> Result<[u32; WORDS]> {
+    let mut words = [0; WORDS];
+    let bytes = size_of_val(&words);
+    // SAFETY: as many bytes are written as the words have.
+    let filled = unsafe { libc::getrandom(words.as_mut_ptr().cast(), bytes, 0) };
+    if usize::try_from(filled) == Ok(bytes) {
+        return Ok(words);
+    }
+    Err(Error::Program {
+        what: "the gateway's programs".to_owned(),
+        action: "find a secret for",
+        source: io::Error::last_os_error(),
+    })
 }
 
 /// The kernel's slow clock: the coarse clocks advance with it.

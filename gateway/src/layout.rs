@@ -6,14 +6,11 @@ use crate::skeleton::{gateway, layouts};
 use ebb_algorithms::MAX_PARAMS;
 
 pub(crate) use layouts::types::{
-    ebb_connection as Connection, ebb_gateway_config as Config, ebb_gateway_control as Control,
+    ebb_gateway_config as Config, ebb_gateway_control as Control,
     ebb_gateway_counters as RawCounters, ebb_half_head as HalfHead, ebb_layout as Layout,
     ebb_rule as RawRule, ebb_rule_counters as RawRuleCounters, ebb_subject as RawSubject,
     ebb_verdict as RawVerdict,
 };
-
-/// In the number of a key's interface: the way from the client to the remote end.
-pub(crate) const UPLOAD: u32 = 0x8000_0000;
 
 /// A struct of integers, without padding: any bytes are one.
 ///
@@ -23,8 +20,6 @@ pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: all are, see control.h, rules.h and maps.h.
 unsafe impl Plain for Config {}
-// SAFETY: as above.
-unsafe impl Plain for Connection {}
 // SAFETY: as above.
 unsafe impl Plain for HalfHead {}
 // SAFETY: as above.

@@ -10,9 +10,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use ebb_gateway::{Gateway, Rule};
 use ebb_host::testing::requires_root;
-use libbpf_rs::MapHandle;
-use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
-use support::{Segment, everything, gateway, shake_hands, window};
+use support::{Segment, everything, gateway, shake_hands, tables, window};
 
 const HANDSHAKES: u32 = 1_000_000;
 /// As `ebb gateway` has it by itself.
@@ -25,12 +23,7 @@ const SOURCE_PORT: std::ops::Range<usize> = 34..36;
 
 /// What all tables of a gateway take of the kernel's memory.
 fn table_bytes(gateway: &Gateway) -> u64 {
-    let [program, _] = gateway.program_numbers().unwrap();
-    let options = ProgInfoQueryOptions::default().include_map_ids(true);
-    let mut programs = ProgInfoIter::with_query_opts(options);
-    let found = programs.find(|info| info.id == program).unwrap();
-    let sizes = found.map_ids.iter().map(|&id| {
-        let map = MapHandle::from_map_id(id).unwrap();
+    let sizes = tables(gateway).into_iter().map(|map| {
         let file = format!("/proc/self/fdinfo/{}", map.as_fd().as_raw_fd());
         let told = fs::read_to_string(file).unwrap();
         let size = told.lines().find_map(|line| line.strip_prefix("memlock:"));

@@ -12,6 +12,8 @@ use etherparse::{
     Ethernet2HeaderSlice, IpHeaders, PacketBuilder, PacketHeaders, TcpOptionElement,
     TransportHeader,
 };
+use libbpf_rs::MapHandle;
+use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use namespace::Namespace;
 
 pub mod namespace;
@@ -40,6 +42,16 @@ pub fn gateway_by(policy: Policy, rules: &[Rule], connections: u32) -> Gateway {
         is_patient: false,
     };
     Gateway::start(&options, rules).unwrap()
+}
+
+/// Those that its programs use.
+pub fn tables(gateway: &Gateway) -> Vec<MapHandle> {
+    let [program, _] = gateway.program_numbers().unwrap();
+    let options = ProgInfoQueryOptions::default().include_map_ids(true);
+    let mut programs = ProgInfoIter::with_query_opts(options);
+    let found = programs.find(|info| info.id == program).unwrap();
+    let tables = found.map_ids.iter().map(|&id| MapHandle::from_map_id(id));
+    tables.map(Result::unwrap).collect()
 }
 
 /// What is for everything.
