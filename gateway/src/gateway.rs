@@ -15,6 +15,7 @@ use ebb_algorithms::{Policy, Side};
 use ebb_host::clock::monotonic_ns;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
@@ -66,6 +67,9 @@ pub struct Gateway {
     first: Option<Interface>,
     hook: Option<Hook>,
     is_patient: bool,
+    /// What is wrong with network namespaces that rules name.
+    unknown: BTreeSet<String>,
+    notices: Vec<String>,
     is_released: bool,
 }
 
@@ -147,6 +151,8 @@ impl Gateway {
             first: options.interfaces.first().cloned(),
             hook: options.hook,
             is_patient: options.is_patient,
+            unknown: BTreeSet::new(),
+            notices: Vec::new(),
             is_released: false,
         })
     }

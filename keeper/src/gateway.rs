@@ -223,7 +223,9 @@ impl Held for GatewayHeld {
     }
 
     fn take_notices(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notices)
+        let mut notices = std::mem::take(&mut self.notices);
+        notices.extend(self.gateway.take_notices());
+        notices
     }
 }
 

@@ -346,6 +346,9 @@ fn a_rule_is_for_a_network_namespace_behind_a_bridge_once_it_is_there() {
     let downloads = [ours, theirs].map(|device| device.transfer(&server, OTHERS, 8));
     std::thread::sleep(Duration::from_secs(2));
     assert_eq!(kept.carried(), [0; 0]);
+    let told = format!("network namespace {}: No such file", container.display());
+    let tells = || service.has_said().matches(&told).count();
+    assert_eq!(tells(), 1, "{}", service.has_said());
     std::os::unix::fs::symlink(ours.namespace().path(), &container).unwrap();
     until("one of the two is held", || !kept.carried().is_empty());
     let held = kept.devices_held();
@@ -370,8 +373,12 @@ fn a_rule_is_for_a_network_namespace_behind_a_bridge_once_it_is_there() {
     };
     assert!(ask(mac).contains("yields by box"), "{mac}");
     assert!(ask("02:00:00:00:00:01").contains("no rule is for it"));
+    // Once gone, that is told anew.
+    std::fs::remove_file(&container).unwrap();
+    until("it says so", || tells() == 2);
     for download in downloads {
         download.seconds();
     }
+    assert_eq!(tells(), 2, "{}", service.has_said());
     service.end(Signal::SIGTERM);
 }

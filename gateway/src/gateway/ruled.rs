@@ -5,6 +5,7 @@ use super::Gateway;
 use crate::error::{Error, Result};
 use crate::layout::RawRule;
 use crate::rule::{MAX_RULES, Rule};
+use std::collections::BTreeSet;
 
 impl Gateway {
     /// Other rules, for what passes from now on. What is under a rule that was there before keeps its
@@ -18,8 +19,7 @@ impl Gateway {
                 most: MAX_RULES,
             });
         }
-        let raw: Result<Vec<_>> = rules.iter().map(|rule| self.raw(rule)).collect();
-        let raw = raw?;
+        let raw = self.raw(rules, self.is_patient)?;
         let bundles = self.bundles.next(rules);
         for (rule, number) in rules.iter().zip(bundles.numbers()) {
             let before = self.bundles.place(u32::from(*number));
@@ -32,27 +32,41 @@ impl Gateway {
         Ok(())
     }
 
-    fn raw(&self, rule: &Rule) -> Result<RawRule> {
-        match rule.raw() {
-            Err(Error::NoInterface { .. } | Error::Namespace { .. }) if self.is_patient => {
+    /// As the programs ask them. With patience one that names what is not there is for nothing; of
+    /// interfaces the owner knows that.
+    fn raw(&mut self, rules: &[Rule], is_patient: bool) -> Result<Vec<RawRule>> {
+        let mut unknown = BTreeSet::new();
+        let raw = rules.iter().map(|rule| match rule.raw() {
+            Err(Error::NoInterface { .. }) if is_patient => Ok(rule.raw_for_nothing()),
+            Err(error @ Error::Namespace { .. }) if is_patient => {
+                unknown.insert(format!("{error}; until then its rule is for nothing"));
                 Ok(rule.raw_for_nothing())
             }
             raw => raw,
-        }
+        });
+        let raw = raw.collect();
+        let news = unknown.difference(&self.unknown).cloned();
+        self.notices.extend(news);
+        self.unknown = unknown;
+        raw
+    }
+
+    /// What people should know, once each.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
     }
 
     /// Namespaces that rules name may have come or gone, or have got other interfaces: looks again,
     /// once in a while.
     pub fn look_at_namespaces(&mut self) {
-        let rules = self.bundles.rules();
+        let rules = self.bundles.rules().to_vec();
         if rules.iter().all(|rule| rule.namespace.is_none()) {
             return;
         }
-        let raw = rules.iter().map(|rule| match rule.raw() {
-            Ok(raw) => raw,
-            Err(_) => rule.raw_for_nothing(),
-        });
-        let raw: Vec<RawRule> = raw.collect();
+        // What else is wrong with a rule was found when it was set.
+        let Ok(raw) = self.raw(&rules, true) else {
+            return;
+        };
         if !self.control.has_rules(&raw) {
             self.control.set_rules(&raw, self.bundles.numbers());
         }
