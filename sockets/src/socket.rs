@@ -225,19 +225,21 @@ impl CopiedSocket {
 
     /// Gives the field back, unless the program has chosen a code point meanwhile.
     pub(crate) fn unmark_lower_effort(&self, own: u8) -> io::Result<()> {
-        let now = self.traffic_class()?;
-        if now & CODE_POINT_MASK == LOWER_EFFORT && own & CODE_POINT_MASK != LOWER_EFFORT {
-            self.set_traffic_class(own)?;
+        if own & CODE_POINT_MASK == LOWER_EFFORT {
+            return Ok(());
+        }
+        let (level, name) = self.traffic_class_option();
+        if self.number(level, name)? as u8 & CODE_POINT_MASK == LOWER_EFFORT {
+            self.write(level, name, &i32::from(own))?;
         }
         Ok(())
     }
 
     /// IPv4 on an IPv6 socket has the field of IPv4.
     fn traffic_class_option(&self) -> (i32, i32) {
-        let is_ipv4 = self.ends().is_some_and(|(own, _)| own.0.is_ipv4());
-        match is_ipv4 {
-            true => (libc::IPPROTO_IP, libc::IP_TOS),
-            false => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+        match address(self.0.as_raw_fd(), libc::getsockname) {
+            Some((IpAddr::V4(_), _)) => (libc::IPPROTO_IP, libc::IP_TOS),
+            _ => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
         }
     }
 
