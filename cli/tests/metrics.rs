@@ -323,6 +323,8 @@ fn a_real_prometheus_reads_them_and_every_query_of_the_dashboard_has_an_answer()
         return;
     }
     let mut told = Told::begin("p");
+    told.scene.write_gateway();
+    told.service.reload();
     let client = told.scene.connect_from("one@1.service");
     told.until_received(BYTES);
     let prometheus = Prometheus::begin(&program.unwrap());

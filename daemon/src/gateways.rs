@@ -137,6 +137,25 @@ impl Gateways {
         std::mem::take(&mut self.events)
     }
 
+    /// Switches a gateway off, or on; one that has gone meanwhile needs no switch.
+    pub(crate) fn switch(&mut self, name: &str, is_off: bool) {
+        let mut kept = self.kept.iter_mut();
+        let Some(kept) = kept.find(|kept| kept.name() == name) else {
+            return;
+        };
+        let Some(post) = &mut kept.post else {
+            return;
+        };
+        if let Err(source) = post.held().change(&Change::Observing(is_off)) {
+            self.events.push(failed(&kept.wanted.file, source));
+        }
+    }
+
+    /// What came of their rules.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
     /// How many rules are in force.
     pub(crate) fn rule_count(&self) -> usize {
         let kept = self.kept.iter().filter(|kept| kept.is_held());

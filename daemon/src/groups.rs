@@ -318,17 +318,20 @@ impl Groups {
     }
 }
 
-/// What living keepers hold, but for rules.
+/// What living keepers hold, but for what this service does by its rules.
 fn held_by_hand(records: &Path) -> Vec<Attached> {
     let entries = fs::read_dir(records).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
     let records = paths.filter(|path| path.extension().is_some_and(|it| it == "json"));
     let records = records.filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok());
     let living = records.filter(|record: &Record| ebb_host::exists(record.keeper_pid));
-    let attached = living.map(|record| record.attached);
-    attached
-        .filter(|attached| !matches!(attached, Attached::Rule { .. }))
-        .collect()
+    let is_by_rules = |record: &Record| match record.attached {
+        Attached::Rule { .. } => true,
+        Attached::Gateway { .. } => record.keeper_pid == std::process::id(),
+        _ => false,
+    };
+    let by_hand = living.filter(|record| !is_by_rules(record));
+    by_hand.map(|record| record.attached).collect()
 }
 
 fn cgroups_of(attached: Attached) -> Vec<PathBuf> {

@@ -36,6 +36,10 @@ pub struct Minute {
     pub carried_bytes: Option<[u64; 2]>,
     /// The rules under which there was something, by their names.
     pub rules: BTreeMap<String, Past>,
+    /// The same of the gateways' rules, each by the name of its gateway and its own: what passes
+    /// arrives on one interface and is sent on another.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gateway_rules: BTreeMap<String, Past>,
 }
 
 /// What came of a rule in some time.
@@ -62,8 +66,8 @@ pub struct Past {
 pub(crate) struct History {
     keeper: Keeper,
     interfaces: Interfaces,
-    /// What had come of the rules when this was written last.
-    before: BTreeMap<String, Totals>,
+    /// What had come of the rules, and of the gateways', when this was written last.
+    before: [BTreeMap<String, Totals>; 2],
     since: Instant,
 }
 
@@ -76,21 +80,25 @@ impl Minute {
         }
     }
 
-    /// What came of all rules together.
-    fn of_all_rules(&self) -> Past {
-        let mut all = Past::default();
-        self.rules.values().for_each(|past| all.add(past));
-        all
+    /// What interfaces carried of all rules together, each way.
+    fn carried_of_rules(&self) -> [u64; 2] {
+        let sum = |rules: &BTreeMap<String, Past>| {
+            let mut all = Past::default();
+            rules.values().for_each(|past| all.add(past));
+            [all.received_bytes, all.sent_bytes]
+        };
+        let passed: u64 = sum(&self.gateway_rules).iter().sum();
+        sum(&self.rules).map(|own| own + passed)
     }
 
     /// What interfaces carried beside the payload of rules: the headers of that as well; none if
     /// that is not known.
     pub fn of_others(&self) -> Option<Past> {
         let [received, sent] = self.carried_bytes?;
-        let all = self.of_all_rules();
+        let [of_rules_received, of_rules_sent] = self.carried_of_rules();
         Some(Past {
-            received_bytes: received.saturating_sub(all.received_bytes),
-            sent_bytes: sent.saturating_sub(all.sent_bytes),
+            received_bytes: received.saturating_sub(of_rules_received),
+            sent_bytes: sent.saturating_sub(of_rules_sent),
             ..Past::default()
         })
     }
@@ -146,39 +154,47 @@ impl History {
         Ok(Self {
             keeper: Keeper::begin(history_folder())?,
             interfaces,
-            before: BTreeMap::new(),
+            before: Default::default(),
             since: Instant::now(),
         })
     }
 
     /// Writes down what came of the rules, if a minute is over.
-    pub(crate) fn note(&mut self, ledger: &Ledger) {
+    pub(crate) fn note(&mut self, ledgers: [&Ledger; 2]) {
         if self.since.elapsed() >= MINUTE {
-            self.write(ledger);
+            self.write(ledgers);
         }
     }
 
-    /// Writes down what came of the rules since that was done last. Nobody waits for a disk.
-    pub(crate) fn write(&mut self, ledger: &Ledger) {
-        let now: BTreeMap<String, Totals> = ledger.all().collect();
-        let mut rules = BTreeMap::new();
-        for (name, totals) in &now {
-            let none = Totals::default();
-            let past = Past::between(self.before.get(name).unwrap_or(&none), totals);
-            if past != Past::default() {
-                rules.insert(name.clone(), past);
-            }
-        }
+    /// Writes down what came of the rules, and of the gateways', since that was done last. Nobody
+    /// waits for a disk.
+    pub(crate) fn write(&mut self, ledgers: [&Ledger; 2]) {
+        let now = ledgers.map(|ledger| ledger.all().collect());
+        let [rules, gateway_rules] = [0, 1].map(|of| since(&self.before[of], &now[of]));
         let minute = Minute {
             at_unix_s: unix_time().as_secs(),
             seconds: self.since.elapsed().as_secs_f64(),
             carried_bytes: self.interfaces.carried(),
             rules,
+            gateway_rules,
         };
         self.keeper.keep(&minute);
         self.before = now;
         self.since = Instant::now();
     }
+}
+
+/// What came of each rule meanwhile, if anything did.
+fn since(
+    before: &BTreeMap<String, Totals>,
+    now: &BTreeMap<String, Totals>,
+) -> BTreeMap<String, Past> {
+    let none = Totals::default();
+    let past_of = |(name, totals): (&String, &Totals)| {
+        let past = Past::between(before.get(name).unwrap_or(&none), totals);
+        (past != Past::default()).then(|| (name.clone(), past))
+    };
+    now.iter().filter_map(past_of).collect()
 }
 
 /// Where the history is.
@@ -221,18 +237,36 @@ mod tests {
     }
 
     #[test]
-    fn all_rules_of_a_minute_add_up() {
+    fn others_have_what_is_of_no_rule_and_what_passes_goes_over_two_interfaces() {
         let past = Past::between(&Totals::default(), &totals(1_000, 400));
         let minute = Minute {
             at_unix_s: 1_795_600_000,
             seconds: 60.0,
-            carried_bytes: None,
+            carried_bytes: Some([10_000, 5_000]),
             rules: [("a".to_owned(), past), ("b".to_owned(), past)].into(),
+            gateway_rules: BTreeMap::new(),
         };
-        let all = minute.of_all_rules();
-        assert_eq!(all.received_bytes, 2_000);
-        assert_eq!(all.held_back_ms, [800, 0]);
-        assert_eq!(all.queue_mean_us(), past.queue_mean_us());
+        let others = minute.of_others().unwrap();
+        assert_eq!((others.received_bytes, others.sent_bytes), (8_000, 5_000));
         assert_eq!(minute.hour().minute, 0);
+        let minute = Minute {
+            gateway_rules: [("home: tv".to_owned(), past)].into(),
+            ..minute
+        };
+        let others = minute.of_others().unwrap();
+        assert_eq!((others.received_bytes, others.sent_bytes), (7_000, 4_000));
+        let unknown = Minute {
+            carried_bytes: None,
+            ..minute
+        };
+        assert_eq!(unknown.of_others(), None);
+    }
+
+    #[test]
+    fn minutes_of_before_there_were_gateways_are_read() {
+        let text = r#"{"at_unix_s":7,"seconds":60.0,"carried_bytes":null,"rules":{}}"#;
+        let minute: Minute = serde_json::from_str(text).unwrap();
+        assert!(minute.gateway_rules.is_empty());
+        assert_eq!(serde_json::to_string(&minute).unwrap(), text);
     }
 }

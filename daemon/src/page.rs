@@ -5,7 +5,7 @@
 //! What the page is made of everybody may have; what it shows and does is for whoever knows the
 //! token, which root alone can read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,8 @@ use ebb_keeper::{FlowView, describe};
 use serde::{Deserialize, Serialize};
 
 use crate::history::{history_folder, read_history};
-use crate::snapshot::{Latest, RuleSeen, Snapshot, State, Switches};
+use crate::ledger::Totals;
+use crate::snapshot::{GatewaySeen, Latest, RuleSeen, Snapshot, State, Switched, Switches};
 use crate::web::{Answer, Method, Request, Site, Status};
 
 mod past;
@@ -53,6 +54,10 @@ struct Now<'a> {
 
 #[derive(Serialize)]
 struct RuleNow<'a> {
+    /// Whose rule it is, if it is for what passes.
+    gateway: Option<&'a str>,
+    /// That one's interfaces.
+    interfaces: Vec<&'a str>,
     name: &'a str,
     state: &'static str,
     policy: &'a str,
@@ -66,11 +71,12 @@ struct RuleNow<'a> {
     flows: &'a [FlowView],
 }
 
-/// What is to be switched.
+/// What is to be switched: a rule, or a gateway with all of its own.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Switch {
-    rule: String,
+    rule: Option<String>,
+    gateway: Option<String>,
     off: bool,
 }
 
@@ -115,30 +121,69 @@ fn json(value: &impl Serialize) -> Answer {
 fn now(snapshot: &Snapshot) -> Now<'_> {
     Now {
         at_unix_s: snapshot.at_unix_s,
-        rules: snapshot.rules.iter().map(rule_now).collect(),
+        rules: {
+            let of_gateways = snapshot.gateways.iter().flat_map(of_gateway);
+            snapshot.rules.iter().map(rule_now).chain(of_gateways)
+        }
+        .collect(),
         by_hand: &snapshot.by_hand,
     }
 }
 
 fn rule_now(rule: &RuleSeen) -> RuleNow<'_> {
     let cookies = rule.flows.iter().map(|flow| flow.cookie);
-    let held_back = rule.totals.looks.iter().map(|looks| looks.held_back);
+    let connections = cookies.collect::<BTreeSet<_>>().len();
     RuleNow {
-        name: &rule.name,
-        state: match rule.state {
-            State::On => "on",
-            State::Off => "off",
-            State::Failed => "failed",
-        },
         policy: &rule.policy,
         upload_policy: rule.upload_policy.as_deref(),
         minimum: rule.minimum.as_deref(),
         weight: rule.weight,
-        received_bytes: rule.totals.counts.received_bytes,
-        sent_bytes: rule.totals.counts.sent_bytes,
+        connections,
+        ..what_came(&rule.name, rule.state, &rule.flows, &rule.totals)
+    }
+}
+
+/// One law is for both ways, and for all rules of the gateway.
+fn of_gateway(gateway: &GatewaySeen) -> impl Iterator<Item = RuleNow<'_>> {
+    gateway.rules.iter().map(|rule| {
+        let ends = rule.flows.iter().map(|flow| (flow.local, flow.peer));
+        let interfaces = gateway.interfaces.iter();
+        RuleNow {
+            gateway: Some(&gateway.name),
+            interfaces: interfaces.map(|(name, _)| name.as_str()).collect(),
+            policy: &gateway.policy,
+            upload_policy: Some(&gateway.policy),
+            connections: ends.collect::<BTreeSet<_>>().len(),
+            ..what_came(&rule.name, gateway.state(), &rule.flows, &rule.totals)
+        }
+    })
+}
+
+fn what_came<'a>(
+    name: &'a str,
+    state: State,
+    flows: &'a [FlowView],
+    totals: &Totals,
+) -> RuleNow<'a> {
+    let held_back = totals.looks.iter().map(|looks| looks.held_back);
+    RuleNow {
+        gateway: None,
+        interfaces: Vec::new(),
+        name,
+        state: match state {
+            State::On => "on",
+            State::Off => "off",
+            State::Failed => "failed",
+        },
+        policy: "",
+        upload_policy: None,
+        minimum: None,
+        weight: None,
+        received_bytes: totals.counts.received_bytes,
+        sent_bytes: totals.counts.sent_bytes,
         held_back_s: held_back.sum::<Duration>().as_secs_f64(),
-        connections: cookies.collect::<std::collections::BTreeSet<_>>().len(),
-        flows: &rule.flows[..rule.flows.len().min(MOST_FLOWS)],
+        connections: 0,
+        flows: &flows[..flows.len().min(MOST_FLOWS)],
     }
 }
 
@@ -164,18 +209,41 @@ fn history(written: &Written) -> Answer {
 
 /// As `ebb rules off` and `on` do, within a second.
 fn switch(page: &Page, request: &Request) -> Answer {
-    let Ok(Switch { rule, off }) = serde_json::from_slice(&request.body) else {
-        let why = "write {\"rule\": \"NAME\", \"off\": true}, or false";
-        return Answer::refusal(Status::BadRequest, why);
-    };
     let snapshot = page.latest.snapshot();
-    let mut rules = snapshot.rules.iter();
-    let is_held = |it: &&RuleSeen| it.name == rule && it.state != State::Failed;
-    if rules.find(is_held).is_none() {
-        return Answer::refusal(Status::NotFound, &format!("no rule '{rule}' is in force"));
+    let (switched, off, is_held) = match serde_json::from_slice(&request.body) {
+        Ok(Switch {
+            rule: Some(name),
+            gateway: None,
+            off,
+        }) => {
+            let mut rules = snapshot.rules.iter();
+            let is_held = rules.any(|it| it.name == name && it.state != State::Failed);
+            (Switched::Rule(name), off, is_held)
+        }
+        Ok(Switch {
+            rule: None,
+            gateway: Some(name),
+            off,
+        }) => {
+            let mut gateways = snapshot.gateways.iter();
+            let is_held = gateways.any(|it| it.name == name && it.state() != State::Failed);
+            (Switched::Gateway(name), off, is_held)
+        }
+        _ => {
+            let why = "write {\"rule\": \"NAME\", \"off\": true}, or false, or \"gateway\" \
+                       instead of \"rule\"";
+            return Answer::refusal(Status::BadRequest, why);
+        }
+    };
+    let (kind, name) = match &switched {
+        Switched::Rule(name) => ("rule", name.clone()),
+        Switched::Gateway(name) => ("gateway", name.clone()),
+    };
+    if !is_held {
+        return Answer::refusal(Status::NotFound, &format!("no {kind} '{name}' is in force"));
     }
-    page.switches.want(rule.clone(), off);
-    json(&serde_json::json!({ "rule": rule, "off": off }))
+    page.switches.want(switched, off);
+    json(&serde_json::json!({ kind: name, "off": off }))
 }
 
 #[cfg(test)]

@@ -336,7 +336,7 @@ impl Service {
             }
             self.watching.close(&kept.rule, kept.post.as_held());
         }
-        self.watching.end();
+        self.watching.end(&self.gateways);
         self.gateways.end();
         self.events.extend(self.gateways.take_events());
         self.kept.clear();

@@ -66,6 +66,17 @@ pub(crate) struct GatewaySeen {
     pub(crate) rules: Vec<GatewayRuleSeen>,
 }
 
+impl GatewaySeen {
+    /// Whether it is in force on an interface at least.
+    pub(crate) fn state(&self) -> State {
+        match self.interfaces.iter().any(|(_, is_held)| *is_held) {
+            true if self.is_off => State::Off,
+            true => State::On,
+            false => State::Failed,
+        }
+    }
+}
+
 /// How a rule of a gateway stands.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GatewayRuleSeen {
@@ -101,20 +112,28 @@ impl Latest {
     }
 }
 
-/// What is to be switched off, or on, by the names of rules. The service does it in its own time:
-/// nobody who asks waits for it, nor it for them.
+/// What can be switched, by its name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Switched {
+    Rule(String),
+    /// A gateway as a whole.
+    Gateway(String),
+}
+
+/// What is to be switched off, or on. The service does it in its own time: nobody who asks waits
+/// for it, nor it for them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Switches(Arc<Mutex<BTreeMap<String, bool>>>);
+pub(crate) struct Switches(Arc<Mutex<BTreeMap<Switched, bool>>>);
 
 impl Switches {
-    /// Has a rule switched off, or on; what was wanted of it before is not wanted any more.
-    pub(crate) fn want(&self, rule: String, is_off: bool) {
+    /// Has it switched off, or on; what was wanted of it before is not wanted any more.
+    pub(crate) fn want(&self, switched: Switched, is_off: bool) {
         let mut wanted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        wanted.insert(rule, is_off);
+        wanted.insert(switched, is_off);
     }
 
     /// What is wanted, once.
-    pub(crate) fn take(&self) -> BTreeMap<String, bool> {
+    pub(crate) fn take(&self) -> BTreeMap<Switched, bool> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

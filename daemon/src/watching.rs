@@ -22,7 +22,7 @@ use crate::metrics;
 use crate::page::{self, Page, Token};
 use crate::rule::{Book, Rule};
 use crate::settings::Settings;
-use crate::snapshot::{Latest, RuleSeen, Snapshot, State, Switches};
+use crate::snapshot::{Latest, RuleSeen, Snapshot, State, Switched, Switches};
 use crate::web::{Place, Server};
 
 /// Connections are looked at so often.
@@ -96,9 +96,9 @@ impl Watching {
     }
 
     /// What came of the rules until now is the end of it.
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn end(&mut self, gateways: &Gateways) {
         if let Some(mut history) = self.history.take() {
-            history.write(&self.ledger);
+            history.write([&self.ledger, gateways.ledger()]);
         }
     }
 
@@ -168,6 +168,9 @@ impl Watching {
                 .look(&rule.name, its.map_or(&[][..], Vec::as_slice), now);
         }
         let gateways = sight.gateways.seen(now);
+        if let Some(history) = &mut self.history {
+            history.note([&self.ledger, sight.gateways.ledger()]);
+        }
         let rules = sight.book.rules.iter();
         let rules = rules.map(|rule| {
             let its = flows.remove(&sight.bits.of(&rule.name));
@@ -183,9 +186,6 @@ impl Watching {
             refused_reloads: self.refused_reloads,
             by_hand: sight.by_hand.clone(),
         });
-        if let Some(history) = &mut self.history {
-            history.note(&self.ledger);
-        }
         self.ledger
             .keep(|name| sight.book.rules.iter().any(|rule| rule.name == name));
         let took = thread_processor_time() - used;
@@ -193,7 +193,7 @@ impl Watching {
     }
 
     /// What is to be switched off, or on; it is to be seen soon.
-    pub(crate) fn switches(&mut self) -> BTreeMap<String, bool> {
+    pub(crate) fn switches(&mut self) -> BTreeMap<Switched, bool> {
         let wanted = self.switches.take();
         if !wanted.is_empty() {
             self.due = Instant::now();

@@ -285,7 +285,28 @@ fn metrics_tell_what_came_of_a_gateways_rules_and_what_could_not_be_held() {
     service.send(Signal::SIGCONT);
     kept.until(&failures, 1.0);
     download.seconds();
+    let received = kept.until(&payload, received);
     service.end(Signal::SIGTERM);
+
+    // The history has it all.
+    let told = kept.grounds.ebb.says(["status", "--history", "--json"]);
+    let minutes: Vec<Value> = serde_json::from_str(&told).unwrap();
+    let past = minutes
+        .iter()
+        .filter_map(|it| it["gateway_rules"].get("home: console"));
+    let written: u64 = past.map(|it| it["received_bytes"].as_u64().unwrap()).sum();
+    assert!(
+        written as f64 >= received,
+        "{written} of {received}: {told}"
+    );
+    let told = kept.grounds.ebb.says(["status", "--history"]);
+    let line = told
+        .lines()
+        .find(|line| line.starts_with("gateway home: console: "));
+    assert!(
+        line.is_some_and(|line| line.contains("1 connection set free")),
+        "{told}"
+    );
 }
 
 /// Kills the service in the middle of a download, and starts it again in the middle of the next.

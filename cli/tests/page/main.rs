@@ -36,6 +36,7 @@ impl Shown {
     fn new() -> Self {
         let scene = Scene::new("w");
         scene.write("a.toml", RULE);
+        scene.write_gateway();
         fs::create_dir(scene.rules.path().join("settings")).unwrap();
         scene.write("settings/ebbd.toml", SETTINGS);
         // What there was of a connection stands in the past of the next service.
@@ -82,7 +83,7 @@ fn the_page_shows_what_yields_in_a_real_browser_and_its_switch_switches_rules() 
     let mut browser = Browser::start(&program.unwrap());
     browser.open(&shown.url);
     for part in [
-        "1 rule, ",
+        "2 rules, ",
         "Switch off",
         "by ebb, sending by ebb-sender",
         "Connections: 1",
@@ -90,9 +91,13 @@ fn the_page_shows_what_yields_in_a_real_browser_and_its_switch_switches_rules() 
         "24 hours ago",
         "queueing delay, at the most ",
         "Everything else on this machine",
+        "home: console",
+        "Switch off home",
+        "of what passes lan0, by ebb",
     ] {
         until_text(&mut browser, part);
     }
+    assert!(!browser.text().contains("Held by hand"));
     assert_eq!(
         browser.value("location.href").as_str().unwrap(),
         format!("http://{PAGE}/")
@@ -108,6 +113,13 @@ fn the_page_shows_what_yields_in_a_real_browser_and_its_switch_switches_rules() 
     browser.press("Switch on", HELD_LONG);
     shown.until_rule_is("one (on)");
     until_text(&mut browser, "Switch off");
+
+    // A gateway is switched as a whole.
+    browser.press("Switch off home", Duration::ZERO);
+    shown.until_rule_is("gateway of lan0 (off)");
+    until_text(&mut browser, "Switch on home");
+    browser.press("Switch on home", HELD_LONG);
+    shown.until_rule_is("gateway of lan0 (on)");
 
     // Without the token it shows nothing but what to do.
     browser.value("sessionStorage.clear()");

@@ -125,6 +125,15 @@ impl Scene {
         Client { child, stream }
     }
 
+    /// A gateway `home` with a rule `console`, on an interface that has nobody behind it.
+    pub fn write_gateway(&self) {
+        let pair = "link add lan0 type veth peer name far0";
+        let status = Command::new("ip").args(pair.split(' ')).status();
+        assert!(status.unwrap().success());
+        let rule = "[[gateway.rule]]\nname = \"console\"\nclient = \"192.168.7.2\"\n";
+        self.write("home.toml", &format!("[gateway]\nlan = \"lan0\"\n{rule}"));
+    }
+
     /// What arrives from now on is carried at this rate, with a queue before it.
     pub fn narrow(&self, rate: &str) {
         self.hosts.enter("b");

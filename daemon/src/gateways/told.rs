@@ -27,7 +27,7 @@ impl Gateways {
 
 impl Kept {
     /// Its file's name, of which there is one.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let stem = self.wanted.file.file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
     }
@@ -103,7 +103,7 @@ impl Kept {
     }
 }
 
-/// The name of a rule in the ledger; names are of one line.
-fn account(gateway: &str, rule: &str) -> String {
-    format!("{gateway}\n{rule}")
+/// The name of a rule in the ledger and in the history.
+pub(crate) fn account(gateway: &str, rule: &str) -> String {
+    format!("{gateway}: {rule}")
 }

@@ -65,16 +65,22 @@ function time(seconds) {
 	return `${seconds.toFixed(0)} s`;
 }
 
+// A gateway's rule has its gateway's name in front, as in the history.
+const title = (rule) => (rule.gateway ? `${rule.gateway}: ${rule.name}` : rule.name);
+
 // Bytes in a second since the look before; 0 at first, and where ebbd has begun again.
 function rate(now, rule, key) {
-	const old = before && before.rules.find((it) => it.name === rule.name);
+	const old = before && before.rules.find((it) => it.gateway === rule.gateway && it.name === rule.name);
 	const seconds = before ? now.at_unix_s - before.at_unix_s : 0;
 	return old && seconds > 0 ? Math.max(0, (rule[key] - old[key]) / seconds) : 0;
 }
 
 function reasons(rule) {
 	if (rule.state === "off") return "switched off: it takes what it gets";
-	if (rule.state === "failed") return "not in force: see journalctl -u ebbd";
+	if (rule.state === "failed") {
+		const where = rule.gateway ? ` on ${rule.interfaces.join(" or ")}` : "";
+		return `not in force${where}: see journalctl -u ebbd`;
+	}
 	const counts = new Map();
 	for (const flow of rule.flows) {
 		if (flow.reason) counts.set(flow.reason, (counts.get(flow.reason) || 0) + 1);
@@ -97,13 +103,15 @@ function connections(rule) {
 		const arrow = flow.direction === "down" ? "from" : "to";
 		const queue = flow.queue_us === null ? "" : `, queue ${milliseconds(flow.queue_us)}`;
 		const why = flow.reason || flow.mode;
-		list.append(make("li", `${arrow} ${flow.peer}: ${bytes(flow.payload_bytes)}${queue}, ${why}`));
+		const device = rule.gateway ? `${flow.local} ` : "";
+		const moved = bytes(flow.payload_bytes);
+		list.append(make("li", `${device}${arrow} ${flow.peer}: ${moved}${queue}, ${why}`));
 	}
 	const details = make("details");
-	details.open = opened.has(rule.name);
+	details.open = opened.has(title(rule));
 	details.addEventListener("toggle", () => {
-		if (details.open) opened.add(rule.name);
-		else opened.delete(rule.name);
+		if (details.open) opened.add(title(rule));
+		else opened.delete(title(rule));
 	});
 	details.append(make("summary", `Connections: ${rule.connections}`), list);
 	return details;
@@ -167,13 +175,31 @@ function delays(queues, name) {
 
 const both = (series) => series.down.map((value, at) => value + series.up[at]);
 
+// What passes arrives on one interface and is sent on another: of others it is counted once, too.
+function meanwhile(rule) {
+	return rule.gateway ? past.others.down : both(past.others);
+}
+
+function laws(rule) {
+	if (rule.gateway) return `of what passes ${rule.interfaces.join(" and ")}, by ${rule.policy}`;
+	const floor = rule.minimum ? `, ${rule.minimum} at the least` : "";
+	const weight = rule.weight ? `, weight ${rule.weight}` : "";
+	return `by ${rule.policy}, sending by ${rule.upload_policy || "none"}${floor}${weight}`;
+}
+
+// A gateway is switched with all its rules.
+function switchName(rule) {
+	const what = rule.state === "off" ? "Switch on" : "Switch off";
+	return rule.gateway ? `${what} ${rule.gateway}` : what;
+}
+
 function card(now, rule) {
 	const node = make("section", undefined, `card ${rule.state}`);
 	const head = make("div", undefined, "head");
-	const button = make("button", rule.state === "off" ? "Switch on" : "Switch off");
+	const button = make("button", switchName(rule));
 	button.disabled = rule.state === "failed";
 	button.addEventListener("click", () => flip(rule, button));
-	head.append(make("h2", rule.name), button);
+	head.append(make("h2", title(rule)), button);
 	const numbers = make("div", undefined, "numbers");
 	numbers.append(
 		number(bits(rate(now, rule, "received_bytes")), "arrives"),
@@ -181,26 +207,24 @@ function card(now, rule) {
 		number(time(rule.held_back_s), "held back so far"),
 		number(bytes(rule.received_bytes + rule.sent_bytes), "since ebbd began"),
 	);
-	const policies = `by ${rule.policy}, sending by ${rule.upload_policy || "none"}`;
-	const floor = rule.minimum ? `, ${rule.minimum} at the least` : "";
-	const weight = rule.weight ? `, weight ${rule.weight}` : "";
 	node.append(head, make("p", reasons(rule), "why"), numbers);
 	if (past) {
-		const its = past.rules[rule.name];
+		const its = (rule.gateway ? past.gateway_rules : past.rules)[title(rule)];
 		const own = its ? both(its) : past.others.down.map(() => 0);
 		const figure = make("figure");
-		figure.append(...picture(own, both(past.others), own, rule.name));
-		if (its) figure.append(...delays(its.queue_us, rule.name));
+		figure.append(...picture(own, meanwhile(rule), own, title(rule)));
+		if (its) figure.append(...delays(its.queue_us, title(rule)));
 		node.append(figure);
 	}
-	node.append(make("p", policies + floor + weight, "soft"), connections(rule));
+	node.append(make("p", laws(rule), "soft"), connections(rule));
 	return node;
 }
 
 async function flip(rule, button) {
 	button.disabled = true;
 	try {
-		await ask("switch", { rule: rule.name, off: rule.state !== "off" });
+		const whose = rule.gateway ? { gateway: rule.gateway } : { rule: rule.name };
+		await ask("switch", { ...whose, off: rule.state !== "off" });
 		// The service does it within a second.
 		await new Promise((go) => setTimeout(go, 1100));
 		await look();

@@ -15,6 +15,8 @@ const BINS: usize = 144;
 pub(super) struct Bins {
     bin_s: u64,
     rules: BTreeMap<String, Series>,
+    /// The same of gateways' rules.
+    gateway_rules: BTreeMap<String, Series>,
     /// What interfaces carried beside the payload of rules.
     others: Series,
 }
@@ -47,7 +49,8 @@ impl Bins {
     /// Those of the 24 hours before a moment.
     pub(super) fn of(minutes: &[Minute], now_unix_s: u64) -> Self {
         let none: Sums = [Past::default(); BINS];
-        let (mut rules, mut others) = (BTreeMap::new(), none);
+        let mut rules = [BTreeMap::new(), BTreeMap::new()];
+        let mut others = none;
         for minute in minutes {
             let age = now_unix_s.saturating_sub(minute.at_unix_s) / BIN_S;
             let Some(bin) = usize::try_from(age)
@@ -56,20 +59,22 @@ impl Bins {
             else {
                 continue;
             };
-            for (name, past) in &minute.rules {
-                let sums: &mut Sums = rules.entry(name.clone()).or_insert(none);
-                sums[bin].add(past);
+            for (rules, its) in rules.iter_mut().zip([&minute.rules, &minute.gateway_rules]) {
+                for (name, past) in its {
+                    let sums: &mut Sums = rules.entry(name.clone()).or_insert(none);
+                    sums[bin].add(past);
+                }
             }
             if let Some(past) = minute.of_others() {
                 others[bin].add(&past);
             }
         }
-        let rules = rules.iter();
+        let series = |(name, sums): (&String, &Sums)| (name.clone(), Series::of(sums));
+        let [rules, gateway_rules] = rules.map(|rules| rules.iter().map(series).collect());
         Self {
             bin_s: BIN_S,
-            rules: rules
-                .map(|(name, sums)| (name.clone(), Series::of(sums)))
-                .collect(),
+            rules,
+            gateway_rules,
             others: Series::of(&others),
         }
     }
@@ -93,6 +98,7 @@ mod tests {
             seconds: 60.0,
             carried_bytes: Some([100, 7]),
             rules: [("a".to_owned(), past)].into(),
+            gateway_rules: [("home: tv".to_owned(), past)].into(),
         };
         let now = 1_795_600_000;
         let oldest = now - BIN_S * BINS as u64;
@@ -100,8 +106,9 @@ mod tests {
         let bins = Bins::of(&minutes, now);
         let a = &bins.rules["a"];
         assert_eq!((a.down[0], a.down[BINS - 1], a.up[BINS - 1]), (30, 60, 10));
-        assert_eq!(bins.others.down[BINS - 1], 140);
-        assert_eq!(bins.others.up[0], 2);
+        assert_eq!(bins.others.down[BINS - 1], 70);
+        assert_eq!(bins.others.up[0], 0);
+        assert_eq!(bins.gateway_rules["home: tv"], *a);
         assert_eq!(a.down.iter().sum::<u64>(), 90);
         // The mean of all looks in it; none where nobody looked.
         assert_eq!((a.queue_us[BINS - 1], a.queue_us[1]), (Some(4_500), None));

@@ -4,8 +4,25 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::MetadataExt;
 
 use super::*;
-use crate::ledger::Totals;
+use crate::snapshot::GatewayRuleSeen;
 use crate::web::{Place, Server};
+
+fn gateway(name: &str, is_held: bool) -> GatewaySeen {
+    GatewaySeen {
+        name: name.to_owned(),
+        file: "home.toml".into(),
+        policy: "ebb:quick=1".to_owned(),
+        is_off: false,
+        interfaces: vec![("wlan0".to_owned(), false), ("lan0".to_owned(), is_held)],
+        counters: Default::default(),
+        rules: vec![GatewayRuleSeen {
+            gateway: name.to_owned(),
+            name: "console".to_owned(),
+            flows: Vec::new(),
+            totals: Totals::default(),
+        }],
+    }
+}
 
 struct Served {
     _server: Server,
@@ -32,6 +49,7 @@ fn serve() -> Served {
             flows: Vec::new(),
             totals: Totals::default(),
         }],
+        gateways: vec![gateway("home", true), gateway("away", false)],
         ..Snapshot::default()
     });
     let page = Page {
@@ -106,6 +124,13 @@ fn who_does_not_know_the_token_is_shown_nothing_and_switches_nothing() {
         heard.contains("\"name\":\"backup\",\"state\":\"off\""),
         "{heard}"
     );
+    for (gateway, state) in [("home", "on"), ("away", "failed")] {
+        let told = format!(
+            "{{\"gateway\":\"{gateway}\",\"interfaces\":[\"wlan0\",\"lan0\"],\"name\":\"console\",\
+             \"state\":\"{state}\",\"policy\":\"ebb:quick=1\""
+        );
+        assert!(heard.contains(&told), "{heard}");
+    }
 }
 
 #[test]
@@ -126,6 +151,24 @@ fn what_cannot_be_switched_is_refused_with_what_would_be_right() {
             "404",
             "no rule 'a' is in force",
         ),
+        (
+            "POST /switch",
+            "{\"gateway\": \"backup\", \"off\": true}",
+            "404",
+            "no gateway 'backup' is in force",
+        ),
+        (
+            "POST /switch",
+            "{\"rule\": \"backup\", \"gateway\": \"home\", \"off\": true}",
+            "400",
+            "instead of",
+        ),
+        (
+            "POST /switch",
+            "{\"gateway\": \"away\", \"off\": true}",
+            "404",
+            "no gateway 'away' is in force",
+        ),
         ("GET /switch", "", "405", "POST"),
         ("POST /now.json", "", "405", "GET"),
         ("GET /elsewhere", "", "404", "at /"),
@@ -139,8 +182,14 @@ fn what_cannot_be_switched_is_refused_with_what_would_be_right() {
         served.answers("POST /switch", token, &body, "200");
     }
     // The later one counts.
-    assert_eq!(served.switches.take(), [("backup".to_owned(), true)].into());
+    let rule = Switched::Rule("backup".to_owned());
+    assert_eq!(served.switches.take(), [(rule, true)].into());
     assert!(served.switches.take().is_empty());
+    let body = "{\"gateway\": \"home\", \"off\": true}";
+    let heard = served.answers("POST /switch", token, body, "200");
+    assert!(heard.contains("\"gateway\":\"home\""), "{heard}");
+    let gateway = Switched::Gateway("home".to_owned());
+    assert_eq!(served.switches.take(), [(gateway, true)].into());
 }
 
 #[test]

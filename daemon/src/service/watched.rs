@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::read::read;
 use crate::settings::Settings;
+use crate::snapshot::Switched;
 use crate::watching::Sight;
 
 use super::Service;
@@ -16,7 +17,14 @@ use super::Service;
 impl Service {
     /// Switches what is to be switched, and looks what came of the rules, if it is time to.
     pub(super) fn watch(&mut self) {
-        for (name, is_off) in self.watching.switches() {
+        for (switched, is_off) in self.watching.switches() {
+            let name = match switched {
+                Switched::Gateway(name) => {
+                    self.gateways.switch(&name, is_off);
+                    continue;
+                }
+                Switched::Rule(name) => name,
+            };
             // One that has gone meanwhile needs no switch.
             if let Some(kept) = self.kept.iter_mut().find(|kept| kept.rule.name == name)
                 && let Err(source) = kept.post.held().change(&Change::Observing(is_off))

@@ -30,13 +30,23 @@ fn text(minutes: &[Minute]) -> String {
                 runs (systemctl enable --now ebbd)\n"
             .to_owned();
     }
-    let names: BTreeSet<&String> = minutes.iter().flat_map(|it| it.rules.keys()).collect();
-    let rules = names.into_iter().map(|name| {
-        let its = |minute: &Minute| minute.rules.get(name).copied();
-        section(&format!("rule {name}"), &by_hour(minutes, its))
+    let rules = sections("rule", minutes, |minute| &minute.rules);
+    let passed = sections("gateway", minutes, |minute| &minute.gateway_rules);
+    rules + &passed + &section("everything else", &by_hour(minutes, Minute::of_others))
+}
+
+/// Of each rule that is named in a minute at least.
+fn sections(
+    kind: &str,
+    minutes: &[Minute],
+    rules: impl Fn(&Minute) -> &BTreeMap<String, Past>,
+) -> String {
+    let names: BTreeSet<&String> = minutes.iter().flat_map(|it| rules(it).keys()).collect();
+    let sections = names.into_iter().map(|name| {
+        let its = |minute: &Minute| rules(minute).get(name).copied();
+        section(&format!("{kind} {name}"), &by_hour(minutes, its))
     });
-    let rules: String = rules.collect();
-    rules + &section("everything else", &by_hour(minutes, Minute::of_others))
+    sections.collect()
 }
 
 fn by_hour(minutes: &[Minute], its: impl Fn(&Minute) -> Option<Past>) -> Hours {
@@ -103,6 +113,7 @@ mod tests {
             seconds: 60.0,
             carried_bytes: Some([received_bytes + 2_000_000, 500_000]),
             rules: [("backup".to_owned(), past)].into(),
+            gateway_rules: BTreeMap::new(),
         }
     }
 

@@ -16,6 +16,7 @@ fn minute(at_unix_s: u64, received_bytes: u64) -> Minute {
         seconds: 60.0,
         carried_bytes: Some([received_bytes, 7]),
         rules: [("backup".to_owned(), past)].into(),
+        gateway_rules: BTreeMap::new(),
     }
 }
 
