@@ -36,7 +36,8 @@ EBB_INLINE u32 ebb_is_same(const struct ebb_connection *one, const struct ebb_co
 	u32 differs = (one->ports ^ other->ports) | (one->interface ^ other->interface);
 
 	for (u32 i = 0; i < EBB_ADDRESS_WORDS; i++)
-		differs |= (one->client[i] ^ other->client[i]) | (one->remote[i] ^ other->remote[i]);
+		differs |=
+			(one->client[i] ^ other->client[i]) | (one->remote[i] ^ other->remote[i]);
 	return !differs;
 }
 
