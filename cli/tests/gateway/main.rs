@@ -28,6 +28,7 @@ mod service;
 mod support;
 #[path = "../transfers/mod.rs"]
 mod transfers;
+mod watched;
 
 /// The home link, without headers.
 const LINK_MBIT_PER_S: f64 = 9.6;
