@@ -43,9 +43,12 @@ EBB_INLINE u64 ebb_ebb_sender_delivered_bytes(const struct ebb_ebb_state *s,
 {
 	u64 rate_bytes = (u64)ack->rate_delivered_pkts * s->mss_bytes;
 
-	/* < 2^30 bytes, RTT < 2^26 us. */
+	if (!ack->rate_interval_us)
+		return s->rwnd_bytes;
+	/* < 2^30 bytes, RTT < 2^26 us. Nothing is delivered in less than a round trip. */
 	rate_bytes = ebb_min(rate_bytes, EBB_MOVES_MAX_WINDOW_BYTES);
-	return ebb_div(rate_bytes * s->rtt_us, ack->rate_interval_us, s->rwnd_bytes);
+	return ebb_div(rate_bytes * s->rtt_us, ebb_max(ack->rate_interval_us, s->rtt_us),
+		       s->rwnd_bytes);
 }
 
 /*
