@@ -44,7 +44,9 @@ tc qdisc add dev ebb0 root QUEUE";
 const TO_THE_DEVICES: &str = "tc qdisc add dev lan root QUEUE";
 
 const WIDE: &str = "tbf rate 50mbit burst 20k limit 100k";
-const NARROW: &str = "tbf rate 8mbit burst 10k limit 300k";
+/// As large as tbf(8) asks for at the least, with 250 ticks a second. A larger bucket lets longer
+/// trains pass at the link's own rate, and the law takes that for the rate that there is.
+const NARROW: &str = "tbf rate 8mbit burst 4k limit 300k";
 const WIDE_CAKE: &str = "cake bandwidth 50mbit";
 const NARROW_CAKE: &str = "cake bandwidth 8mbit";
 
