@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The gateway backend: a policy on connections that this machine forwards, by rules of a file.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -233,6 +234,8 @@ impl Held for GatewayHeld {
 pub struct Session {
     post: Post<GatewayHeld>,
     signals: Signals,
+    /// What is still to be told.
+    notices: VecDeque<String>,
 }
 
 /// What happens to a gateway.
@@ -264,7 +267,11 @@ impl Session {
         let id = format!("gateway-{}", std::process::id());
         let mut post = Post::new(Box::new(held));
         post.register(Attached::Gateway { file, interfaces }, id)?;
-        Ok(Self { post, signals })
+        Ok(Self {
+            post,
+            signals,
+            notices: VecDeque::new(),
+        })
     }
 
     /// What works.
@@ -277,7 +284,8 @@ impl Session {
     /// *Errors:* the interface has gone, or others have taken the programs off.
     pub fn next_event(&mut self) -> Result<Event> {
         loop {
-            if let Some(notice) = self.post.held().take_notices().pop() {
+            self.notices.extend(self.post.held().take_notices());
+            if let Some(notice) = self.notices.pop_front() {
                 return Ok(Event::Notice(notice));
             }
             if !self.post.held().is_held() {

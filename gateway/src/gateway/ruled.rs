@@ -44,11 +44,11 @@ impl Gateway {
             }
             raw => raw,
         });
-        let raw = raw.collect();
+        let raw = raw.collect::<Result<Vec<_>>>()?;
         let news = unknown.difference(&self.unknown).cloned();
         self.notices.extend(news);
         self.unknown = unknown;
-        raw
+        Ok(raw)
     }
 
     /// What people should know, once each.
