@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use ebb_gateway::Gateway;
 use ebb_host::testing::requires_root;
 use libbpf_rs::{MapCore, MapFlags};
-use support::{Segment, everything, gateway, shake_hands, tables, window};
+use support::{Segment, everything, gateway, receive, shake_hands, tables};
 
 /// Where the secret is in `struct ebb_gateway_config`.
 const SECRET: std::ops::Range<usize> = 12..52;
@@ -45,21 +45,6 @@ fn twin(address: Ipv6Addr, secret: &[u32]) -> Ipv6Addr {
     bytes.into()
 }
 
-/// Data passes, and is acknowledged.
-fn move_data(gateway: &Gateway, segment: &mut Segment) -> u16 {
-    gateway.renew();
-    let data = Segment {
-        is_from_client: false,
-        seq: segment.ack,
-        ack: segment.seq,
-        payload: 1448,
-        ..segment.clone()
-    };
-    assert_eq!(data.pass(gateway), data.frame());
-    segment.ack += 1448;
-    window(&segment.pass(gateway))
-}
-
 #[test]
 fn connections_of_one_number_are_never_taken_for_each_other() {
     if !requires_root("connections_of_one_number_are_never_taken_for_each_other") {
@@ -84,27 +69,27 @@ fn connections_of_one_number_are_never_taken_for_each_other() {
     };
 
     shake_hands(&gateway, &one);
-    move_data(&gateway, &mut one);
-    assert!(move_data(&gateway, &mut one) < one.window);
+    receive(&gateway, &mut one, 1448);
+    assert!(receive(&gateway, &mut one, 1448) < one.window);
     assert_eq!(clients(), [one.client]);
 
     // Nothing of the other's is known, whatever comes first of it.
-    assert_eq!(move_data(&gateway, &mut other), other.window);
+    assert_eq!(receive(&gateway, &mut other, 1448), other.window);
     let answer = Segment {
         is_from_client: false,
         is_syn: true,
         ..other.clone()
     };
     assert_eq!(answer.pass(&gateway), answer.frame());
-    assert_eq!(move_data(&gateway, &mut other), other.window);
-    assert!(move_data(&gateway, &mut one) < one.window);
+    assert_eq!(receive(&gateway, &mut other, 1448), other.window);
+    assert!(receive(&gateway, &mut one, 1448) < one.window);
     assert_eq!(clients(), [one.client]);
 
     // It begins, and has the place.
     shake_hands(&gateway, &other);
-    move_data(&gateway, &mut other);
-    assert!(move_data(&gateway, &mut other) < other.window);
+    receive(&gateway, &mut other, 1448);
+    assert!(receive(&gateway, &mut other, 1448) < other.window);
     assert_eq!(clients(), [other.client]);
-    assert_eq!(move_data(&gateway, &mut one), one.window);
+    assert_eq!(receive(&gateway, &mut one, 1448), one.window);
     assert_eq!(clients(), [other.client]);
 }

@@ -10,22 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use support::{SCALE, Segment, everything, gateway, gateway_by, shake_hands, window};
-
-/// The client acknowledges data that has passed.
-fn receive(gateway: &Gateway, segment: &mut Segment, bytes: usize) -> u16 {
-    gateway.renew();
-    let data = Segment {
-        is_from_client: false,
-        seq: segment.ack,
-        ack: segment.seq,
-        payload: bytes,
-        ..segment.clone()
-    };
-    assert_eq!(data.pass(gateway), data.frame(), "data leaves as it came");
-    segment.ack = segment.ack.wrapping_add(bytes as u32);
-    window(&segment.pass(gateway))
-}
+use support::{SCALE, Segment, everything, gateway, gateway_by, receive, shake_hands, window};
 
 #[test]
 fn windows_never_grow_and_no_edge_is_taken_back_over_ipv4_ipv6_and_tags() {

@@ -182,6 +182,21 @@ pub fn shake_hands(gateway: &Gateway, segment: &Segment) {
     assert_eq!(answer.pass(gateway), answer.frame());
 }
 
+/// The client acknowledges data that has passed; answers the window that is left.
+pub fn receive(gateway: &Gateway, segment: &mut Segment, bytes: usize) -> u16 {
+    gateway.renew();
+    let data = Segment {
+        is_from_client: false,
+        seq: segment.ack,
+        ack: segment.seq,
+        payload: bytes,
+        ..segment.clone()
+    };
+    assert_eq!(data.pass(gateway), data.frame(), "data leaves as it came");
+    segment.ack = segment.ack.wrapping_add(bytes as u32);
+    window(&segment.pass(gateway))
+}
+
 /// The window of a frame, whose checksum must be right.
 pub fn window(frame: &[u8]) -> u16 {
     let headers = PacketHeaders::from_ethernet_slice(frame).unwrap();
