@@ -250,7 +250,7 @@ mod tests {
         assert_eq!((others.received_bytes, others.sent_bytes), (8_000, 5_000));
         assert_eq!(minute.hour().minute, 0);
         let minute = Minute {
-            gateway_rules: [("home: tv".to_owned(), past)].into(),
+            gateway_rules: [("home/tv".to_owned(), past)].into(),
             ..minute
         };
         let others = minute.of_others().unwrap();

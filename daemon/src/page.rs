@@ -119,72 +119,72 @@ fn json(value: &impl Serialize) -> Answer {
 }
 
 fn now(snapshot: &Snapshot) -> Now<'_> {
+    let of_gateways = snapshot.gateways.iter().flat_map(of_gateway);
+    let rules = snapshot.rules.iter().map(rule_now).chain(of_gateways);
     Now {
         at_unix_s: snapshot.at_unix_s,
-        rules: {
-            let of_gateways = snapshot.gateways.iter().flat_map(of_gateway);
-            snapshot.rules.iter().map(rule_now).chain(of_gateways)
-        }
-        .collect(),
+        rules: rules.collect(),
         by_hand: &snapshot.by_hand,
     }
 }
 
 fn rule_now(rule: &RuleSeen) -> RuleNow<'_> {
     let cookies = rule.flows.iter().map(|flow| flow.cookie);
-    let connections = cookies.collect::<BTreeSet<_>>().len();
     RuleNow {
+        gateway: None,
+        interfaces: Vec::new(),
+        name: &rule.name,
+        state: name_of(rule.state),
         policy: &rule.policy,
         upload_policy: rule.upload_policy.as_deref(),
         minimum: rule.minimum.as_deref(),
         weight: rule.weight,
-        connections,
-        ..what_came(&rule.name, rule.state, &rule.flows, &rule.totals)
+        received_bytes: rule.totals.counts.received_bytes,
+        sent_bytes: rule.totals.counts.sent_bytes,
+        held_back_s: held_back_s(&rule.totals),
+        connections: cookies.collect::<BTreeSet<_>>().len(),
+        flows: named(&rule.flows),
     }
 }
 
 /// One law is for both ways, and for all rules of the gateway.
 fn of_gateway(gateway: &GatewaySeen) -> impl Iterator<Item = RuleNow<'_>> {
     gateway.rules.iter().map(|rule| {
-        let ends = rule.flows.iter().map(|flow| (flow.local, flow.peer));
         let interfaces = gateway.interfaces.iter();
+        let ends = rule.flows.iter().map(|flow| (flow.local, flow.peer));
         RuleNow {
             gateway: Some(&gateway.name),
             interfaces: interfaces.map(|(name, _)| name.as_str()).collect(),
+            name: &rule.name,
+            state: name_of(gateway.state()),
             policy: &gateway.policy,
             upload_policy: Some(&gateway.policy),
+            minimum: None,
+            weight: None,
+            received_bytes: rule.totals.counts.received_bytes,
+            sent_bytes: rule.totals.counts.sent_bytes,
+            held_back_s: held_back_s(&rule.totals),
             connections: ends.collect::<BTreeSet<_>>().len(),
-            ..what_came(&rule.name, gateway.state(), &rule.flows, &rule.totals)
+            flows: named(&rule.flows),
         }
     })
 }
 
-fn what_came<'a>(
-    name: &'a str,
-    state: State,
-    flows: &'a [FlowView],
-    totals: &Totals,
-) -> RuleNow<'a> {
-    let held_back = totals.looks.iter().map(|looks| looks.held_back);
-    RuleNow {
-        gateway: None,
-        interfaces: Vec::new(),
-        name,
-        state: match state {
-            State::On => "on",
-            State::Off => "off",
-            State::Failed => "failed",
-        },
-        policy: "",
-        upload_policy: None,
-        minimum: None,
-        weight: None,
-        received_bytes: totals.counts.received_bytes,
-        sent_bytes: totals.counts.sent_bytes,
-        held_back_s: held_back.sum::<Duration>().as_secs_f64(),
-        connections: 0,
-        flows: &flows[..flows.len().min(MOST_FLOWS)],
+fn name_of(state: State) -> &'static str {
+    match state {
+        State::On => "on",
+        State::Off => "off",
+        State::Failed => "failed",
     }
+}
+
+fn held_back_s(totals: &Totals) -> f64 {
+    let held_back = totals.looks.iter().map(|looks| looks.held_back);
+    held_back.sum::<Duration>().as_secs_f64()
+}
+
+fn named(flows: &[FlowView]) -> &[FlowView] {
+    &flows[..flows.len().min(MOST_FLOWS)]
 }
 
 /// Read once in a while, however many ask.
@@ -209,37 +209,35 @@ fn history(written: &Written) -> Answer {
 
 /// As `ebb rules off` and `on` do, within a second.
 fn switch(page: &Page, request: &Request) -> Answer {
-    let snapshot = page.latest.snapshot();
-    let (switched, off, is_held) = match serde_json::from_slice(&request.body) {
+    let (switched, off) = match serde_json::from_slice(&request.body) {
         Ok(Switch {
             rule: Some(name),
             gateway: None,
             off,
-        }) => {
-            let mut rules = snapshot.rules.iter();
-            let is_held = rules.any(|it| it.name == name && it.state != State::Failed);
-            (Switched::Rule(name), off, is_held)
-        }
+        }) => (Switched::Rule(name), off),
         Ok(Switch {
             rule: None,
             gateway: Some(name),
             off,
-        }) => {
-            let mut gateways = snapshot.gateways.iter();
-            let is_held = gateways.any(|it| it.name == name && it.state() != State::Failed);
-            (Switched::Gateway(name), off, is_held)
-        }
+        }) => (Switched::Gateway(name), off),
         _ => {
             let why = "write {\"rule\": \"NAME\", \"off\": true}, or false, or \"gateway\" \
                        instead of \"rule\"";
             return Answer::refusal(Status::BadRequest, why);
         }
     };
-    let (kind, name) = match &switched {
-        Switched::Rule(name) => ("rule", name.clone()),
-        Switched::Gateway(name) => ("gateway", name.clone()),
+    let snapshot = page.latest.snapshot();
+    let (kind, name, state) = match &switched {
+        Switched::Rule(name) => {
+            let found = snapshot.rules.iter().find(|it| it.name == *name);
+            ("rule", name.clone(), found.map(|it| it.state))
+        }
+        Switched::Gateway(name) => {
+            let found = snapshot.gateways.iter().find(|it| it.name == *name);
+            ("gateway", name.clone(), found.map(GatewaySeen::state))
+        }
     };
-    if !is_held {
+    if matches!(state, None | Some(State::Failed)) {
         return Answer::refusal(Status::NotFound, &format!("no {kind} '{name}' is in force"));
     }
     page.switches.want(switched, off);

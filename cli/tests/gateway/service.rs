@@ -293,7 +293,7 @@ fn metrics_tell_what_came_of_a_gateways_rules_and_what_could_not_be_held() {
     let minutes: Vec<Value> = serde_json::from_str(&told).unwrap();
     let past = minutes
         .iter()
-        .filter_map(|it| it["gateway_rules"].get("home: console"));
+        .filter_map(|it| it["gateway_rules"].get("home/console"));
     let written: u64 = past.map(|it| it["received_bytes"].as_u64().unwrap()).sum();
     assert!(
         written as f64 >= received,

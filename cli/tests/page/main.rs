@@ -91,7 +91,7 @@ fn the_page_shows_what_yields_in_a_real_browser_and_its_switch_switches_rules() 
         "24 hours ago",
         "queueing delay, at the most ",
         "Everything else on this machine",
-        "home: console",
+        "home/console",
         "Switch off home",
         "of what passes lan0, by ebb",
     ] {

@@ -103,7 +103,8 @@ impl Kept {
     }
 }
 
-/// The name of a rule in the ledger and in the history.
-pub(crate) fn account(gateway: &str, rule: &str) -> String {
-    format!("{gateway}: {rule}")
+/// The name of a rule in the ledger and in the history. That of a file has no slash in it, so no two
+/// rules have one name.
+fn account(gateway: &str, rule: &str) -> String {
+    format!("{gateway}/{rule}")
 }

@@ -66,7 +66,7 @@ function time(seconds) {
 }
 
 // A gateway's rule has its gateway's name in front, as in the history.
-const title = (rule) => (rule.gateway ? `${rule.gateway}: ${rule.name}` : rule.name);
+const title = (rule) => (rule.gateway ? `${rule.gateway}/${rule.name}` : rule.name);
 
 // Bytes in a second since the look before; 0 at first, and where ebbd has begun again.
 function rate(now, rule, key) {

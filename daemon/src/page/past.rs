@@ -98,7 +98,7 @@ mod tests {
             seconds: 60.0,
             carried_bytes: Some([100, 7]),
             rules: [("a".to_owned(), past)].into(),
-            gateway_rules: [("home: tv".to_owned(), past)].into(),
+            gateway_rules: [("home/tv".to_owned(), past)].into(),
         };
         let now = 1_795_600_000;
         let oldest = now - BIN_S * BINS as u64;
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!((a.down[0], a.down[BINS - 1], a.up[BINS - 1]), (30, 60, 10));
         assert_eq!(bins.others.down[BINS - 1], 70);
         assert_eq!(bins.others.up[0], 0);
-        assert_eq!(bins.gateway_rules["home: tv"], *a);
+        assert_eq!(bins.gateway_rules["home/tv"], *a);
         assert_eq!(a.down.iter().sum::<u64>(), 90);
         // The mean of all looks in it; none where nobody looked.
         assert_eq!((a.queue_us[BINS - 1], a.queue_us[1]), (Some(4_500), None));

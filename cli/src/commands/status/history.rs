@@ -114,7 +114,7 @@ mod tests {
             // What passed arrived once and was sent once.
             carried_bytes: Some([2 * received_bytes + 2_000_000, received_bytes + 500_000]),
             rules: [("backup".to_owned(), past)].into(),
-            gateway_rules: [("home: tv".to_owned(), past)].into(),
+            gateway_rules: [("home/tv".to_owned(), past)].into(),
         }
     }
 
@@ -138,10 +138,7 @@ mod tests {
             "{said}"
         );
         assert!(lines[2].contains("5.0 MB arrived"), "{said}");
-        assert_eq!(
-            lines[3],
-            lines[0].replace("rule backup", "gateway home: tv")
-        );
+        assert_eq!(lines[3], lines[0].replace("rule backup", "gateway home/tv"));
         assert_eq!(lines[6], "everything else: 6.0 MB arrived, 1.5 MB sent");
         assert_eq!(lines.len(), 9, "{said}");
         assert!(text(&[]).starts_with("nothing is known"));
