@@ -31,8 +31,7 @@ fn what_came_of_a_rule_is_in_the_history_however_often_the_service_begins_again(
     let client = scene.connect_from("one@1.service");
     scene.until_carried("one", &[BYTES as u64]);
     // Meanwhile its rule and its connection are among all that yields.
-    let top = scene.ebb.says(["top", "--json", "--count", "1"]);
-    let top: Value = serde_json::from_str(&top).unwrap();
+    let top = scene.ebb.look("1");
     assert_eq!(top["attachments"][0]["target"]["name"], "one", "{top}");
     let mut flows = top["flows"].as_array().unwrap().iter();
     assert!(flows.any(|flow| flow["attachment"] == "rule-one"), "{top}");

@@ -142,8 +142,7 @@ fn a_sharing_is_listed_with_who_shares_and_ends_by_detach() {
     ] {
         assert!(said.contains(&line), "{line} is not in {said}");
     }
-    let look = ebb.says(["top", "--json", "--count", "1", "--interval", "0.2"]);
-    let look: Value = serde_json::from_str(&look).unwrap();
+    let look = ebb.look("0.2");
     assert_eq!(look["attachments"][0]["target"]["kind"], "share");
     assert_eq!(look["silent"].as_array().unwrap().len(), 0, "{look}");
 

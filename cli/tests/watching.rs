@@ -51,17 +51,11 @@ impl Drop for Ended {
     }
 }
 
-/// One look of `ebb top --json`, with rates over so many seconds.
-fn look(ebb: &Ebb, seconds: &str) -> Value {
-    let text = ebb.says(["top", "--json", "--count", "1", "--interval", seconds]);
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
 /// The flows of one look, once there is one for each direction with traffic.
 fn flows(ebb: &Ebb) -> Vec<Value> {
     let deadline = Instant::now() + support::PATIENCE;
     loop {
-        let seen = look(ebb, "0.5")["flows"].as_array().unwrap().clone();
+        let seen = ebb.look("0.5")["flows"].as_array().unwrap().clone();
         let is_moving = |flow: &Value| flow["rate_bit_per_s"].as_f64().unwrap() > 0.0;
         if seen.len() == 2 && seen.iter().all(is_moving) {
             return seen;
@@ -112,7 +106,7 @@ fn cause(reply: &Value) -> &str {
 
 /// Direction and whether it is held back, of every connection, in order.
 fn held(ebb: &Ebb) -> Vec<(String, bool)> {
-    let seen = look(ebb, "0.1")["flows"].as_array().unwrap().clone();
+    let seen = ebb.look("0.1")["flows"].as_array().unwrap().clone();
     let mut held: Vec<_> = seen
         .iter()
         .map(|flow| {
@@ -238,7 +232,7 @@ fn a_transfer_both_ways_is_seen_and_can_be_detached() {
     assert!(stderr(&wrong).contains("'soon' is not a number of seconds"));
     assert!(stdout(&wrong).is_empty());
     ebb.says(["detach", "--all"]);
-    assert_eq!(look(&ebb, "0.1")["flows"].as_array().unwrap().len(), 0);
+    assert_eq!(ebb.look("0.1")["flows"].as_array().unwrap().len(), 0);
 }
 
 /// On a terminal, with the attachment chosen: `l` would ask for a policy, `d` would detach it.

@@ -10,17 +10,11 @@ use crate::home::Home;
 use crate::support::{Ebb, ask};
 use crate::{BACKGROUND, can_run};
 
-/// One look, with rates over half a second.
-fn look(ebb: &Ebb) -> Value {
-    let text = ebb.says(["top", "--json", "--count", "1", "--interval", "0.5"]);
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
 /// Its one connection, once there is one that moves.
 fn moving(ebb: &Ebb) -> Value {
     let mut found = Value::Null;
     until("it moves", || {
-        let seen = look(ebb)["flows"].as_array().unwrap().clone();
+        let seen = ebb.look("0.5")["flows"].as_array().unwrap().clone();
         found = seen.first().cloned().unwrap_or_default();
         found["rate_bit_per_s"].as_f64().is_some_and(|it| it > 0.0)
     });
@@ -46,7 +40,7 @@ fn a_gateway_is_seen_set_free_given_other_parameters_and_let_go_in_top() {
     );
     assert_eq!(flow["direction"], "down");
     assert_eq!(flow["is_acting"], true);
-    let seen = look(&ebb);
+    let seen = ebb.look("0.5");
     let attachment = &seen["attachments"][0];
     assert_eq!(attachment["target"]["interfaces"], json!([LAN]), "{seen}");
     let id = attachment["id"].as_str().unwrap().to_owned();
@@ -60,7 +54,7 @@ fn a_gateway_is_seen_set_free_given_other_parameters_and_let_go_in_top() {
     }
     let request = json!({ "set-policy": "ebb:target_us=9000" });
     assert_eq!(ask(&socket, &request), "done");
-    let policy = look(&ebb)["attachments"][0]["policy"].clone();
+    let policy = ebb.look("0.5")["attachments"][0]["policy"].clone();
     assert_eq!(policy, "ebb:target_us=9000");
 
     // Its law is of all that passes, and rules say of what.
@@ -83,7 +77,12 @@ fn a_gateway_is_seen_set_free_given_other_parameters_and_let_go_in_top() {
     assert_eq!(moving(&ebb)["is_acting"], true);
 
     assert_eq!(ask(&socket, &json!("detach")), "done");
-    let gone = || look(&ebb)["attachments"].as_array().unwrap().is_empty();
+    let gone = || {
+        ebb.look("0.5")["attachments"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    };
     until("it is gone", gone);
     assert!(gateway.end().unwrap().success());
     download.seconds();

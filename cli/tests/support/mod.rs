@@ -88,6 +88,12 @@ impl Ebb {
         stdout(&output)
     }
 
+    /// One look of `ebb top --json`, with rates over so many seconds.
+    pub fn look(&self, seconds: &str) -> Value {
+        let text = self.says(["top", "--json", "--count", "1", "--interval", seconds]);
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
     /// The directions of the command in whose words `part` is; none if there is none.
     pub fn directions(&self, part: &str) -> Directions {
         let seen: Value =
