@@ -109,7 +109,11 @@
 	L(u8, has_yielded)             \
 	L(u8, is_starting)             \
 	L(u8, is_reclaiming)           \
-	L(u8, is_steady)
+	L(u8, is_steady)               \
+	L(u8, has_met)                 \
+	L(u8, has_jumped)              \
+	L(u8, vain_yields)             \
+	L(u8, retreats)
 
 #define EBB_EBB_COMMON_FIELD(type, name) type name;
 

@@ -203,6 +203,29 @@ EBB_INLINE u8 ebb_ebb_is_comb(struct ebb_ebb_state *s)
 	return s->wide_gaps >= least && s->wide_gaps > s->close_gaps;
 }
 
+/* C is what wide gaps show. */
+EBB_INLINE void ebb_ebb_slow_down(struct ebb_ebb_state *s)
+{
+	s->capacity_bytes_per_s = ebb_div(s->capacity_bytes_per_s * s->wide_gaps, s->wide_times,
+					  s->capacity_bytes_per_s);
+	ebb_ebb_time_segment(s);
+}
+
+/*
+ * After yields for nobody a comb may be the link's own: answers whether that was believed. It is
+ * once, as others would not be seen at that C.
+ */
+EBB_INLINE u8 ebb_ebb_take_slower(struct ebb_ebb_state *s, const struct ebb_segment *segment)
+{
+	if (!ebb_ebb_is_slower(s))
+		return 0;
+	s->vain_yields = 0;
+	ebb_ebb_slow_down(s);
+	ebb_ebb_forget_gaps(s);
+	ebb_ebb_retreat(s, segment, s->excess_us);
+	return 1;
+}
+
 /* ---- tests ---- */
 
 /* Others are there whom no queue shows: YIELD, until a test finds nobody. */
@@ -272,9 +295,7 @@ EBB_INLINE void ebb_ebb_doubt_capacity(struct ebb_ebb_state *s)
 	if (s->doubts < EBB_EBB_DOUBTS)
 		return;
 	s->doubts = 0;
-	s->capacity_bytes_per_s = ebb_div(s->capacity_bytes_per_s * s->wide_gaps, s->wide_times,
-					  s->capacity_bytes_per_s);
-	ebb_ebb_time_segment(s);
+	ebb_ebb_slow_down(s);
 }
 
 #endif /* EBB_EBB_COMB_H */

@@ -36,6 +36,9 @@ EBB_INLINE void ebb_ebb_end_yielding_round(struct ebb_ebb_state *s,
 		s->test_rounds++;
 		return;
 	}
+	/* By then what waited of ours has gone. */
+	if (s->round_since_us - s->yield_since_us > (u64)s->rtt_us + s->target_us)
+		s->has_met |= s->round_queue_us >= s->low_us;
 	if (is_over && s->is_unseen) {
 		ebb_ebb_begin_test(s, segment);
 		return;
@@ -59,6 +62,7 @@ EBB_INLINE void ebb_ebb_end_yielding_round(struct ebb_ebb_state *s,
 EBB_INLINE u8 ebb_ebb_end_test(struct ebb_ebb_state *s, const struct ebb_segment *segment)
 {
 	if (ebb_ebb_is_stretched(s)) {
+		s->has_met = 1;
 		ebb_ebb_doubt_capacity(s);
 		return 1;
 	}
@@ -87,6 +91,8 @@ EBB_INLINE void ebb_ebb_end_round(struct ebb_ebb_state *s, const struct ebb_segm
 					s->member.stalled_bytes)));
 		if (ebb_ebb_drain(s, segment, p))
 			return;
+		if (s->round_queue_us < s->target_us)
+			s->retreats = 0;
 		if (s->round_queue_us < s->low_us) {
 			s->clear_rounds++;
 			s->growth_bytes = (u32)ebb_ebb_growth_bytes(s, p);
@@ -352,7 +358,7 @@ EBB_INLINE void ebb_ebb_on_segment(struct ebb_ebb_state *s, const struct ebb_seg
 	if (s->is_testing)
 		are_unseen = ebb_ebb_follow_train(s) && ebb_ebb_end_test(s, segment);
 	else
-		are_unseen = ebb_ebb_is_comb(s);
+		are_unseen = ebb_ebb_is_comb(s) && !ebb_ebb_take_slower(s, segment);
 	ebb_end_step();
 	if (are_unseen)
 		ebb_ebb_yield_unseen(s, segment, p);

@@ -89,6 +89,9 @@ struct ebb_ebb_params {
 #define EBB_EBB_HAD_LINK_X10 7u
 /* [EBB §In numbers] A yield within so many RTT of the last is the same. */
 #define EBB_EBB_RECENT_RTTS 6u
+/* [EBB §slower] After so many yields for nobody, so many retreats come before the next one. */
+#define EBB_EBB_VAIN_YIELDS 4u
+#define EBB_EBB_VAIN_RETREATS 3u
 /* [EBB §yield] The first wait before probing again. */
 #define EBB_EBB_HOLD_RTTS 3u
 /* [EBB §In numbers] Blindness after a cut ends so many RTT, and some ms, later at the latest. */
@@ -304,7 +307,10 @@ struct ebb_ebb_state {
 	u8 is_near;     /* others that we yielded to may still be there */
 	u8 has_lost;    /* the hole stayed open: its queue is part of full_us */
 	u8 is_awaiting; /* blind until a window older than the law is used up */
-	u8 also_reserved[3];
+	u8 has_met;     /* others, in the last yield */
+	u8 has_jumped;  /* since then */
+	u8 vain_yields; /* in a row: nobody was met, and the link was ours at once */
+	u8 retreats;    /* in a row, where there would have been yields */
 
 	struct ebb_ebb_member member;
 };

@@ -51,12 +51,24 @@ EBB_INLINE u32 ebb_ebb_probe_bytes(const struct ebb_ebb_state *s, const struct e
 	return ebb_moves_segments(&s->moves, p->probe_segments);
 }
 
+/* The last yield was for nobody, if nobody was met and the link was ours at once. */
+EBB_INLINE void ebb_ebb_count_vain_yield(struct ebb_ebb_state *s)
+{
+	u32 vain_yields = s->has_jumped && !s->has_met ? s->vain_yields + 1u : 0;
+
+	s->vain_yields = (u8)ebb_min(vain_yields, EBB_EBB_VAIN_YIELDS);
+	s->retreats = 0;
+	s->has_jumped = 0;
+	s->has_met = 0;
+}
+
 EBB_INLINE void ebb_ebb_enter_yield(struct ebb_ebb_state *s, const struct ebb_ebb_params *p,
 				    u64 now_us)
 {
 	ebb_moves_enter_yield(&s->moves, now_us, s->rtt_us, s->rtt_us * EBB_EBB_HOLD_RTTS,
 			      p->hold_max_us);
 	s->calm_rounds = 0;
+	ebb_ebb_count_vain_yield(s);
 }
 
 /* Others want the link: give it all if we had it, else a share of the excess. */
@@ -95,6 +107,18 @@ EBB_INLINE void ebb_ebb_retreat(struct ebb_ebb_state *s, const struct ebb_segmen
 	ebb_moves_stop_growing(&s->moves, segment, EBB_EBB_BLIND_RTTS);
 }
 
+/*
+ * One yield after the other was for nobody: what looks as others do may be a link that carries less
+ * than its trains show, like one with a bucket of tokens. Then we overshot, unless that goes on.
+ */
+EBB_INLINE u8 ebb_ebb_is_slower(struct ebb_ebb_state *s)
+{
+	if (s->vain_yields < EBB_EBB_VAIN_YIELDS || s->retreats >= EBB_EBB_VAIN_RETREATS)
+		return 0;
+	s->retreats++;
+	return 1;
+}
+
 /* Judges a look at the queue; returns 1 if it led to a cut. */
 EBB_INLINE u8 ebb_ebb_judge(struct ebb_ebb_state *s, const struct ebb_segment *segment,
 			    const struct ebb_ebb_params *p, u32 excess_us)
@@ -108,7 +132,7 @@ EBB_INLINE u8 ebb_ebb_judge(struct ebb_ebb_state *s, const struct ebb_segment *s
 
 	if (excess_us == EBB_MOVES_NO_DELAY || excess_us <= high_us || s->is_yielding)
 		return 0;
-	if (excess_us > high_us + own_us)
+	if (excess_us > high_us + own_us && !ebb_ebb_is_slower(s))
 		ebb_ebb_yield(s, segment, p, excess_us, own_us);
 	else
 		ebb_ebb_retreat(s, segment, excess_us);
@@ -172,8 +196,10 @@ EBB_INLINE u64 ebb_ebb_growth_bytes(struct ebb_ebb_state *s, const struct ebb_eb
 		return 0;
 	if (s->is_starting)
 		return ebb_min(window_bytes, room_bytes);
-	if (ebb_ebb_may_jump(s, bdp_bytes))
+	if (ebb_ebb_may_jump(s, bdp_bytes)) {
+		s->has_jumped = 1;
 		return ebb_min(window_bytes * EBB_EBB_JUMP_WINDOWS, bdp_bytes - window_bytes);
+	}
 	if (window_bytes < s->saturation_bytes)
 		return ebb_ebb_recall_bytes(s, p);
 	if (window_bytes >= bdp_bytes)

@@ -49,6 +49,11 @@ struct Ebb {
     hold_us: f64,
     /// Round trips in YIELD with the same delay: since when, least, greatest, how many.
     calm: Option<(f64, f64, f64, u32)>,
+    /// §slower: others in the last yield, a jump since then, yields for nobody, and retreats.
+    has_met: bool,
+    has_jumped: bool,
+    vain_yields: u32,
+    retreats: u32,
     is_starting: bool,
     is_reclaiming: bool,
     saturation: f64,
@@ -84,6 +89,10 @@ impl Ebb {
             hold_until_us: 0.0,
             hold_us: 0.0,
             calm: None,
+            has_met: false,
+            has_jumped: false,
+            vain_yields: 0,
+            retreats: 0,
             is_starting: true,
             is_reclaiming: false,
             saturation: 0.0,
@@ -98,6 +107,10 @@ impl Ebb {
     }
 
     fn end_yielding_round(&mut self, now_us: f64, round: &Round) {
+        let is_ours_gone = self
+            .yielded_at_us
+            .is_some_and(|at_us| round.since_us - at_us > self.path.rtt_us() + self.target_us());
+        self.has_met |= is_ours_gone && round.least_queue_us.is_none_or(|us| us >= self.low_us());
         let is_clear = round.least_queue_us.is_some_and(|us| us < self.target_us());
         if is_clear && now_us >= self.hold_until_us {
             self.yielding = false;
@@ -144,6 +157,9 @@ impl Ebb {
             self.set(self.window.min(2.0 * round.bytes + 4.0 * SEGMENT));
             if now_us - self.path.empty_at_us >= self.params.empty_within_us {
                 return self.drain(segment);
+            }
+            if round.least_queue_us.is_some_and(|us| us < self.target_us()) {
+                self.retreats = 0;
             }
             match round.least_queue_us {
                 Some(us) if us < self.low_us() => {

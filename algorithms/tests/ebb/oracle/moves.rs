@@ -104,6 +104,14 @@ impl Ebb {
             }
             _ => 3.0 * rtt_us,
         };
+        self.vain_yields = if self.has_jumped && !self.has_met {
+            self.vain_yields + 1
+        } else {
+            0
+        };
+        self.retreats = 0;
+        self.has_jumped = false;
+        self.has_met = false;
         self.yielding = true;
         self.calm = None;
         self.yielded_at_us = Some(now_us);
@@ -149,12 +157,19 @@ impl Ebb {
         let own_us = self.path.time_of(grown);
         if excess_us <= self.high_us() {
             return false;
-        } else if excess_us > self.high_us() + own_us {
+        } else if excess_us > self.high_us() + own_us && !self.is_slower() {
             self.others_want_the_link(segment, excess_us, own_us);
         } else {
             self.retreat(segment, excess_us);
         }
         true
+    }
+
+    /// §slower: after four yields for nobody three retreats come before the next one.
+    fn is_slower(&mut self) -> bool {
+        let is_slower = self.vain_yields >= 4 && self.retreats < 3;
+        self.retreats += u32::from(is_slower);
+        is_slower
     }
 
     // §route
@@ -219,6 +234,7 @@ impl Ebb {
         let is_alone = round.most_excess_us < self.target_us() + 3000.0;
         let is_far = self.window * 10.0 < bdp * 9.0;
         if self.is_reclaiming && self.path.is_fast() && is_alone && is_far {
+            self.has_jumped = true;
             return (2.0 * self.window).min(bdp - self.window);
         }
         if self.window < self.saturation {
