@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use ebb_algorithms::Policy;
 use ebb_experiments::Runner;
 use ebb_experiments::score::{
-    Distances, Group, HELD_OUT_SEED, Matrix, RATES_SEED, Reference, ScoreScenario, draw,
-    draw_rates, summaries,
+    BUCKETS_SEED, Distances, Group, HELD_OUT_SEED, Matrix, RATES_SEED, Reference, Score,
+    ScoreScenario, draw, draw_buckets, draw_rates, summaries,
 };
 use ebb_link::{Nanos, RateSteps};
 use ebb_scenario::{Outcome, Scenario, Setting};
@@ -130,6 +130,7 @@ fn every_scenario_of_the_repository_can_be_read_and_every_law_has_a_command() {
         (Group::Queues, 19, 1),
         (Group::Varying, 17, 3),
         (Group::Fair, 20, 1),
+        (Group::Buckets, 47, 10),
     ] {
         let matrix = Matrix::open(&folder(), group).unwrap();
         assert!(matrix.scenarios.len() > least);
@@ -176,6 +177,16 @@ fn rates_that_vary_are_what_their_seed_draws_and_another_seed_draws_others() {
         assert!(others.iter().all(|(_, other)| *other != text), "{name}");
         RateSteps::parse(&name, &text).unwrap();
     }
+}
+
+#[test]
+fn buckets_are_what_their_seed_draws() {
+    let stored = std::fs::read_to_string(folder().join("buckets.toml")).unwrap();
+    assert!(
+        stored == draw_buckets(BUCKETS_SEED),
+        "draw it again: cargo run -q -p ebb-experiments --example draw_buckets"
+    );
+    assert!(stored != draw_buckets(BUCKETS_SEED + 1));
 }
 
 #[test]
@@ -246,6 +257,27 @@ fn ebb_is_near_strict_priority_in_quick_scenarios_that_nobody_chose() {
     for (ebb, cubic) in scores.iter().zip(&scores[quick.len()..]) {
         let [ebb_taken, cubic_taken] = [ebb, cubic].map(|one| taken(&one.distances));
         assert!(ebb_taken <= cubic_taken, "{}: {ebb_taken}", ebb.scenario);
+    }
+}
+
+/// Trains show a rate that tokens do not last for: what follows must not be taken for others.
+#[test]
+fn ebb_has_a_link_with_a_bucket_of_tokens_to_itself() {
+    let matrix = Matrix::open(&folder(), Group::Buckets).unwrap();
+    let quick = matrix.select(&[], true).unwrap();
+    let scores = Runner::default()
+        .scores(&quick, &["ebb".parse().unwrap()], 1)
+        .unwrap();
+    let is_alone = |one: &&Score| one.distances.goodput_taken.is_none();
+    let alone: Vec<_> = scores.iter().filter(is_alone).collect();
+    assert!(alone.len() > 5, "{scores:?}");
+    for one in alone {
+        let used = one.distances.spare_used.unwrap();
+        assert!(used > 0.9, "{}: {used}", one.scenario);
+    }
+    for one in &scores {
+        let taken = one.distances.goodput_taken.unwrap_or(0.0);
+        assert!(taken < 0.05, "{}: {taken}", one.scenario);
     }
 }
 

@@ -34,8 +34,8 @@ pub struct ScoreCommand {
     #[arg(long)]
     held_out: bool,
 
-    /// Another group of scenarios, which does not count for the table's mean: DualPI2 and CAKE, or
-    /// links whose rate varies
+    /// Another group of scenarios, which does not count for the table's mean: DualPI2 and CAKE,
+    /// links whose rate varies, a queue for each flow, or buckets of tokens
     #[arg(long, value_name = "NAME", conflicts_with = "held_out")]
     group: Option<GroupName>,
 
@@ -75,6 +75,7 @@ enum GroupName {
     Queues,
     Varying,
     Fair,
+    Buckets,
 }
 
 const LONG_ABOUT: &str = "\
@@ -135,6 +136,7 @@ impl ScoreCommand {
             Some(GroupName::Queues) => Group::Queues,
             Some(GroupName::Varying) => Group::Varying,
             Some(GroupName::Fair) => Group::Fair,
+            Some(GroupName::Buckets) => Group::Buckets,
             None if self.held_out => Group::HeldOut,
             None => Group::Tuning,
         }

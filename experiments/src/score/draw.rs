@@ -36,7 +36,7 @@ const PHASE_RTTS: f64 = 100.0;
 const PHASE_S: [f64; 2] = [10.0, 40.0];
 const BYTES_PER_KBIT: f64 = 125.0;
 /// Bytes of a packet on the link.
-const PACKET_BYTES: f64 = 1500.0;
+pub(super) const PACKET_BYTES: f64 = 1500.0;
 
 /// What others do, and how often.
 #[derive(Clone, Copy)]
@@ -273,12 +273,12 @@ fn queue(random: &mut Stream, bdp_pkts: f64) -> (String, String) {
 }
 
 /// Evenly on a logarithmic scale.
-fn between(random: &mut Stream, [least, most]: [f64; 2]) -> f64 {
+pub(super) fn between(random: &mut Stream, [least, most]: [f64; 2]) -> f64 {
     least * (most / least).powf(random.unit())
 }
 
 /// Two digits that count.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     let digit = 10_f64.powf(value.log10().floor() - 1.0);
     let digits = (value / digit).round();
     // Powers below 1 are not exact: what is divided by is.

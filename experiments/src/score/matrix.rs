@@ -27,6 +27,8 @@ pub enum Group {
     Varying,
     /// Routers with a queue for each flow, and what could be taken for one, in `fair.toml`.
     Fair,
+    /// Links with a bucket of tokens, drawn at random, in `buckets.toml`.
+    Buckets,
 }
 
 impl Group {
@@ -37,6 +39,7 @@ impl Group {
             Self::Queues => "queues.toml",
             Self::Varying => "varying.toml",
             Self::Fair => "fair.toml",
+            Self::Buckets => "buckets.toml",
         }
     }
 }
