@@ -4,9 +4,11 @@
 //! the clients.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ebb_kernel::until;
 use ebb_lab::emulator::{SERVER_IPV4, SERVER_IPV6};
 use ebb_lab::judging::{self, Attempt};
 use ebb_link::{LinkSpec, Nanos, Probability, QueueLimit, Rate};
@@ -192,6 +194,35 @@ fn a_killed_gateway_holds_nobody_back_and_another_one_can_begin() {
         assert!(said.contains("gateway of lan already"), "{said}");
         gateway.kill().unwrap();
     }
+}
+
+/// All that is new at a time is told, and not the last of it.
+#[test]
+fn each_network_namespace_that_goes_is_told_of() {
+    if !can_run("each_network_namespace_that_goes_is_told_of") {
+        return;
+    }
+    let home = Home::start(3);
+    let ebb = Ebb::new();
+    let folder = home.folder.path();
+    let boxes = ["one", "two", "three"].map(|it| folder.join(it));
+    let mut rules = String::new();
+    for (device, place) in home.devices.iter().zip(&boxes) {
+        std::os::unix::fs::symlink(device.namespace().path(), place).unwrap();
+        rules += &format!("[[rule]]\nnetns = \"{}\"\n", place.display());
+    }
+    let gateway = home.gateway(&ebb, &[], &rules);
+    for place in &boxes {
+        std::fs::remove_file(place).unwrap();
+    }
+    until("each is told of", || {
+        let said = gateway.has_said();
+        let is_told = |place: &&PathBuf| {
+            said.contains(&format!("network namespace {}: No such", place.display()))
+        };
+        boxes.iter().filter(is_told).count() == boxes.len()
+    });
+    gateway.kill().unwrap();
 }
 
 /// Transfers of all devices together; `EBB_GATEWAY_TRANSFERS` can say more.

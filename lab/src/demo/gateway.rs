@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -12,7 +13,10 @@ use super::{Error, ends_with_its_parent};
 
 /// At work; dropped, it lets everything go.
 #[derive(Debug)]
-pub struct Gateway(Child);
+pub struct Gateway {
+    child: Child,
+    said: Arc<Mutex<String>>,
+}
 
 impl Gateway {
     /// Starts `ebb gateway --lan …` with a file of these rules, in this folder, behind its words,
@@ -32,7 +36,10 @@ impl Gateway {
             .spawn()
             .map_err(|error| Error::start(&program, error))?;
         let mut said = BufReader::new(child.stderr.take().expect("stderr was asked for"));
-        let gateway = Self(child);
+        let gateway = Self {
+            child,
+            said: Arc::default(),
+        };
         let mut line = String::new();
         // What cannot be read says nothing.
         let _ = said.read_line(&mut line);
@@ -45,8 +52,21 @@ impl Gateway {
             });
         }
         // It goes on saying things to somebody who listens.
-        std::thread::spawn(move || drop(said.read_to_string(&mut line)));
+        let heard = gateway.said.clone();
+        std::thread::spawn(move || {
+            for line in said.lines().map_while(Result::ok) {
+                let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+                heard.push_str(&line);
+                heard.push('\n');
+            }
+        });
         Ok(gateway)
+    }
+
+    /// What it has said since then, by lines.
+    pub fn has_said(&self) -> String {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.clone()
     }
 
     /// Asks it to end, by SIGTERM, and waits until it has.
@@ -54,28 +74,28 @@ impl Gateway {
     /// *Errors:* the system's.
     pub fn end(mut self) -> std::io::Result<ExitStatus> {
         kill(self.pid(), Signal::SIGTERM)?;
-        self.0.wait()
+        self.child.wait()
     }
 
     /// Kills it, so that nobody lets anything go but the kernel.
     ///
     /// *Errors:* the system's.
     pub fn kill(mut self) -> std::io::Result<ExitStatus> {
-        self.0.kill()?;
-        self.0.wait()
+        self.child.kill()?;
+        self.child.wait()
     }
 
     fn pid(&self) -> Pid {
-        Pid::from_raw(self.0.id().cast_signed())
+        Pid::from_raw(self.child.id().cast_signed())
     }
 }
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        if matches!(self.0.try_wait(), Ok(None)) {
+        if matches!(self.child.try_wait(), Ok(None)) {
             // Already ended is as good as asked to.
             let _ = kill(self.pid(), Signal::SIGTERM);
-            let _ = self.0.wait();
+            let _ = self.child.wait();
         }
     }
 }
