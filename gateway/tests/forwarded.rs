@@ -76,6 +76,37 @@ fn a_flowtable_without_hardware_hides_nothing() {
     assert!(bytes < BYTES / 2, "nothing went by the short way: {listed}");
 }
 
+/// CAKE leaves out acknowledgements that later ones of its queue stand for: windows are in these.
+#[test]
+fn cake_that_filters_acknowledgements_changes_nothing() {
+    let name = "cake_that_filters_acknowledgements_changes_nothing";
+    if !requires_root(name) {
+        return;
+    }
+    let ends = enter_router();
+    let has_cake = [("lan0", "50mbit"), ("wan0", "200kbit")];
+    let has_cake = has_cake.iter().all(|(interface, rate)| {
+        let mut tc = Command::new("tc");
+        let tc = tc.args(["qdisc", "add", "dev", interface, "root", "cake"]);
+        tc.args(["bandwidth", rate, "nat", "ack-filter-aggressive"])
+            .output()
+            .is_ok_and(|output| output.status.success())
+    });
+    if !requires(name, "cake", "CAKE in the kernel", has_cake) {
+        return;
+    }
+    expect_held_between(&ends, None);
+    let told = Command::new("tc")
+        .args(["-s", "qdisc", "show", "dev", "wan0"])
+        .output()
+        .unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    let dropped = told.lines().find(|line| line.contains("ack_drop"));
+    let dropped = dropped.unwrap().split_whitespace().skip(1);
+    let dropped: u64 = dropped.map(|count| count.parse::<u64>().unwrap()).sum();
+    assert!(dropped > 0, "no acknowledgement was left out: {told}");
+}
+
 fn expect_held(hook: Option<Hook>) {
     expect_held_between(&enter_router(), hook);
 }
