@@ -84,8 +84,9 @@ fn cake_that_filters_acknowledgements_changes_nothing() {
         return;
     }
     let ends = enter_router();
-    let has_cake = [("lan0", "50mbit"), ("wan0", "200kbit")];
-    let has_cake = has_cake.iter().all(|(interface, rate)| {
+    // Acknowledgements wait, so that some are left out.
+    let rates = [("lan0", "50mbit"), ("wan0", "200kbit")];
+    let has_cake = rates.iter().all(|(interface, rate)| {
         let mut tc = Command::new("tc");
         let tc = tc.args(["qdisc", "add", "dev", interface, "root", "cake"]);
         tc.args(["bandwidth", rate, "nat", "ack-filter-aggressive"])
