@@ -31,7 +31,7 @@ pub use error::{Error, Result};
 pub use flows::{Flow, Way};
 pub use gateway::{Gateway, Options, RENEW_EVERY};
 pub use interface::Interface;
-pub use trial::{Tried, try_nothing};
+pub use trial::{Nothing, Tried};
 
 pub use condition::{CodePoint, Mac, Mark, Ports, Prefix};
 pub use rule::{MAX_RULES, Rule, Subject, Verdict, judge};

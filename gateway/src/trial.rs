@@ -43,39 +43,49 @@ pub(crate) fn run(program: BorrowedFd<'_>, packet: &[u8], times: u32) -> io::Res
     })
 }
 
-/// Runs a program that does nothing so often: what the kernel itself takes for it.
-///
-/// *Errors:* those of the kernel.
-pub fn try_nothing(packet: &[u8], times: u32) -> io::Result<Tried> {
-    // r0 = -1; exit
-    let program = [
-        raw::bpf_insn {
-            code: 0xb7,
-            imm: -1,
-            ..Default::default()
-        },
-        raw::bpf_insn {
-            code: 0x95,
-            ..Default::default()
-        },
-    ];
-    // SAFETY: both strings end with a zero, and as many instructions are there as are told.
-    let loaded = unsafe {
-        raw::bpf_prog_load(
-            raw::BPF_PROG_TYPE_SCHED_CLS,
-            c"ebb_nothing".as_ptr(),
-            c"GPL".as_ptr(),
-            program.as_ptr(),
-            program.len() as _,
-            std::ptr::null_mut(),
-        )
-    };
-    if loaded < 0 {
-        return Err(io::Error::from_raw_os_error(-loaded));
+/// A program that does nothing: what the kernel itself takes for one.
+#[derive(Debug)]
+pub struct Nothing(OwnedFd);
+
+impl Nothing {
+    /// *Errors:* those of the kernel.
+    pub fn load() -> io::Result<Self> {
+        // r0 = -1; exit
+        let program = [
+            raw::bpf_insn {
+                code: 0xb7,
+                imm: -1,
+                ..Default::default()
+            },
+            raw::bpf_insn {
+                code: 0x95,
+                ..Default::default()
+            },
+        ];
+        // SAFETY: both strings end with a zero, and as many instructions are there as are told.
+        let loaded = unsafe {
+            raw::bpf_prog_load(
+                raw::BPF_PROG_TYPE_SCHED_CLS,
+                c"ebb_nothing".as_ptr(),
+                c"GPL".as_ptr(),
+                program.as_ptr(),
+                program.len() as _,
+                std::ptr::null_mut(),
+            )
+        };
+        if loaded < 0 {
+            return Err(io::Error::from_raw_os_error(-loaded));
+        }
+        // SAFETY: just made, and nobody else's.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(loaded) }))
     }
-    // SAFETY: just made, and nobody else's.
-    let loaded = unsafe { OwnedFd::from_raw_fd(loaded) };
-    run(loaded.as_fd(), packet, times)
+
+    /// Runs it so often on a packet.
+    ///
+    /// *Errors:* those of the kernel.
+    pub fn try_packet(&self, packet: &[u8], times: u32) -> io::Result<Tried> {
+        run(self.0.as_fd(), packet, times)
+    }
 }
 
 /// The kernel's number for a program.
