@@ -14,7 +14,7 @@ use ebb_kernel::{requires_feature, until};
 use ebb_sockets::{CopiedSocket, cookie_of};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use support::users::{ADA, BOB, Users, as_user};
+use support::users::{ADA, BOB, ROOT, Users, as_user};
 
 /// Below it is Ebb's first window only.
 const LIMITED_BYTES: u32 = 1 << 15;
@@ -88,7 +88,7 @@ fn the_program_of_a_user() {
     };
     let connect = || TcpStream::connect("10.78.0.2:7000").unwrap();
     let given: RawFd = first.parse().unwrap();
-    let (one, two) = (connect(), (given < 0).then(connect));
+    let (mut one, two) = (connect(), (given < 0).then(connect));
     let is_limited = |mut socket: &TcpStream| {
         socket.set_nonblocking(true).unwrap();
         while socket.read(&mut [0; 4096]).is_ok_and(|length| length > 0) {}
@@ -99,12 +99,39 @@ fn the_program_of_a_user() {
     for line in std::io::stdin().lines().map_while(Result::ok) {
         let told = match line.as_str() {
             "background" => format!("{:?}", library::background(&one)),
+            "background all" => format!("{:?}", library::background_all(&library::Options::new())),
+            "background all, 2 Mbit/s" => {
+                let options = library::Options::new().minimum("2mbit").unwrap();
+                format!("{:?}", library::background_all(&options))
+            }
+            "foreground all" => {
+                library::foreground_all();
+                "Ok(())".to_owned()
+            }
             "foreground" => format!("{:?}", library::foreground(&one)),
             "state" => format!("{:?}", library::state(&one).unwrap().standing),
             "limited" => format!(
                 "{:?}",
                 [Some(&one), two.as_ref()].map(|it| it.map(is_limited))
             ),
+            "states" => {
+                let standing = |it: &TcpStream| library::state(it).unwrap().standing;
+                format!(
+                    "{:?}",
+                    [Some(&one), two.as_ref()].map(|it| it.map(standing))
+                )
+            }
+            "become another user" => {
+                // SAFETY: plain numbers. The C library has all threads do it.
+                let done = unsafe { libc::setuid(ADA) };
+                format!("{done}")
+            }
+            // By another number from now on.
+            "renumber" => {
+                let other = one.try_clone().unwrap();
+                one = other;
+                "Ok(())".to_owned()
+            }
             "theirs" => asks(given, cookie_of(given).unwrap()),
             "another" => asks(one.as_raw_fd(), cookie_of(given).unwrap()),
             "datagrams" => {
@@ -167,6 +194,95 @@ fn a_socket_that_is_given_is_held_by_the_service_and_by_the_program_once_that_ha
 }
 
 #[test]
+fn all_sockets_of_a_program_are_held_together_but_for_those_in_the_foreground() {
+    let name = "all_sockets_of_a_program_are_held_together_but_for_those_in_the_foreground";
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    const BOTH: &str = "[Some(OfAnother), Some(OfAnother)]";
+    let users = Users::new("w");
+    let service = users.serve();
+    let mut program = Program::start(&users, ADA, None);
+    assert_eq!(program.does("background all"), "Ok(())");
+    program.until("states", BOTH);
+    let seen = held(&users);
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    assert_eq!(seen[0]["target"]["kind"], "sockets");
+    assert_eq!(seen[0]["target"]["pid"], program.child.id());
+    assert_eq!(seen[0]["flows"].as_array().unwrap().len(), 4, "{seen:?}");
+    program.until("limited", "[Some(true), Some(true)]");
+
+    // By another number it is held still, and one is taken to the foreground by that.
+    assert_eq!(program.does("renumber"), "Ok(())");
+    program.until("limited", "[Some(true), Some(true)]");
+    assert_eq!(program.does("foreground"), "Ok(())");
+    assert_eq!(program.does("limited"), "[Some(false), Some(true)]");
+    assert_eq!(held(&users)[0]["flows"].as_array().unwrap().len(), 2);
+
+    // Given once more by itself it is held by itself, on terms of its own.
+    assert_eq!(program.does("background"), "Ok(())");
+    program.until("states", BOTH);
+    let kinds = |seen: &[Value]| -> Vec<String> {
+        let kinds = seen
+            .iter()
+            .map(|it| it["target"]["kind"].as_str().unwrap().to_owned());
+        kinds.collect()
+    };
+    assert_eq!(kinds(&held(&users)), ["sockets", "socket"]);
+
+    // The thread sees to a minimum, and to nothing that the service has by itself.
+    assert_eq!(program.does("background all, 2 Mbit/s"), "Ok(())");
+    program.until("states", "[Some(OfAnother), Some(Background)]");
+    assert_eq!(kinds(&held(&users)), ["socket"]);
+
+    assert_eq!(program.does("background all"), "Ok(())");
+    program.until("states", BOTH);
+    assert_eq!(program.does("foreground all"), "Ok(())");
+    assert_eq!(program.does("limited"), "[Some(false), Some(false)]");
+    assert!(held(&users).is_empty());
+
+    // Who holds them is killed: the thread governs, and another service is asked again.
+    assert_eq!(program.does("background all"), "Ok(())");
+    program.until("states", BOTH);
+    service.end(Signal::SIGKILL);
+    program.until("states", "[Some(Background), Some(Background)]");
+    let service = users.serve();
+    program.until("states", BOTH);
+    drop(program);
+    until("let go", || held(&users).is_empty());
+    service.end(Signal::SIGTERM);
+}
+
+#[test]
+fn sockets_of_a_program_of_roots_are_held_as_well() {
+    let name = "sockets_of_a_program_of_roots_are_held_as_well";
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    let users = Users::new("y");
+    let service = users.serve();
+    for (what, kind) in [("background", "socket"), ("background all", "sockets")] {
+        let mut program = Program::start(&users, ROOT, None);
+        assert_eq!(program.does(what), "Ok(())");
+        program.until("state", "OfAnother");
+        assert_eq!(users.root_sees()[0]["target"]["kind"], kind);
+        program.until(
+            "limited",
+            match kind {
+                "socket" => "[Some(true), Some(false)]",
+                _ => "[Some(true), Some(true)]",
+            },
+        );
+        // What was held for root is let go for whom the program has become.
+        assert_eq!(program.does("become another user"), "0");
+        assert_eq!(program.does("foreground all"), "Ok(())");
+        assert_eq!(program.does("limited"), "[Some(false), Some(false)]");
+        assert!(users.root_sees().is_empty());
+    }
+    service.end(Signal::SIGTERM);
+}
+
+#[test]
 fn a_program_that_ends_leaves_nothing_held_and_without_a_service_governs_by_itself() {
     let name = "a_program_that_ends_leaves_nothing_held_and_without_a_service_governs_by_itself";
     if !requires_feature(name, "callback-flags") {
@@ -208,6 +324,23 @@ fn nobody_has_a_socket_held_that_another_user_made() {
     let told = program.does("datagrams");
     assert!(told.contains("it is a UDP socket"), "{told}");
     assert!(users.root_sees().is_empty());
+
+    // What a program's sockets are held together by nobody else adds to, or takes from.
+    let mut of_hers = Program::start(&users, ADA, None);
+    assert_eq!(of_hers.does("background all"), "Ok(())");
+    of_hers.until("states", "[Some(OfAnother), Some(OfAnother)]");
+    let id = held(&users)[0]["id"].as_str().unwrap().to_owned();
+    for message in [
+        json!({"add": {"id": id, "sockets": []}}),
+        json!({"drop": {"id": id, "cookies": [1]}}),
+        json!({"ask": {"id": id, "request": "detach"}}),
+    ] {
+        let told = users.ask(BOB, &message);
+        let cause = told["refused"]["cause"].as_str().unwrap();
+        assert!(cause.contains("nothing of the name"), "{told}");
+    }
+    assert_eq!(held(&users).len(), 1);
+    drop(of_hers);
     // SAFETY: the number is ours alone.
     unsafe { libc::close(number) };
     service.end(Signal::SIGTERM);

@@ -26,6 +26,7 @@ mod anchors;
 mod beginning;
 mod hold;
 mod look;
+mod named;
 mod no;
 mod overlap;
 mod own;
@@ -131,6 +132,7 @@ impl Users {
             match &hold.on {
                 On::Command(Some(starter)) => drop(wait.readable(&starter.handle)),
                 On::Socket(socket) => drop(wait.readable(socket.process())),
+                On::Sockets(sockets) => drop(wait.readable(sockets.process())),
                 _ => {}
             }
         }
@@ -227,6 +229,7 @@ impl Keeping {
             due = now + LOOK_EVERY;
             self.let_go_what_is_lost();
             self.let_go_what_is_over();
+            self.free_what_is_closed(around);
         }
         for hold in self.holds.values_mut().filter(|hold| hold.is_in_force()) {
             match hold.held.work() {

@@ -142,6 +142,13 @@ impl KernelHeld {
         self.attachments.set_ceilings(bytes_per_s)
     }
 
+    /// These connections, by the numbers of their sockets, are limited no more, whoever has them.
+    ///
+    /// *Errors:* the kernel's, of the walk over connections.
+    pub fn set_free(&mut self, cookies: &[u64]) -> Result<()> {
+        self.attachments.set_free(cookies, true)
+    }
+
     /// As its release, where no process is left that could have a connection.
     ///
     /// *Errors:* as [`Held::release`].

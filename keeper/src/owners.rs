@@ -83,6 +83,7 @@ fn processes_of(attached: &Attached) -> Vec<u32> {
         Attached::Port { .. } | Attached::Rule { .. } => Cgroup::root(),
         Attached::Run { cgroup: None, .. }
         | Attached::Socket { .. }
+        | Attached::Sockets { .. }
         | Attached::Share { .. }
         | Attached::Gateway { .. }
         | Attached::Laws { .. } => return Vec::new(),

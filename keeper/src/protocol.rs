@@ -21,4 +21,4 @@ pub use line::{Heard, Line};
 pub use messages::{
     Due, FromGovernor, FromKeeper, FromStarter, Never, Part, Reply, Request, Switch,
 };
-pub use service::{Held, HeldRecord, Mine, Order, ServiceReply, ServiceRequest};
+pub use service::{Held, HeldRecord, Mine, Order, ServiceReply, ServiceRequest, Socket};

@@ -122,6 +122,7 @@ fn a_record_has_the_fields_of_the_page_and_so_has_each_target() {
         },
         Attached::Process { pid: 7 },
         Attached::Socket { pid: 7, cookie: 8 },
+        Attached::Sockets { pid: 7 },
         Attached::Cgroup {
             cgroup: "/backup".into(),
         },

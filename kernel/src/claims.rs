@@ -24,9 +24,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::mem::{MaybeUninit, offset_of};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+mod sockets;
 
 /// There are no more claims at a time.
 pub const MAX_CLAIMS: usize = Constant::EBB_MAX_CLAIMS.0 as usize;
@@ -291,24 +293,6 @@ impl Claims {
         self.maps.sets.each(Programs::leave)?;
         self.free.extend(self.left.drain(..));
         Ok(())
-    }
-
-    /// Makes one socket the claim's, whoever made it and in whatever process it is; only a socket of
-    /// the claim's user comes under it. Answers whether it is: the claim that came first keeps it.
-    ///
-    /// *Errors*: [`Error::Program`]: it is no socket, or there is no memory for it.
-    pub fn add_socket(&self, claim: &Claim, socket: BorrowedFd<'_>) -> Result<bool> {
-        let (map, key) = (
-            self.maps.claimed_sockets.as_fd(),
-            socket.as_raw_fd().to_ne_bytes(),
-        );
-        let before = self.lookup(map, &key);
-        if before.is_some_and(|before| self.standing(&before).is_some()) {
-            return Ok(false);
-        }
-        sys::update(map, &key, bytes_of(&self.noted(claim, 0)))
-            .map_err(|source| table("ebb_claimed_sk", source))?;
-        Ok(true)
     }
 
     fn noted(&self, claim: &Claim, started_ticks: u64) -> Member {

@@ -94,7 +94,10 @@ pub fn foreground(socket: &impl AsFd) -> Result<()> {
 /// *Errors:* the options let nothing yield; there is no thread to be had.
 pub fn background_all(options: &Options) -> Result<()> {
     let terms = options.terms()?;
-    worker::change(|governor| governor.give_all(Some(terms)))
+    worker::change(|governor| governor.give_all(Some(terms)))?;
+    let is_usual = options.are_usual();
+    served::wish_all(is_usual.then(|| options.keeps_code_point()));
+    Ok(())
 }
 
 /// Takes all sockets to the foreground, also those that were put into the background one by one.

@@ -2,7 +2,7 @@
 //! Sockets of this process that the service holds, or is asked to. The governor goes on with each
 //! until it sees that another Ebb acts, and takes it up again when that has gone.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::mem;
@@ -10,11 +10,17 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ebb_host::sockets_in;
 use ebb_sockets::{CopiedSocket, cookie_of};
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 
 use crate::service::{self, Wish};
 use crate::worker;
+use together::Together;
+
+pub(crate) use together::{wants_more, wish_all, wish_more};
+
+mod together;
 
 /// So often the service is asked whether it still holds what it held; the kernel backend acts for
 /// no longer without it.
@@ -34,6 +40,7 @@ pub(crate) struct Served {
     /// By cookie.
     sockets: HashMap<u64, (RawFd, Stand)>,
     queue: Vec<Wish>,
+    together: Together,
     /// It is not asked before.
     rests_until: Option<Instant>,
     look_due: Option<Instant>,
@@ -43,6 +50,8 @@ enum Stand {
     Queued,
     Asking,
     Held(Held),
+    /// With the others of those that are given together, by its congestion control before.
+    Together(Option<OsString>),
 }
 
 struct Held {
@@ -68,19 +77,18 @@ pub(crate) fn wish(socket: BorrowedFd<'_>, keeps_code_point: bool) {
 fn queue(descriptor: RawFd, keeps_code_point: bool) -> bool {
     let mut served = lock();
     let served = served.get_or_insert_default();
-    if served.rests_until.is_some_and(|it| Instant::now() < it) {
+    if served.rests() {
         return false;
     }
-    let is_there = |cookie: &u64, descriptor| cookie_of(descriptor).is_ok_and(|it| it == *cookie);
     if served.sockets.len() >= MANY {
-        let sockets = &mut served.sockets;
-        sockets.retain(|cookie, (descriptor, _)| is_there(cookie, *descriptor));
+        served.forget_closed();
     }
     let Ok(cookie) = cookie_of(descriptor) else {
         return false;
     };
-    if served.sockets.contains_key(&cookie) {
-        return false;
+    match served.sockets.get(&cookie) {
+        None | Some((_, Stand::Together(_))) => {}
+        Some(_) => return false,
     }
     served.sockets.insert(cookie, (descriptor, Stand::Queued));
     served.queue.push(Wish {
@@ -95,12 +103,13 @@ fn queue(descriptor: RawFd, keeps_code_point: bool) -> bool {
 pub(crate) fn has_wishes() -> bool {
     lock()
         .as_ref()
-        .is_some_and(|served| !served.queue.is_empty())
+        .is_some_and(|served| !served.queue.is_empty() || !served.together.queue.is_empty())
 }
 
 /// Asks for what is wished, one after the other.
 pub(crate) fn ask() {
     while let Some(wish) = next() {
+        leave_the_others(&wish);
         let own = congestion_control(&wish);
         let held = service::hold(&wish).map(|id| Held { id, own, misses: 0 });
         if let Err(error) = &held {
@@ -108,6 +117,15 @@ pub(crate) fn ask() {
         }
         note(&wish, held.ok());
         ANSWERED.notify_all();
+    }
+    together::ask();
+}
+
+/// One that is given by itself is held by itself.
+fn leave_the_others(wish: &Wish) {
+    let id = lock().as_ref().and_then(|it| it.together.id.clone());
+    if let Some(id) = id {
+        service::take_off(&id, wish.cookie);
     }
 }
 
@@ -132,12 +150,50 @@ fn note(wish: &Wish, held: Option<Held>) {
             served.sockets.insert(wish.cookie, stand);
         }
         None => {
-            served.rests_until = Some(Instant::now() + REST);
             served.sockets.remove(&wish.cookie);
-            for wish in mem::take(&mut served.queue) {
-                served.sockets.remove(&wish.cookie);
+            served.rest();
+        }
+    }
+}
+
+impl Served {
+    fn rests(&self) -> bool {
+        self.rests_until.is_some_and(|it| Instant::now() < it)
+    }
+
+    /// It is not asked for single ones for a while, nor for those that wait.
+    fn rest(&mut self) {
+        self.rests_until = Some(Instant::now() + REST);
+        for wish in mem::take(&mut self.queue) {
+            self.sockets.remove(&wish.cookie);
+        }
+    }
+
+    /// Forgets sockets that were closed. Those that are held together may have other numbers by now;
+    /// the service lets go single ones that have.
+    fn forget_closed(&mut self) {
+        let is_there = |cookie, descriptor| cookie_of(descriptor).is_ok_and(|it| it == cookie);
+        let mut missing = HashSet::new();
+        self.sockets.retain(|cookie, (descriptor, stand)| {
+            let is_kept = matches!(stand, Stand::Asking) || is_there(*cookie, *descriptor);
+            let is_together = matches!(stand, Stand::Together(_));
+            if !is_kept && is_together {
+                missing.insert(*cookie);
+            }
+            is_kept || is_together
+        });
+        if missing.is_empty() {
+            return;
+        }
+        for (descriptor, _) in sockets_in(std::process::id()).unwrap_or_default() {
+            if let Ok(cookie) = cookie_of(descriptor)
+                && missing.remove(&cookie)
+                && let Some((before, _)) = self.sockets.get_mut(&cookie)
+            {
+                *before = descriptor;
             }
         }
+        self.sockets.retain(|cookie, _| !missing.contains(cookie));
     }
 }
 
@@ -169,6 +225,7 @@ pub(crate) fn look() {
         }
         !is_lost
     });
+    served.look_at_those_together(&ids);
 }
 
 /// Whether that is due; it is not again for a while.
@@ -178,8 +235,8 @@ pub(crate) fn has_looks() -> bool {
         return false;
     };
     let mut stands = served.sockets.values();
-    let is_due = served.look_due.is_none_or(|due| Instant::now() >= due)
-        && stands.any(|(_, stand)| matches!(stand, Stand::Held(_)));
+    let has_any = served.together.is_held() || stands.any(|(_, it)| matches!(it, Stand::Held(_)));
+    let is_due = has_any && served.look_due.is_none_or(|due| Instant::now() >= due);
     if is_due {
         served.look_due = Some(Instant::now() + LOOK_EVERY);
     }
@@ -208,7 +265,8 @@ fn congestion_control(wish: &Wish) -> Option<OsString> {
 
 /// When this returns the service does not hold the socket.
 pub(crate) fn let_go(socket: BorrowedFd<'_>) {
-    if lock().as_ref().is_none_or(|it| it.sockets.is_empty()) {
+    let has_none = |it: &Served| it.sockets.is_empty() && !it.together.is_held();
+    if lock().as_ref().is_none_or(has_none) {
         return;
     }
     if let Ok(cookie) = cookie_of(socket.as_raw_fd()) {
@@ -218,6 +276,7 @@ pub(crate) fn let_go(socket: BorrowedFd<'_>) {
 
 /// The same for all of them.
 pub(crate) fn let_all_go() {
+    wish_all(None);
     let cookies: Vec<u64> = match lock().as_ref() {
         Some(served) => served.sockets.keys().copied().collect(),
         None => return,
@@ -240,6 +299,7 @@ fn let_one_go(cookie: u64) {
             }
             Some((_, Stand::Queued)) => {
                 served.queue.retain(|wish| wish.cookie != cookie);
+                served.together.queue.retain(|wish| wish.cookie != cookie);
                 served.sockets.remove(&cookie);
                 return;
             }
@@ -249,7 +309,13 @@ fn let_one_go(cookie: u64) {
                 drop(locked);
                 return service::let_go(&id);
             }
-            None => return,
+            // It may have another number since.
+            Some((_, Stand::Together(_))) | None => {
+                served.sockets.remove(&cookie);
+                let id = served.together.id.clone();
+                drop(locked);
+                return id.iter().for_each(|id| service::take_off(id, cookie));
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::{
@@ -26,8 +27,11 @@ const SOCKET_VARIABLE: &str = "EBB_SERVICE_SOCKET";
 const APART_VARIABLE: &str = "EBB_RUNTIME_DIR";
 /// Policies that nobody has had yet take it some hundred milliseconds.
 const WITHIN: Duration = Duration::from_secs(1);
-/// What is answered here is short.
-const LONGEST_BYTES: usize = 1 << 16;
+/// As the protocol has it.
+const LONGEST_BYTES: usize = 1 << 24;
+/// Who has too many connections to it is refused, and asks so often and so long again.
+const MOST_TRIES: u32 = 4;
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(25);
 
 /// A socket that is to be held.
 #[derive(Clone, Copy, Debug)]
@@ -48,13 +52,45 @@ pub(crate) fn place() -> Option<&'static PathBuf> {
     PLACE.get_or_init(find).as_ref()
 }
 
+impl Wish {
+    fn socket(&self) -> Value {
+        json!({"descriptor": self.descriptor, "cookie": self.cookie})
+    }
+}
+
 /// Has it hold a socket, by the laws that it has by itself; answers how it is asked for that.
 ///
 /// *Errors:* there is none, it does not answer in time, or it refuses.
 pub(crate) fn hold(wish: &Wish) -> io::Result<String> {
-    let (descriptor, cookie) = (wish.descriptor, wish.cookie);
-    let whose = json!({"socket": {"descriptor": descriptor, "cookie": cookie}});
-    let order = json!({"whose": whose, "keeps-code-point": wish.keeps_code_point});
+    hold_these(&json!({"socket": wish.socket()}), wish.keeps_code_point)
+}
+
+/// Has it hold sockets of this process together, those that are added.
+///
+/// *Errors:* as [`hold`].
+pub(crate) fn hold_together(keeps_code_point: bool) -> io::Result<String> {
+    hold_these(&json!("sockets"), keeps_code_point)
+}
+
+/// Adds sockets to those that it holds together. What it cannot hold is passed over.
+///
+/// *Errors:* as [`hold`]; it holds nothing of that name.
+pub(crate) fn add(id: &str, wishes: &[Wish]) -> io::Result<()> {
+    let sockets: Vec<Value> = wishes.iter().map(Wish::socket).collect();
+    let answer = ask(&json!({"add": {"id": id, "sockets": sockets}}))?;
+    match answer["answer"] == "done" {
+        true => Ok(()),
+        false => Err(refused(&answer)),
+    }
+}
+
+/// Takes one away from them; when it has answered, nothing limits it. Without it nothing does.
+pub(crate) fn take_off(id: &str, cookie: u64) {
+    insist(id, &json!({"drop": {"id": id, "cookies": [cookie]}}));
+}
+
+fn hold_these(whose: &Value, keeps_code_point: bool) -> io::Result<String> {
+    let order = json!({"whose": whose, "keeps-code-point": keeps_code_point});
     let answer = ask(&json!({"hold": order}))?;
     let held = &answer["held"];
     let id = held["id"].as_str().ok_or_else(|| refused(&answer))?;
@@ -68,9 +104,20 @@ pub(crate) fn hold(wish: &Wish) -> io::Result<String> {
 
 /// Has it let a socket go; when it has answered, nothing limits it. Without it nothing does.
 pub(crate) fn let_go(id: &str) {
-    let asked = ask(&json!({"ask": {"id": id, "request": "detach"}}));
-    if let Err(error) = asked {
-        tracing::debug!("{id}: {error}");
+    insist(id, &json!({"ask": {"id": id, "request": "detach"}}));
+}
+
+/// Asks for something that is refused only if it is done already, or the service is too busy.
+fn insist(id: &str, message: &Value) {
+    for again in (0..MOST_TRIES).rev() {
+        match ask(message) {
+            Ok(answer) if answer["answer"] == "done" => return,
+            Ok(answer) => tracing::debug!("{id}: {answer}"),
+            Err(error) => return tracing::debug!("{id}: {error}"),
+        }
+        if again > 0 {
+            thread::sleep(TRY_AGAIN_AFTER);
+        }
     }
 }
 

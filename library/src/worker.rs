@@ -96,11 +96,12 @@ fn keep() {
         if !notices.is_empty() {
             // Whoever hears of them may call the library.
             drop(worker);
-            for notice in notices {
-                tracing::warn!("{notice}");
-            }
+            notices.iter().for_each(|it| tracing::warn!("{it}"));
             worker = lock();
             continue;
+        }
+        if served::wants_more() {
+            served::wish_more(governor.governed_of_all());
         }
         if served::has_wishes() {
             drop(worker);
@@ -114,11 +115,10 @@ fn keep() {
             worker = lock();
             continue;
         }
-        let pause = match governor.has_given() {
-            true => next.saturating_duration_since(Instant::now()),
-            false => Duration::MAX,
-        };
-        let waited = CHANGED.wait_timeout(worker, pause);
+        let pause = governor
+            .has_given()
+            .then(|| next.saturating_duration_since(Instant::now()));
+        let waited = CHANGED.wait_timeout(worker, pause.unwrap_or(Duration::MAX));
         worker = waited.unwrap_or_else(PoisonError::into_inner).0;
     }
 }

@@ -19,6 +19,9 @@ use super::{stderr, stdout};
 pub const ADA: u32 = 65_534;
 pub const BOB: u32 = 65_533;
 
+/// Root, asking as a user does.
+pub const ROOT: u32 = 0;
+
 /// A service, and users with a cgroup and a runtime directory each.
 pub struct Users {
     pub scene: Scene,
@@ -33,7 +36,7 @@ impl Users {
             place: tempfile::tempdir().unwrap(),
         };
         fs::set_permissions(users.place.path(), Permissions::from_mode(0o755)).unwrap();
-        for user in [ADA, BOB] {
+        for user in [ADA, BOB, ROOT] {
             fs::create_dir(users.runtime(user)).unwrap();
             chown(users.runtime(user), Some(user), Some(user)).unwrap();
             let cgroup = users.cgroup(user);
@@ -79,13 +82,14 @@ impl Users {
         Service::start(command.env("EBB_SERVICE_SOCKET", self.socket()))
     }
 
-    /// A program as this user, in the user's cgroup, without any capability.
+    /// A program as this user, in the user's cgroup; who is not root has no capability.
     pub fn command(&self, user: u32, program: &str) -> Command {
         let mut command = Command::new("setpriv");
         command
             .arg(format!("--reuid={user}"))
             .arg(format!("--regid={user}"))
-            .args(["--clear-groups", "--bounding-set=-all", "--inh-caps=-all"])
+            .args(["--clear-groups", "--inh-caps=-all"])
+            .args((user != ROOT).then_some("--bounding-set=-all"))
             .arg("--")
             .arg(program)
             .env("EBB_RUNTIME_DIR", self.runtime(user))

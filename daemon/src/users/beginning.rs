@@ -13,6 +13,7 @@ use ebb_keeper::{
 };
 
 use super::hold::{Hold, On, Starter};
+use super::named::NamedSockets;
 use super::no::No;
 use super::own::{OwnProcess, OwnSocket, find_cgroup, same_numbers};
 use super::requests::{Asking, is_same};
@@ -30,33 +31,61 @@ impl Keeping {
         let mut groups = peer::groups_of(asking.connection)
             .map_err(|error| format!("your groups cannot be told: {error}"))?;
         groups.push(asking.asker.gid);
+        // A program has no other way to it than this.
+        let is_of_sockets = matches!(order.whose, Mine::Socket(_) | Mine::Sockets);
+        if user == 0 && !is_of_sockets {
+            return Err(No::Refused(
+                "root has the kernel backend without ebbd".to_owned(),
+            ));
+        }
         self.refuse_user(user, &groups)?;
         let wanted = wanted(order)?;
-        let hold = match &order.whose {
+        if matches!(order.whose, Mine::Sockets)
+            && let Some(before) = self.named_by(&asking)
+        {
+            return self.again(before, &wanted);
+        }
+        let hold = self.hold_whose(&order.whose, asking, &wanted, around)?;
+        Ok(self.add(hold, groups, order.is_watched, &wanted, around))
+    }
+
+    fn hold_whose(
+        &mut self,
+        whose: &Mine,
+        asking: Asking<'_>,
+        wanted: &Policies,
+        around: &Surroundings<'_>,
+    ) -> Result<Hold, No> {
+        let user = asking.asker.uid;
+        match whose {
             Mine::Command { words } => {
                 let starter = OwnProcess::who_asks(&asking.asker, asking.connection)?;
                 self.refuse_overlap(starter.pid, user, around)?;
-                self.hold_command(starter, words.clone(), &wanted, user)?
+                self.hold_command(starter, words.clone(), wanted, user)
             }
             Mine::Process { pid, started_ticks } => {
                 same_numbers(&asking.asker)?;
                 let process = OwnProcess::find(*pid, *started_ticks, user)?;
                 self.refuse_overlap(process.pid, user, around)?;
-                self.hold_process(process, &wanted, user)?
+                self.hold_process(process, wanted, user)
             }
             Mine::Cgroup { cgroup, number } => {
                 let cgroup = find_cgroup(cgroup, *number, user, &self.below)?;
                 self.refuse_overlap_of_cgroup(&cgroup, user, around)?;
-                self.hold_cgroup(cgroup, &wanted, user)?
+                self.hold_cgroup(cgroup, wanted, user)
             }
-            Mine::Socket { descriptor, cookie } => {
+            Mine::Socket(socket) => {
                 let process = OwnProcess::who_asks(&asking.asker, asking.connection)?;
                 self.refuse_overlap(process.pid, user, around)?;
-                let (socket, copy) = OwnSocket::find(process, *descriptor, *cookie, user)?;
-                self.hold_socket(socket, &copy, &wanted, user)?
+                let (socket, copy) = OwnSocket::find(process, *socket, user)?;
+                self.hold_socket(socket, &copy, wanted, user)
             }
-        };
-        Ok(self.add(hold, groups, order.is_watched, &wanted, around))
+            Mine::Sockets => {
+                let process = OwnProcess::who_asks(&asking.asker, asking.connection)?;
+                self.refuse_overlap(process.pid, user, around)?;
+                self.hold_sockets(process, wanted, user)
+            }
+        }
     }
 
     fn add(
@@ -161,6 +190,34 @@ impl Keeping {
         };
         hold.end(&mut self.claims, true);
         Err(why)
+    }
+
+    fn hold_sockets(
+        &mut self,
+        process: OwnProcess,
+        wanted: &Policies,
+        user: u32,
+    ) -> Result<Hold, No> {
+        refuse_what_cannot_be_taken_over()?;
+        let attached = Attached::Sockets { pid: process.pid };
+        let id = format!("sockets-{}", process.pid);
+        let mut hold = self.hold(id, attached, wanted, user)?;
+        hold.on = On::Sockets(NamedSockets::of(process));
+        Ok(hold)
+    }
+
+    /// Who asks has it held already: whoever asked for it heard of it too late.
+    fn again(&self, hold: &Hold, wanted: &Policies) -> Result<Active, No> {
+        match is_same(hold.held.policies(), wanted) {
+            true => Ok(Active {
+                id: hold.id.clone(),
+                notices: self.anchors.notices(wanted),
+            }),
+            false => Err(No::Already(format!(
+                "your sockets are held together by another policy: {}; detach that first",
+                hold.id
+            ))),
+        }
     }
 
     /// Who starts another command hears no more of the one before, whose policy has ended.

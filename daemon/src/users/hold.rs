@@ -7,6 +7,7 @@ use ebb_keeper::protocol::{Due, HeldRecord};
 use ebb_keeper::registry::{Attached, Record};
 use ebb_keeper::{Backend, Cgroup, Held, KernelHeld, Policies, Pursued, Summary, Watch, describe};
 
+use super::named::NamedSockets;
 use super::own::OwnSocket;
 use super::saved::SavedHold;
 
@@ -43,6 +44,8 @@ pub(crate) enum On {
     Cgroup(Cgroup),
     /// One socket.
     Socket(OwnSocket),
+    /// The sockets of a process that it has named.
+    Sockets(NamedSockets),
 }
 
 /// Who attends to a command.
@@ -84,7 +87,9 @@ impl Hold {
         let is_needed = match &self.on {
             // Whoever has it by another number, or in another process, is to have it unlimited.
             On::Socket(socket) if !socket.is_there() => return Need::Abandoned,
+            On::Sockets(sockets) if sockets.process().has_ended() => return Need::Abandoned,
             On::Socket(_) => true,
+            On::Sockets(sockets) => !sockets.are_idle(),
             On::Cgroup(cgroup) => cgroup.exists(),
             On::Command(_) | On::Processes => {
                 self.forget_ended(claims, claim);

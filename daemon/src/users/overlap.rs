@@ -20,9 +20,6 @@ const DIFFERENT_OF_ONE: usize = 4;
 impl Keeping {
     /// Whether a user may have one more policy in force.
     pub(super) fn refuse_user(&self, user: u32, groups: &[u32]) -> Result<(), No> {
-        if user == 0 {
-            return Err("root has the kernel backend without ebbd".to_owned().into());
-        }
         if let Some(why) = self.settings.refusal(user, groups) {
             return Err(why.into());
         }
@@ -93,7 +90,7 @@ impl Keeping {
         self.refuse_claimed(self.claims.of_cgroup(cgroup), user)?;
         let is_inside = |hold: &&Hold| match &hold.on {
             On::Cgroup(held) => held.path().starts_with(cgroup.path()),
-            On::Command(_) | On::Processes | On::Socket(_) => false,
+            On::Command(_) | On::Processes | On::Socket(_) | On::Sockets(_) => false,
         };
         if let Some(hold) = self.holds_of(user).find(is_inside) {
             return Err(already(hold));

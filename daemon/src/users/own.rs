@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use ebb_host::{ProcessHandle, started_ticks, users_of};
-use ebb_keeper::protocol::{Asker, peer};
+use ebb_keeper::protocol::{Asker, Socket, peer};
 use ebb_keeper::registry::Attached;
 use ebb_keeper::{Cgroup, CopiedSocket, Kind};
 use nix::sys::stat::fstat;
@@ -74,8 +74,7 @@ impl OwnProcess {
 #[derive(Debug)]
 pub(crate) struct OwnSocket {
     process: OwnProcess,
-    descriptor: i32,
-    cookie: u64,
+    socket: Socket,
 }
 
 impl OwnSocket {
@@ -85,34 +84,27 @@ impl OwnSocket {
     /// *Errors:* in words: there is none, it is not TCP, or another user made it.
     pub(crate) fn find(
         process: OwnProcess,
-        descriptor: i32,
-        cookie: u64,
+        socket: Socket,
         user: u32,
     ) -> Result<(Self, CopiedSocket), String> {
-        let socket = Self {
-            process,
-            descriptor,
-            cookie,
-        };
-        let found = socket.copy();
+        let Socket { descriptor, cookie } = socket;
+        let found = copy_of(&process.handle, socket);
         let found = found.ok_or_else(|| {
             format!("you have no socket by descriptor {descriptor} with number {cookie}")
         })?;
-        if found.kind() != Kind::Tcp {
-            return Err(format!("{}: only TCP is held", found.kind()));
-        }
-        let owner = fstat(found.as_fd()).map(|seen| seen.st_uid);
-        match owner {
-            Ok(owner) if owner == user => Ok((socket, found)),
-            _ => {
-                Err("this socket was made by another user: who made it can have it held".to_owned())
-            }
-        }
+        check_socket(&found, user)?;
+        Ok((Self { process, socket }, found))
     }
 
     /// Whether its process has it still.
     pub(crate) fn is_there(&self) -> bool {
-        self.copy().is_some()
+        copy_of(&self.process.handle, self.socket).is_some()
+    }
+
+    /// Whether this process has it. While that lives, nobody else has its number.
+    pub(crate) fn is_of(&self, pid: i32) -> bool {
+        u32::try_from(pid).is_ok_and(|pid| pid == self.process.pid)
+            && !self.process.handle.has_ended()
     }
 
     /// The process that has it.
@@ -124,14 +116,28 @@ impl OwnSocket {
     pub(crate) fn attached(&self) -> Attached {
         Attached::Socket {
             pid: self.process.pid,
-            cookie: self.cookie,
+            cookie: self.socket.cookie,
         }
     }
+}
 
-    fn copy(&self) -> Option<CopiedSocket> {
-        let copy = CopiedSocket::from_process(self.process.handle.as_fd(), self.descriptor).ok()?;
-        let is_it = copy.cookie().is_ok_and(|cookie| cookie == self.cookie);
-        is_it.then_some(copy)
+/// A copy of the socket that a process has by that descriptor, if it has that number.
+pub(super) fn copy_of(process: &ProcessHandle, socket: Socket) -> Option<CopiedSocket> {
+    let copy = CopiedSocket::from_process(process.as_fd(), socket.descriptor).ok()?;
+    let is_it = copy.cookie().is_ok_and(|cookie| cookie == socket.cookie);
+    is_it.then_some(copy)
+}
+
+/// Whether a user may have a socket held.
+///
+/// *Errors:* in words: it is not TCP, or another user made it.
+pub(super) fn check_socket(socket: &CopiedSocket, user: u32) -> Result<(), String> {
+    if socket.kind() != Kind::Tcp {
+        return Err(format!("{}: only TCP is held", socket.kind()));
+    }
+    match fstat(socket.as_fd()).map(|seen| seen.st_uid) {
+        Ok(owner) if owner == user => Ok(()),
+        _ => Err("this socket was made by another user: who made it can have it held".to_owned()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use ebb_algorithms::Policy;
 use ebb_keeper::protocol::{
-    Asker, HeldRecord, Mine, Part, Reply, Request, ServiceReply, ServiceRequest, Switch,
+    Asker, HeldRecord, Mine, Part, Reply, Request, ServiceReply, ServiceRequest, Switch, peer,
 };
 use ebb_keeper::{Cgroup, Policies, UploadPolicy, obey};
 
@@ -36,7 +36,9 @@ impl Keeping {
             ServiceRequest::Finish { id } => self.finish(id, asker),
             ServiceRequest::Records => Ok(ServiceReply::Records(self.records_for(asker))),
             ServiceRequest::Find(mine) => Ok(ServiceReply::Records(self.find(mine, asker))),
-            ServiceRequest::Ask { id, request } => self.ask(id, request, asker, around),
+            ServiceRequest::Ask { id, request } => self.ask(id, request, asking, around),
+            ServiceRequest::Add { id, sockets } => self.add_sockets(id, sockets, asking, around),
+            ServiceRequest::Drop { id, cookies } => self.drop_sockets(id, cookies, asking, around),
         };
         answered.unwrap_or_else(|no| match no {
             No::Already(cause) => ServiceReply::AlreadyAttached { cause },
@@ -83,7 +85,7 @@ impl Keeping {
                 .ok()
                 .filter(|cgroup| cgroup.id() == *number)
                 .and_then(|cgroup| self.claims.of_cgroup(&cgroup)),
-            Mine::Command { .. } | Mine::Socket { .. } => None,
+            Mine::Command { .. } | Mine::Socket(_) | Mine::Sockets => None,
         };
         let is_it = |hold: &&Hold| {
             let own = hold.claim.as_ref().map(|claim| claim.number());
@@ -100,10 +102,12 @@ impl Keeping {
         &mut self,
         id: &str,
         request: &Request,
-        asker: Asker,
+        asking: Asking<'_>,
         around: &Surroundings<'_>,
     ) -> Result<ServiceReply, No> {
-        let seen = self.holds.get(id).filter(|hold| may_ask(hold, asker));
+        let asker = asking.asker;
+        let may = |hold: &&Hold| may_ask(hold, asker) || has_its_sockets(hold, asking);
+        let seen = self.holds.get(id).filter(may);
         let hold = seen
             .filter(|hold| hold.is_in_force())
             .ok_or_else(|| nothing(id))?;
@@ -190,7 +194,19 @@ fn may_ask(hold: &Hold, asker: Asker) -> bool {
     asker.uid == hold.user || asker.uid == 0
 }
 
-fn nothing(id: &str) -> No {
+/// Whether the sockets are of the process that asks, which may have changed its user since.
+pub(super) fn has_its_sockets(hold: &Hold, asking: Asking<'_>) -> bool {
+    let pid = asking.asker.pid;
+    let is_its = match &hold.on {
+        On::Socket(socket) => socket.is_of(pid),
+        On::Sockets(sockets) => sockets.are_of(pid),
+        _ => false,
+    };
+    // Two that live do not have one number.
+    is_its && peer::process_of(asking.connection, pid).is_ok_and(|it| !it.has_ended())
+}
+
+pub(super) fn nothing(id: &str) -> No {
     No::Refused(format!(
         "nothing of the name {id:?} is held for you: 'ebb status' tells what is"
     ))

@@ -33,6 +33,20 @@ pub enum ServiceRequest {
         /// The request.
         request: Request,
     },
+    /// Sockets come under what is held for those that their process names, for who asks.
+    Add {
+        /// What is held.
+        id: String,
+        /// Which.
+        sockets: Vec<Socket>,
+    },
+    /// Sockets of those go.
+    Drop {
+        /// What is held.
+        id: String,
+        /// Their numbers (SO_COOKIE).
+        cookies: Vec<u64>,
+    },
 }
 
 /// What policies, and on what.
@@ -85,12 +99,19 @@ pub enum Mine {
         number: u64,
     },
     /// One TCP socket of who asks.
-    Socket {
-        /// Its descriptor there.
-        descriptor: i32,
-        /// Its number (SO_COOKIE).
-        cookie: u64,
-    },
+    Socket(Socket),
+    /// The TCP sockets of who asks that are added.
+    Sockets,
+}
+
+/// A TCP socket of who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Socket {
+    /// Its descriptor there.
+    pub descriptor: i32,
+    /// Its number (SO_COOKIE).
+    pub cookie: u64,
 }
 
 /// What the service answers, once to each request.

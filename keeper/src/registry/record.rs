@@ -101,6 +101,11 @@ pub enum Attached {
         /// The socket's number (SO_COOKIE).
         cookie: u64,
     },
+    /// The sockets of a process that it names.
+    Sockets {
+        /// The process.
+        pid: u32,
+    },
     /// Everything in a cgroup.
     Cgroup {
         /// The cgroup, from the root of the hierarchy.
@@ -195,6 +200,7 @@ impl Attached {
             Self::Run { .. } => "run",
             Self::Process { .. } => "process",
             Self::Socket { .. } => "socket",
+            Self::Sockets { .. } => "sockets",
             Self::Cgroup { .. } => "cgroup",
             Self::Port { .. } => "port",
             Self::Share { .. } => "share",
@@ -229,6 +235,7 @@ impl std::fmt::Display for Attached {
             Self::Run { command, .. } => write!(formatter, "ebb run -- {}", command.join(" ")),
             Self::Process { pid } => write!(formatter, "process {pid}"),
             Self::Socket { pid, .. } => write!(formatter, "a socket of process {pid}"),
+            Self::Sockets { pid } => write!(formatter, "sockets of process {pid}"),
             Self::Cgroup { cgroup } => write!(formatter, "cgroup {}", cgroup.display()),
             Self::Port { port } => write!(formatter, "port {port}"),
             Self::Share { file, .. } => write!(formatter, "ebb share {}", file.display()),

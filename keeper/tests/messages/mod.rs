@@ -4,7 +4,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use ebb_keeper::protocol::{
-    Due, FromGovernor, FromKeeper, Mine, Order, Part, Reply, Request, ServiceRequest, Switch,
+    Due, FromGovernor, FromKeeper, Mine, Order, Part, Reply, Request, ServiceRequest, Socket,
+    Switch,
 };
 use ebb_keeper::{Backend, Datagrams, Direction, FlowView, Pursued, Seen, Standing, Summary};
 use ebb_sockets::{Hold, Note, Own};
@@ -52,6 +53,10 @@ pub fn request() -> impl Strategy<Value = Request> {
     ]
 }
 
+fn socket() -> impl Strategy<Value = Socket> {
+    any::<(i32, u64)>().prop_map(|(descriptor, cookie)| Socket { descriptor, cookie })
+}
+
 fn mine() -> impl Strategy<Value = Mine> {
     prop_oneof![
         vec(any::<String>(), 0..4).prop_map(|words| Mine::Command { words }),
@@ -60,7 +65,8 @@ fn mine() -> impl Strategy<Value = Mine> {
             cgroup: cgroup.into(),
             number,
         }),
-        any::<(i32, u64)>().prop_map(|(descriptor, cookie)| Mine::Socket { descriptor, cookie }),
+        socket().prop_map(Mine::Socket),
+        Just(Mine::Sockets),
     ]
 }
 
@@ -99,6 +105,10 @@ pub fn service_request() -> impl Strategy<Value = ServiceRequest> {
         any::<String>().prop_map(|id| ServiceRequest::Finish { id }),
         mine().prop_map(ServiceRequest::Find),
         (any::<String>(), request()).prop_map(|(id, request)| ServiceRequest::Ask { id, request }),
+        (any::<String>(), vec(socket(), 0..4))
+            .prop_map(|(id, sockets)| ServiceRequest::Add { id, sockets }),
+        (any::<String>(), vec(any::<u64>(), 0..4))
+            .prop_map(|(id, cookies)| ServiceRequest::Drop { id, cookies }),
     ]
 }
 

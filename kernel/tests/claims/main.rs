@@ -2,7 +2,10 @@
 //! Claims: what a user's processes and cgroups connect is governed from the first connection on,
 //! and nothing of anybody else's.
 
+#[path = "../support/mod.rs"]
 mod support;
+
+mod sockets;
 
 use ebb_algorithms::{Policy, Side as End};
 use ebb_host::ProcessHandle;

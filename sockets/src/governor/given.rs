@@ -251,6 +251,17 @@ impl Governor {
         })
     }
 
+    /// The sockets that it governs because all are given: descriptor and number (SO_COOKIE).
+    pub fn governed_of_all(&self) -> Vec<(RawFd, u64)> {
+        if self.given.all.is_none() {
+            return Vec::new();
+        }
+        let connections = self.connections.iter();
+        let of_all = connections.filter(|(inode, _)| !self.given.sockets.contains_key(inode));
+        let place = |(_, it): (&u64, &Governed)| (it.place.1, it.connection.cookie);
+        of_all.map(place).collect()
+    }
+
     /// Whether there is anything to do: something was given, or could not be let go yet.
     pub fn has_given(&self) -> bool {
         let is_given = self.given.all.is_some() || !self.given.sockets.is_empty();

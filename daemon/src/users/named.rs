@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The sockets of a process that it names, one after the other, and what they have together.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::{AsFd, RawFd};
+use std::time::{Duration, Instant};
+
+use ebb_host::{ProcessHandle, sockets_in};
+use ebb_keeper::kernel::claims::Claims;
+use ebb_keeper::protocol::{Reply, ServiceReply, Socket};
+use ebb_keeper::{CopiedSocket, describe};
+
+use super::hold::{Hold, On};
+use super::no::No;
+use super::own::{OwnProcess, check_socket, copy_of};
+use super::requests::{Asking, has_its_sockets, nothing};
+use super::{Keeping, LOOK_EVERY, Surroundings};
+
+/// One process has no more of them held; all others are its own affair.
+const MOST_SOCKETS: usize = 4_096;
+/// A look that took long is not repeated before so many times that long.
+const LOOK_SHARE: u32 = 100;
+/// One that names no socket for so long is let go: what named some may have been executed over.
+const IDLE_FOR: Duration = Duration::from_secs(60);
+
+/// Those that are held, with the process that names them.
+#[derive(Debug)]
+pub(crate) struct NamedSockets {
+    process: OwnProcess,
+    /// By number (SO_COOKIE).
+    sockets: HashMap<u64, RawFd>,
+    /// The last that had any, or now.
+    used: Instant,
+    look_due: Instant,
+}
+
+impl NamedSockets {
+    /// None yet.
+    pub(super) fn of(process: OwnProcess) -> Self {
+        let now = Instant::now();
+        Self {
+            process,
+            sockets: HashMap::new(),
+            used: now,
+            look_due: now,
+        }
+    }
+
+    /// The process that names them.
+    pub(crate) fn process(&self) -> &ProcessHandle {
+        &self.process.handle
+    }
+
+    /// Whether nobody will miss them.
+    pub(crate) fn are_idle(&self) -> bool {
+        self.sockets.is_empty() && self.used.elapsed() >= IDLE_FOR
+    }
+
+    /// Whether they are this process's. While it lives, nobody else has its number.
+    pub(crate) fn are_of(&self, pid: i32) -> bool {
+        u32::try_from(pid).is_ok_and(|pid| pid == self.process.pid)
+            && !self.process.handle.has_ended()
+    }
+
+    /// A copy of one of them.
+    fn copy(&self, cookie: u64) -> Option<CopiedSocket> {
+        let descriptor = *self.sockets.get(&cookie)?;
+        copy_of(self.process(), Socket { descriptor, cookie })
+    }
+
+    /// Those that the process has not by the numbers that are known.
+    fn missing(&self) -> HashSet<u64> {
+        let cookies = self.sockets.keys().copied();
+        cookies.filter(|it| self.copy(*it).is_none()).collect()
+    }
+
+    /// Looks for some of them by other numbers; leaves those that are nowhere in the process.
+    fn find(&mut self, missing: &mut HashSet<u64>) {
+        for (descriptor, _) in sockets_in(self.process.pid).unwrap_or_default() {
+            if missing.is_empty() {
+                return;
+            }
+            let copy = CopiedSocket::from_process(self.process.handle.as_fd(), descriptor);
+            if let Ok(cookie) = copy.and_then(|copy| copy.cookie())
+                && missing.remove(&cookie)
+            {
+                self.sockets.insert(cookie, descriptor);
+            }
+        }
+    }
+}
+
+impl Keeping {
+    /// What is held for the sockets that who asks names, if there is anything.
+    pub(super) fn named_by(&self, asking: &Asking<'_>) -> Option<&Hold> {
+        let mut holds = self.holds.values().filter(|hold| hold.is_in_force());
+        holds.find(|hold| matches!(hold.on, On::Sockets(_)) && has_its_sockets(hold, *asking))
+    }
+
+    /// More sockets of a process are held. Those that it has not any more are passed over, and those
+    /// that cannot be: of another user's, not TCP, under another policy, or too many.
+    pub(super) fn add_sockets(
+        &mut self,
+        id: &str,
+        named: &[Socket],
+        asking: Asking<'_>,
+        around: &Surroundings<'_>,
+    ) -> Result<ServiceReply, No> {
+        let (claims, hold) = self.named(id, asking)?;
+        let (Some(claim), On::Sockets(sockets)) = (&hold.claim, &mut hold.on) else {
+            return Err(nothing(id));
+        };
+        let mut added = Vec::new();
+        for socket in named {
+            let has_room = sockets.sockets.len() < MOST_SOCKETS;
+            if !has_room || sockets.sockets.contains_key(&socket.cookie) {
+                continue;
+            }
+            let copy = copy_of(sockets.process(), *socket);
+            let Some(copy) = copy.filter(|copy| check_socket(copy, hold.user).is_ok()) else {
+                continue;
+            };
+            match claims.add_socket(claim, copy.as_fd()) {
+                Ok(true) => {
+                    sockets.sockets.insert(socket.cookie, socket.descriptor);
+                    added.push(socket.cookie);
+                }
+                Ok(false) => {}
+                // All or none: who asks knows what is held.
+                Err(error) => {
+                    take_off(claims, hold, &added);
+                    return Err(error.into());
+                }
+            }
+        }
+        sockets.used = Instant::now();
+        self.take_over(around);
+        self.look.forget();
+        Ok(ServiceReply::Answer(Reply::Done))
+    }
+
+    /// Sockets of a process are held no more: when this is answered nothing limits them.
+    pub(super) fn drop_sockets(
+        &mut self,
+        id: &str,
+        cookies: &[u64],
+        asking: Asking<'_>,
+        around: &Surroundings<'_>,
+    ) -> Result<ServiceReply, No> {
+        let (claims, hold) = self.named(id, asking)?;
+        take_off(claims, hold, cookies);
+        around.classifier.leave_others()?;
+        self.look.forget();
+        Ok(ServiceReply::Answer(Reply::Done))
+    }
+
+    /// What is held for the sockets that who asks names.
+    fn named(&mut self, id: &str, asking: Asking<'_>) -> Result<(&Claims, &mut Hold), No> {
+        let hold = self.holds.get_mut(id).filter(|hold| hold.is_in_force());
+        let is_named = |hold: &&mut Hold| matches!(hold.on, On::Sockets(_));
+        let hold = hold.filter(|hold| is_named(hold) && has_its_sockets(hold, asking));
+        let hold = hold.ok_or_else(|| nothing(id))?;
+        Ok((&self.claims, hold))
+    }
+
+    /// Whoever else has a socket that its process has closed is to have it unlimited.
+    pub(super) fn free_what_is_closed(&mut self, around: &Surroundings<'_>) {
+        for hold in self.holds.values_mut() {
+            let On::Sockets(sockets) = &mut hold.on else {
+                continue;
+            };
+            let began = Instant::now();
+            if began < sockets.look_due {
+                continue;
+            }
+            if !sockets.sockets.is_empty() {
+                sockets.used = began;
+            }
+            let mut gone = sockets.missing();
+            // Most are closed for good: nobody has to look for those.
+            let number = hold.claim.as_ref().map(|claim| claim.number());
+            let flows = match (gone.is_empty(), number) {
+                (false, Some(number)) => self.look.at(around.classifier, number),
+                _ => Vec::new(),
+            };
+            let mut left: HashSet<u64> = flows.iter().map(|flow| flow.cookie).collect();
+            left.retain(|cookie| gone.contains(cookie));
+            if !left.is_empty() {
+                let before = left.clone();
+                sockets.find(&mut left);
+                gone.retain(|cookie| !before.contains(cookie) || left.contains(cookie));
+            }
+            sockets.sockets.retain(|cookie, _| !gone.contains(cookie));
+            sockets.look_due = Instant::now() + (began.elapsed() * LOOK_SHARE).max(LOOK_EVERY);
+            free(hold, left);
+        }
+    }
+}
+
+/// Their connections are limited no more, whoever has them.
+fn free(hold: &mut Hold, cookies: HashSet<u64>) {
+    if cookies.is_empty() {
+        return;
+    }
+    let cookies: Vec<u64> = cookies.into_iter().collect();
+    if let Err(error) = hold.held.set_free(&cookies) {
+        tracing::debug!("{}: {}", hold.id, describe(&error));
+    }
+}
+
+/// They belong to it no more; their connections are let go next.
+fn take_off(claims: &Claims, hold: &mut Hold, cookies: &[u64]) {
+    let (Some(claim), On::Sockets(sockets)) = (&hold.claim, &mut hold.on) else {
+        return;
+    };
+    let is_missing = |it: &u64| sockets.copy(*it).is_none();
+    let mut missing: HashSet<u64> = cookies.iter().copied().filter(is_missing).collect();
+    missing.retain(|cookie| sockets.sockets.contains_key(cookie));
+    if !missing.is_empty() {
+        sockets.find(&mut missing);
+    }
+    for cookie in cookies {
+        let copy = sockets.copy(*cookie);
+        if let Some(copy) = copy
+            && let Err(error) = claims.remove_socket(claim, copy.as_fd())
+        {
+            tracing::warn!("{}: {error}", hold.id);
+            missing.insert(*cookie);
+        }
+        sockets.sockets.remove(cookie);
+    }
+    free(hold, missing);
+}
