@@ -20,8 +20,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* The largest scale that has TCP's least clamp, nine units of 128 bytes, exactly. */
 #define EBB_FINEST_SCALE 7u
 
-/* How far a window below a segment may open with the next one. */
+/* How far a window of so few segments, or less than one, may open with the next that arrives. */
 #define EBB_ROOM_SEGMENTS 4u
+#define EBB_SMALL_SEGMENTS 8u
 /* A word of the header: so little can be reserved. */
 #define EBB_HEADER_WORD_BYTES 4u
 
@@ -254,17 +255,22 @@ EBB_INLINE void ebb_ask(struct bpf_sock_ops *ops, struct ebb_flow *flow, struct 
 	}
 }
 
+EBB_INLINE int ebb_is_small(const struct tcp_sock *tp)
+{
+	return tp->window_clamp <= EBB_SMALL_SEGMENTS * tp->advmss;
+}
+
 /*
  * TCP's own bound of the window (rcv_ssthresh) grows when data comes, up to the clamp that stands
- * then. With the least clamp the answer to the next segment could not be a larger window, and a
- * sender that waits for its timer would wait for it twice. So the clamp is larger again as soon as
- * the least window stands in the header. TCP calls for that only if room was asked for there, which
- * it fills with a word of no operation. With data there is none: its length is chosen already.
+ * then. So the answer to the next segments could not be a larger window, whatever the law says, but
+ * the one a round trip later; and a sender that waits for its timer would wait for it twice. So the
+ * clamp is larger again as soon as a small window stands in the header. TCP calls for that only if
+ * room was asked for there, which it fills with a word of no operation. With data there is none: its
+ * length is chosen already.
  */
 EBB_INLINE void ebb_ask_for_room(struct bpf_sock_ops *ops, const struct tcp_sock *tp)
 {
-	if (ebb_law_is_of_bundle(config.law_number) && tp->window_clamp == EBB_LEAST_CLAMP_BYTES &&
-	    !ops->skb_len)
+	if (ebb_law_is_of_bundle(config.law_number) && ebb_is_small(tp) && !ops->skb_len)
 		bpf_reserve_hdr_opt(ops, EBB_HEADER_WORD_BYTES, 0);
 }
 
@@ -277,11 +283,11 @@ EBB_INLINE void ebb_leave_room(struct bpf_sock_ops *ops)
 	if (!sk || !ebb_law_is_of_bundle(config.law_number))
 		return;
 	tp = bpf_skc_to_tcp_sock(sk);
-	if (!tp || tp->window_clamp != EBB_LEAST_CLAMP_BYTES)
+	if (!tp || !ebb_is_small(tp))
 		return;
 	flow = bpf_sk_storage_get(&ebb_flows, sk, 0, 0);
 	if (flow && flow->is_clamped)
-		ebb_set_clamp(ops, EBB_LEAST_CLAMP_BYTES + EBB_ROOM_SEGMENTS * tp->advmss);
+		ebb_set_clamp(ops, tp->window_clamp + EBB_ROOM_SEGMENTS * tp->advmss);
 }
 
 EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
