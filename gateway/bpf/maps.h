@@ -58,6 +58,14 @@ struct {
 	__type(value, struct ebb_seen);
 } ebb_connections SEC(".maps");
 
+/* Connections that were asked for again, and that are there already: what the question said. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 512);
+	__type(key, u64);
+	__type(value, struct ebb_seen);
+} ebb_asked_again SEC(".maps");
+
 /* What the owner knows of one way of a governed connection. */
 struct ebb_half_head {
 	struct ebb_connection ends;

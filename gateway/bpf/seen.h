@@ -85,9 +85,27 @@ EBB_INLINE void ebb_note_syn(struct __sk_buff *skb, struct ebb_packet *packet,
 		seen->flags |= EBB_USES_ECN;
 }
 
+#define EBB_SYN_OF_BOTH (EBB_SYN_OF_CLIENT | EBB_SYN_OF_REMOTE)
+
+/* What was asked for again is answered: another connection has its ends from now on. */
+EBB_INLINE struct ebb_seen *ebb_answer_again(struct ebb_scratch *scratch, struct ebb_seen *seen,
+					     u32 asked)
+{
+	struct ebb_seen *again = bpf_map_lookup_elem(&ebb_asked_again, &scratch->number);
+
+	if (!again || !ebb_is_same(&again->ends, &scratch->ends) ||
+	    (again->flags & EBB_SYN_OF_BOTH) != asked)
+		return seen;
+	ebb_forget_halves(scratch, seen);
+	bpf_map_update_elem(&ebb_connections, &scratch->number, again, BPF_ANY);
+	bpf_map_delete_elem(&ebb_asked_again, &scratch->number);
+	return bpf_map_lookup_elem(&ebb_connections, &scratch->number);
+}
+
 /*
- * A connection's first packets. An answer counts only to a question that was seen. What has its
- * number and is not itself makes room.
+ * A connection's first packets. An answer counts only to a question that was seen. A question that
+ * comes again, or is forged, ends nothing before it is answered. What has its number and is not
+ * itself makes room.
  */
 EBB_INLINE void ebb_on_syn(struct __sk_buff *skb, struct ebb_scratch *scratch,
 			   struct ebb_seen *seen, u32 is_its, u32 is_from_client)
@@ -97,15 +115,23 @@ EBB_INLINE void ebb_on_syn(struct __sk_buff *skb, struct ebb_scratch *scratch,
 
 	if (scratch->packet.flags & EBB_TCP_FLAG_ACK) {
 		/* One that comes again, or is forged, changes nothing. */
-		if (!is_its || (seen->flags & (EBB_SYN_OF_CLIENT | EBB_SYN_OF_REMOTE)) != asked)
+		if (!is_its)
+			return;
+		if ((seen->flags & EBB_SYN_OF_BOTH) == EBB_SYN_OF_BOTH)
+			seen = ebb_answer_again(scratch, seen, asked);
+		if (!seen || (seen->flags & EBB_SYN_OF_BOTH) != asked)
 			return;
 		EBB_COUNT(connections, 1);
 		ebb_note_syn(skb, &scratch->packet, seen, is_from_client);
 		return;
 	}
+	ebb_note_syn(skb, &scratch->packet, &fresh, is_from_client);
+	if (is_its && (seen->flags & EBB_SYN_OF_BOTH) == EBB_SYN_OF_BOTH) {
+		bpf_map_update_elem(&ebb_asked_again, &scratch->number, &fresh, BPF_ANY);
+		return;
+	}
 	if (seen)
 		ebb_forget_halves(scratch, seen);
-	ebb_note_syn(skb, &scratch->packet, &fresh, is_from_client);
 	bpf_map_update_elem(&ebb_connections, &scratch->number, &fresh, BPF_ANY);
 }
 

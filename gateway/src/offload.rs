@@ -3,7 +3,12 @@
 
 use crate::error::{Error, Result};
 use crate::interface::Interface;
+use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
+
+/// Where the kernel tells of interfaces: of the network namespace in which this was mounted.
+const INTERFACES: &str = "/sys/class/net";
 
 /// Refuses an interface whose packets the hardware forwards. Without the tool `nft` there are no
 /// flowtables, or nobody who could say.
@@ -15,13 +20,30 @@ pub(crate) fn refuse(interface: &Interface) -> Result<()> {
     let Ok(output) = listed else {
         return Ok(());
     };
-    match offloading(&String::from_utf8_lossy(&output.stdout), interface.name()) {
-        Some(table) => Err(Error::HardwareOffload {
-            table,
-            interface: interface.name().to_owned(),
-        }),
+    let listed = String::from_utf8_lossy(&output.stdout);
+    let mut found = with_lower(Path::new(INTERFACES), interface.name()).into_iter();
+    match found.find_map(|name| Some((offloading(&listed, &name)?, name))) {
+        Some((table, interface)) => Err(Error::HardwareOffload { table, interface }),
         None => Ok(()),
     }
+}
+
+/// An interface and those below it, which its packets come through: ports of a bridge, what a VLAN
+/// is on.
+fn with_lower(interfaces: &Path, name: &str) -> Vec<String> {
+    let mut all = vec![name.to_owned()];
+    let mut next = 0;
+    while let Some(name) = all.get(next) {
+        let entries = fs::read_dir(interfaces.join(name));
+        let names = entries.into_iter().flatten().flatten();
+        let names = names.filter_map(|it| it.file_name().into_string().ok());
+        let lower: Vec<String> = names
+            .filter_map(|it| it.strip_prefix("lower_").map(str::to_owned))
+            .collect();
+        all.extend(lower);
+        next += 1;
+    }
+    all
 }
 
 /// The flowtable with `flags offload` that has the device, as `nft list flowtables` tells them.
@@ -50,7 +72,7 @@ fn offloading(listed: &str, device: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::offloading;
+    use super::{offloading, with_lower};
 
     /// As nftables 1.0.6 prints it.
     const LISTED: &str = "\
@@ -75,5 +97,24 @@ table inet filter {
             Some("inet filter hard")
         );
         assert_eq!(offloading(LISTED, "lan"), None);
+    }
+
+    /// A VLAN on a bridge of two ports.
+    #[test]
+    fn what_is_below_an_interface_is_in_the_way_as_well() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [
+            "lan.7/lower_lan",
+            "lan/lower_lan0",
+            "lan/lower_lan1",
+            "lan/upper_lan.7",
+            "lan1/upper_lan",
+        ] {
+            std::fs::create_dir_all(folder.path().join(path)).unwrap();
+        }
+        let mut found = with_lower(folder.path(), "lan.7");
+        found.sort();
+        assert_eq!(found, ["lan", "lan.7", "lan0", "lan1"]);
+        assert_eq!(with_lower(folder.path(), "none"), ["none"]);
     }
 }

@@ -109,6 +109,36 @@ fn without_its_handshake_a_connection_is_left_alone_and_counted() {
 }
 
 #[test]
+fn a_question_that_comes_again_ends_nothing_until_it_is_answered() {
+    let name = "a_question_that_comes_again_ends_nothing_until_it_is_answered";
+    if !requires_root(name) {
+        return;
+    }
+    let gateway = gateway(&[everything()], 65_536);
+    let mut segment = Segment::of(3100);
+    shake_hands(&gateway, &segment);
+    let is_held = |segment: &mut Segment| {
+        let granted = (0..50).map(|_| receive(&gateway, segment, 1448));
+        granted.min() < Some(segment.window)
+    };
+    assert!(is_held(&mut segment));
+    let question = Segment {
+        is_syn: true,
+        is_ack: false,
+        ..segment.clone()
+    };
+    assert_eq!(question.pass(&gateway), question.frame());
+    assert!(is_held(&mut segment));
+    assert_eq!(gateway.counters().connections, 1);
+
+    // Another connection with the same ends.
+    segment.ack = segment.ack.wrapping_add(1 << 30);
+    shake_hands(&gateway, &segment);
+    assert_eq!(gateway.counters().connections, 2);
+    assert!(is_held(&mut segment));
+}
+
+#[test]
 fn a_flood_of_handshakes_changes_no_packet_and_leaves_room() {
     if !requires_root("a_flood_of_handshakes_changes_no_packet_and_leaves_room") {
         return;
