@@ -76,6 +76,8 @@ pub struct Segment {
     pub is_ack: bool,
     pub payload: usize,
     pub tag: Option<u16>,
+    /// The differentiated services byte.
+    pub traffic_class: u8,
 }
 
 impl Segment {
@@ -92,6 +94,7 @@ impl Segment {
             is_ack: true,
             payload: 0,
             tag: None,
+            traffic_class: 0,
         }
     }
 
@@ -105,23 +108,25 @@ impl Segment {
             true => (self.client_port, PORT),
             false => (PORT, self.client_port),
         };
-        let ethernet = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
+        let (of_client, of_router) = ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
+        let ethernet = match self.is_from_client {
+            true => PacketBuilder::ethernet2(of_client, of_router),
+            false => PacketBuilder::ethernet2(of_router, of_client),
+        };
         let address = match (source, destination) {
-            (IpAddr::V4(source), IpAddr::V4(destination)) => IpHeaders::Ipv4(
-                etherparse::Ipv4Header::new(
-                    0,
-                    64,
-                    etherparse::IpNumber::TCP,
-                    source.octets(),
-                    destination.octets(),
-                )
-                .unwrap(),
-                Default::default(),
-            ),
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                let (from, to) = (source.octets(), destination.octets());
+                let header =
+                    etherparse::Ipv4Header::new(0, 64, etherparse::IpNumber::TCP, from, to);
+                let mut header = header.unwrap();
+                header.dscp = etherparse::IpDscp::try_new(self.traffic_class >> 2).unwrap();
+                IpHeaders::Ipv4(header, Default::default())
+            }
             (IpAddr::V6(source), IpAddr::V6(destination)) => IpHeaders::Ipv6(
                 etherparse::Ipv6Header {
                     next_header: etherparse::IpNumber::TCP,
                     hop_limit: 64,
+                    traffic_class: self.traffic_class,
                     source: source.octets(),
                     destination: destination.octets(),
                     ..Default::default()
