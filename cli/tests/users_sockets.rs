@@ -95,6 +95,7 @@ fn the_program_of_a_user() {
         let copy = CopiedSocket::from_own(socket.as_raw_fd()).unwrap();
         copy.window_clamp().unwrap() < LIMITED_BYTES
     };
+    let mut child: Option<Child> = None;
     let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
     for line in std::io::stdin().lines().map_while(Result::ok) {
         let told = match line.as_str() {
@@ -126,6 +127,16 @@ fn the_program_of_a_user() {
                 let done = unsafe { libc::setuid(ADA) };
                 format!("{done}")
             }
+            // A child has it from now on, and this program another one.
+            "hand over" => {
+                // SAFETY: plain numbers, and one that is ours alone.
+                let number = unsafe { libc::fcntl(one.as_raw_fd(), libc::F_DUPFD, 100) };
+                child = Command::new("sleep").arg("60").spawn().ok();
+                // SAFETY: the same number.
+                unsafe { libc::close(number) };
+                one = connect();
+                "Ok(())".to_owned()
+            }
             // By another number from now on.
             "renumber" => {
                 let other = one.try_clone().unwrap();
@@ -141,6 +152,10 @@ fn the_program_of_a_user() {
             other => panic!("{other}"),
         };
         eprintln!("{told}");
+    }
+    if let Some(mut child) = child {
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }
 
@@ -248,6 +263,42 @@ fn all_sockets_of_a_program_are_held_together_but_for_those_in_the_foreground() 
     program.until("states", "[Some(Background), Some(Background)]");
     let service = users.serve();
     program.until("states", BOTH);
+    drop(program);
+    until("let go", || held(&users).is_empty());
+    service.end(Signal::SIGTERM);
+}
+
+#[test]
+fn of_those_held_together_one_that_only_a_child_has_left_is_free() {
+    let name = "of_those_held_together_one_that_only_a_child_has_left_is_free";
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    let users = Users::new("q");
+    let service = users.serve();
+    let mut program = Program::start(&users, ADA, None);
+    assert_eq!(program.does("background all"), "Ok(())");
+    program.until("states", "[Some(OfAnother), Some(OfAnother)]");
+    let acting = || {
+        let flows = held(&users)[0]["flows"].clone();
+        let acting = flows
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["is_acting"] == true);
+        let mut acting: Vec<bool> = acting.collect();
+        acting.sort_unstable();
+        acting
+    };
+    assert_eq!(acting(), [true; 4]);
+    assert_eq!(program.does("hand over"), "Ok(())");
+    program
+        .streams
+        .push(users.scene.listener.accept().unwrap().0);
+    program.until("states", "[Some(OfAnother), Some(OfAnother)]");
+    until("let go", || {
+        acting() == [false, false, true, true, true, true]
+    });
     drop(program);
     until("let go", || held(&users).is_empty());
     service.end(Signal::SIGTERM);
