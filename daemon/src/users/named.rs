@@ -47,6 +47,11 @@ impl NamedSockets {
     }
 
     /// The process that names them.
+    pub(crate) fn owner(&self) -> &OwnProcess {
+        &self.process
+    }
+
+    /// The same, to wait for its end.
     pub(crate) fn process(&self) -> &ProcessHandle {
         &self.process.handle
     }
@@ -54,12 +59,6 @@ impl NamedSockets {
     /// Whether nobody will miss them.
     pub(crate) fn are_idle(&self) -> bool {
         self.sockets.is_empty() && self.used.elapsed() >= IDLE_FOR
-    }
-
-    /// Whether they are this process's. While it lives, nobody else has its number.
-    pub(crate) fn are_of(&self, pid: i32) -> bool {
-        u32::try_from(pid).is_ok_and(|pid| pid == self.process.pid)
-            && !self.process.handle.has_ended()
     }
 
     /// A copy of one of them.

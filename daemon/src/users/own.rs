@@ -50,6 +50,11 @@ impl OwnProcess {
         }
     }
 
+    /// Whether it lives and has this number. Meanwhile nobody else has.
+    pub(crate) fn is(&self, pid: i32) -> bool {
+        u32::try_from(pid).is_ok_and(|pid| pid == self.pid) && !self.handle.has_ended()
+    }
+
     fn look(pid: u32, handle: ProcessHandle, user: u32) -> Result<Self, String> {
         let users = users_of(pid).map_err(|_| ended(pid))?;
         let started_ticks = started_ticks(pid).ok_or_else(|| ended(pid))?;
@@ -101,13 +106,12 @@ impl OwnSocket {
         copy_of(&self.process.handle, self.socket).is_some()
     }
 
-    /// Whether this process has it. While that lives, nobody else has its number.
-    pub(crate) fn is_of(&self, pid: i32) -> bool {
-        u32::try_from(pid).is_ok_and(|pid| pid == self.process.pid)
-            && !self.process.handle.has_ended()
+    /// The process that has it.
+    pub(crate) fn owner(&self) -> &OwnProcess {
+        &self.process
     }
 
-    /// The process that has it.
+    /// The same, to wait for its end.
     pub(crate) fn process(&self) -> &ProcessHandle {
         &self.process.handle
     }

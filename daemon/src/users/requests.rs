@@ -197,13 +197,13 @@ fn may_ask(hold: &Hold, asker: Asker) -> bool {
 /// Whether the sockets are of the process that asks, which may have changed its user since.
 pub(super) fn has_its_sockets(hold: &Hold, asking: Asking<'_>) -> bool {
     let pid = asking.asker.pid;
-    let is_its = match &hold.on {
-        On::Socket(socket) => socket.is_of(pid),
-        On::Sockets(sockets) => sockets.are_of(pid),
-        _ => false,
+    let owner = match &hold.on {
+        On::Socket(socket) => socket.owner(),
+        On::Sockets(sockets) => sockets.owner(),
+        _ => return false,
     };
     // Two that live do not have one number.
-    is_its && peer::process_of(asking.connection, pid).is_ok_and(|it| !it.has_ended())
+    owner.is(pid) && peer::process_of(asking.connection, pid).is_ok_and(|it| !it.has_ended())
 }
 
 pub(super) fn nothing(id: &str) -> No {
