@@ -4,6 +4,7 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
+pub mod cases;
 #[path = "../../../cli/tests/transfers/greedy.rs"]
 pub mod greedy;
 pub mod keys;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A greedy transfer by quinn over real UDP, each end on a thread of its own.
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -9,18 +9,43 @@ use std::time::{Duration, Instant};
 use ebb_host::testing::prefer_to_other_work;
 use ebb_lab::emulator::{CLIENT_IPV4, Path, SERVER_IPV4};
 use ebb_lab::namespace::NamespaceHandle;
-use ebb_quic::{Credit, Seen};
+use ebb_quic::{Credit, LawConfig, Seen};
+use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
 use quinn::{
     ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, SendStream, ServerConfig,
     TokioRuntime, TransportConfig,
 };
 
-use super::{OURS, keys};
+use super::{OURS, greedy, keys};
 
 /// From the emulated server to its client, for so long; begins at once.
 pub struct Transfer(Vec<JoinHandle<()>>);
 
 impl Transfer {
+    /// An upload by quinn under a policy.
+    pub fn upload_under(path: &Path, lasts: Duration, policy: &str) -> Self {
+        let law = LawConfig::new(policy).unwrap();
+        let mut transport = TransportConfig::default();
+        transport.congestion_controller_factory(Arc::new(law));
+        Self::upload(path, lasts, transport)
+    }
+
+    /// An upload by the kernel's TCP, under a congestion control that it has.
+    pub fn upload_by_tcp(path: &Path, lasts: Duration, congestion: &str) -> Self {
+        greedy::serve(path.client(), (CLIENT_IPV4, OURS), greedy::receive);
+        let connect = || TcpStream::connect((CLIENT_IPV4, OURS));
+        let stream = path.server().run_in(connect).unwrap().unwrap();
+        setsockopt(&stream, TcpCongestion, &congestion.into()).unwrap();
+        let sending = stream.try_clone().unwrap();
+        Self(vec![
+            std::thread::spawn(move || greedy::send(&sending)),
+            std::thread::spawn(move || {
+                std::thread::sleep(lasts);
+                let _ = stream.shutdown(Shutdown::Both);
+            }),
+        ])
+    }
+
     /// The server's end connects and sends, as an upload does.
     pub fn upload(path: &Path, lasts: Duration, sender: TransportConfig) -> Self {
         let (server_keys, client_keys) = keys::pair();

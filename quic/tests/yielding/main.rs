@@ -6,37 +6,16 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ebb_host::testing::requires_root;
-use ebb_lab::emulator::{Path, PathReport, Testbed};
+use ebb_lab::emulator::Path;
 use ebb_lab::judging::{Attempt, judge};
-use ebb_link::Class;
-use ebb_quic::LawConfig;
-use quinn::TransportConfig;
-use support::greedy::Others;
+use support::cases::{self, CASES, Case, Had, TOGETHER};
 use support::transfer::Transfer;
-use support::{OTHERS, OURS, path, share, wait_until};
-
-/// Who comes second comes then.
-const COMES_SECOND: Duration = Duration::from_secs(4);
-/// Both have found their rate, and slow start is over.
-const SETTLED: Duration = Duration::from_secs(10);
-const END: Duration = Duration::from_secs(30);
 
 /// The bounds of `docs/figures.md` are of so long: what they let be taken may be taken at once.
 const BOUND_IS_OF: Duration = Duration::from_secs(60);
-
-/// Who else is there.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Case {
-    Alone,
-    BesideTheFirst,
-    BesideTheSecond,
-}
-
-const CASES: [Case; 3] = [Case::Alone, Case::BesideTheFirst, Case::BesideTheSecond];
 
 /// A policy, and what is asked of it.
 struct Asked {
@@ -79,75 +58,33 @@ fn quic_yields_to_cubic_as_tcp_does_and_has_the_link_alone() {
     }
 }
 
-/// All cases at once, each on a link of its own.
 fn measure() -> Attempt {
     let runs: Vec<(&Asked, Case)> = ALL
         .iter()
         .flat_map(|asked| CASES.map(|case| (asked, case)))
         .collect();
-    let testbed = Testbed::start(vec![path(); runs.len()]).unwrap();
-    for path in testbed.paths() {
-        path.set_class(OURS, Class::LessThanBestEffort);
-    }
-    let (mut others, mut ours) = (Vec::new(), Vec::new());
-    let began = Instant::now();
-    for (path, (asked, case)) in testbed.paths().iter().zip(&runs) {
-        match case {
-            Case::BesideTheFirst => others.push(Others::begin_download(path, OTHERS)),
-            _ => ours.push(begin(path, asked, END)),
-        }
-    }
-    wait_until(began + COMES_SECOND);
-    for (path, (asked, case)) in testbed.paths().iter().zip(&runs) {
-        match case {
-            Case::Alone => {}
-            Case::BesideTheFirst => ours.push(begin(path, asked, END - COMES_SECOND)),
-            Case::BesideTheSecond => others.push(Others::begin_download(path, OTHERS)),
-        }
-    }
-    ours.into_iter().for_each(Transfer::join);
-    drop(others);
-    let began = began - testbed.epoch_instant();
-    let report = testbed.stop().unwrap();
-    eprintln!("{}", report.summary());
-    let seen = report.paths.iter().zip(&runs);
-    let wrong = seen.filter_map(|(path, (asked, case))| what_is_wrong(path, asked, *case, began));
+    let (report, had) = cases::measure(&runs, |path, asked, lasts| begin(path, asked, lasts));
+    let wrong = had.iter().zip(&runs);
+    let wrong = wrong.filter_map(|(had, (asked, case))| what_is_wrong(had, asked, *case));
     Attempt::over(&report, wrong.collect())
 }
 
 fn begin(path: &Path, asked: &Asked, lasts: Duration) -> Transfer {
-    if !asked.is_upload {
-        return Transfer::download(path, lasts, asked.policy);
+    match asked.is_upload {
+        true => Transfer::upload_under(path, lasts, asked.policy),
+        false => Transfer::download(path, lasts, asked.policy),
     }
-    let law = LawConfig::new(asked.policy).unwrap();
-    let mut transport = TransportConfig::default();
-    transport.congestion_controller_factory(Arc::new(law));
-    Transfer::upload(path, lasts, transport)
 }
 
-fn what_is_wrong(path: &PathReport, asked: &Asked, case: Case, began: Duration) -> Option<String> {
-    // The last half of a second is the end's.
-    let until = END - Duration::from_millis(500);
-    let have = |class, from| share(path, class, [from, until].map(|at| began + at));
-    let ours = |from| have(Class::LessThanBestEffort, from);
-    let theirs = |from| have(Class::BestEffort, from);
-    let told = match case {
-        Case::Alone => format!("{:.3} of the link alone", ours(SETTLED)),
-        _ => format!(
-            "others had {:.3}, {:.3} once settled",
-            theirs(COMES_SECOND) / (theirs(COMES_SECOND) + ours(COMES_SECOND)),
-            theirs(SETTLED) / (theirs(SETTLED) + ours(SETTLED))
-        ),
-    };
-    let told = format!("{} {case:?}: {told}", asked.policy);
+fn what_is_wrong(had: &Had, asked: &Asked, case: Case) -> Option<String> {
+    let told = format!("{} {case:?}: {had}", asked.policy);
     eprintln!("{told}");
     let is_right = match case {
-        Case::Alone => ours(SETTLED) >= asked.alone,
+        Case::Alone => had.settled.ours >= asked.alone,
         Case::BesideTheFirst | Case::BesideTheSecond => {
             let least = asked.beside[usize::from(case == Case::BesideTheSecond)];
-            let share = theirs(SETTLED) / (theirs(SETTLED) + ours(SETTLED));
-            let taken_s = ours(COMES_SECOND) * (until - COMES_SECOND).as_secs_f64();
-            share >= least && taken_s <= (1.0 - least) * BOUND_IS_OF.as_secs_f64()
+            let taken_s = had.together.ours * TOGETHER.as_secs_f64();
+            had.settled.theirs() >= least && taken_s <= (1.0 - least) * BOUND_IS_OF.as_secs_f64()
         }
     };
     (!is_right).then_some(told)
