@@ -3,7 +3,8 @@
 //!
 //! - [`run`]: a scenario in, an outcome out;
 //! - [`Application`]: what sends and receives, told by the [`Host`] what happened;
-//! - [`Observer`]: sees every packet, for traces.
+//! - [`Observer`]: sees every packet, for traces;
+//! - [`capture`]: one of these, which writes a file for Wireshark.
 //!
 //! Time is the event queue's, and random numbers come from the scenario's seed: the same scenario
 //! gives the same bytes, on every machine.
@@ -40,6 +41,7 @@
 
 mod application;
 pub mod applications;
+pub mod capture;
 mod endpoints;
 mod error;
 mod flows;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb sim`: runs scenarios in the simulator.
-mod capture;
 mod sweep;
 
 use std::fs::File;
@@ -12,10 +11,10 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use ebb_report::{image, outcome};
 use ebb_scenario::{Results, Scenario, Setting};
+use ebb_simulator::capture::{Capture, Place};
 
 use super::progress::Progress;
 use crate::{count, output};
-use capture::{Capture, Place};
 
 /// Simulate scenarios: links, queues and flows from one file
 #[derive(Debug, Args)]

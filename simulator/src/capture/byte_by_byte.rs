@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use ebb_scenario::Scenario;
-use ebb_simulator::{Options, run};
 
 use super::{Capture, Place};
+use crate::{Options, run};
 
 const BYTES: u32 = 300_000;
 const SCENARIO: &str = r#"

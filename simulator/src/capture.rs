@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use ebb_link::{Class, Ecn};
 use ebb_scenario::{NodeId, NodeKind, Scenario};
-use ebb_simulator::{Datagram, End, Flags, Observer, PacketBody, PacketRecord, Point, Segment};
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -23,6 +22,8 @@ use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 use pcap_file::{DataLink, PcapError};
+
+use crate::{Datagram, End, Flags, Observer, PacketBody, PacketRecord, Point, Segment};
 
 /// At which hosts packets are captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ebb_scenario::Scenario;
-use ebb_simulator::{Options, run};
 use etherparse::{Ipv4HeaderSlice, TcpHeaderSlice, UdpHeaderSlice};
 use pcap_file::pcapng::{Block, PcapNgReader};
 
 use super::{Capture, Place};
+use crate::{Options, run};
 
 const UDP: &str = r#"
 title = "a wave beside a stream"
