@@ -88,7 +88,8 @@ enum ebb_standing {
    */
   EBB_LEFT_ALONE = 2,
   /**
-   * In the background, but another Ebb governs it.
+   * In the background, but another Ebb governs it. What ebbd holds for this user it tells of: its
+   * flows are filled in.
    */
   EBB_OF_ANOTHER = 3,
   /**
@@ -253,7 +254,8 @@ int ebb_foreground(int fd);
 void ebb_foreground_all(void);
 
 /**
- * Tells what is seen of a socket, as of the last look at it.
+ * Tells what is seen of a socket, as of the last look at it. Of one that ebbd governs that tells,
+ * which is waited for: up to a fifth of a second where it does not answer, and not again for two.
  *
  * @param fd the socket
  * @param state is filled in

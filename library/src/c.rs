@@ -75,7 +75,8 @@ pub enum ebb_standing {
     /// In the background, but left alone: both ends are on this machine, or nothing can move on
     /// it any more.
     EBB_LEFT_ALONE = 2,
-    /// In the background, but another Ebb governs it.
+    /// In the background, but another Ebb governs it. What ebbd holds for this user it tells of: its
+    /// flows are filled in.
     EBB_OF_ANOTHER = 3,
     /// In the background: it yields.
     EBB_BACKGROUND = 4,
@@ -188,7 +189,8 @@ pub extern "C" fn ebb_foreground_all() {
     crate::foreground_all();
 }
 
-/// Tells what is seen of a socket, as of the last look at it.
+/// Tells what is seen of a socket, as of the last look at it. Of one that ebbd governs that tells,
+/// which is waited for: up to a fifth of a second where it does not answer, and not again for two.
 ///
 /// @param fd the socket
 /// @param state is filled in

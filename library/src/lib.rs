@@ -106,7 +106,8 @@ pub fn foreground_all() {
     served::let_all_go();
 }
 
-/// What is seen of a socket, as of the last look at it.
+/// What is seen of a socket, as of the last look at it. Of one that the service governs that tells,
+/// which is waited for: up to a fifth of a second where it does not answer, and not again for two.
 ///
 /// *Errors:* it is no socket.
 pub fn state(socket: &impl AsFd) -> Result<State> {
@@ -114,5 +115,9 @@ pub fn state(socket: &impl AsFd) -> Result<State> {
         Some(answer) => answer?,
         None => inode_of_socket(socket.as_fd()).map(|_| ebb_sockets::Standing::NotGiven)?,
     };
-    Ok(State::from(standing))
+    let mut state = State::from(standing);
+    if state.standing == Standing::OfAnother {
+        [state.download, state.upload] = served::seen(socket.as_fd());
+    }
+    Ok(state)
 }

@@ -16,10 +16,13 @@ use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 
 use crate::service::{self, Wish};
 use crate::worker;
+use seen::Seen;
 use together::Together;
 
+pub(crate) use seen::seen;
 pub(crate) use together::{wants_more, wish_all, wish_more};
 
+mod seen;
 mod together;
 
 /// So often the service is asked whether it still holds what it held; the kernel backend acts for
@@ -41,6 +44,7 @@ pub(crate) struct Served {
     sockets: HashMap<u64, (RawFd, Stand)>,
     queue: Vec<Wish>,
     together: Together,
+    seen: Seen,
     /// It is not asked before.
     rests_until: Option<Instant>,
     look_due: Option<Instant>,

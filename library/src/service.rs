@@ -133,14 +133,29 @@ pub(crate) fn held() -> io::Result<Vec<String>> {
     Ok(ids.flatten().map(str::to_owned).collect())
 }
 
+/// What it tells of connections, of those with these numbers; who asks waits no longer than that.
+///
+/// *Errors:* it is gone, does not answer in time, or knows no such question.
+pub(crate) fn flows_of(cookies: &[u64], within: Duration) -> io::Result<Vec<Value>> {
+    let mut answer = ask_within(&json!({"flows-of": {"cookies": cookies}}), within)?;
+    match answer["answer"]["flows"].take() {
+        Value::Array(flows) => Ok(flows),
+        _ => Err(refused(&answer)),
+    }
+}
+
 fn refused(answer: &Value) -> io::Error {
     io::Error::other(answer.to_string())
 }
 
 fn ask(message: &Value) -> io::Result<Value> {
-    let deadline = Instant::now() + WITHIN;
+    ask_within(message, WITHIN)
+}
+
+fn ask_within(message: &Value, within: Duration) -> io::Result<Value> {
+    let deadline = Instant::now() + within;
     let mut stream = connect_to()?;
-    stream.set_write_timeout(Some(WITHIN))?;
+    stream.set_write_timeout(Some(within))?;
     let frame = json!({"ebb": VERSION, "message": message});
     stream.write_all(format!("{frame}\n").as_bytes())?;
     let (mut told, mut piece) = (Vec::new(), [0; 4096]);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is seen of a socket.
 
-use ebb_algorithms::Doing;
+use ebb_algorithms::{Doing, law};
 use ebb_sockets::Direction;
+use serde_json::Value;
 
 /// What is seen of a socket, as of the last look at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// Where it is.
     pub standing: Standing,
-    /// What arrives, where that yields.
+    /// What arrives, where that yields; of another Ebb's, as far as the service tells.
     pub download: Option<Flow>,
-    /// What is sent, where that yields.
+    /// What is sent, where that yields; of another Ebb's, as far as the service tells.
     pub upload: Option<Flow>,
 }
 
@@ -26,7 +27,8 @@ pub enum Standing {
     /// In the background, but left alone: both ends are on this machine, or nothing can move on it
     /// any more.
     LeftAlone,
-    /// In the background, but another Ebb governs it (`ebb run`, `ebb attach`, the service).
+    /// In the background, but another Ebb governs it (`ebb run`, `ebb attach`, the service). What
+    /// the service holds for this user it tells of.
     OfAnother,
     /// In the background: it yields.
     Background,
@@ -102,6 +104,26 @@ impl From<&ebb_sockets::Flow> for Flow {
             queue_us: insight.and_then(|insight| insight.queue_us),
             held_back: HeldBack::from(doing),
         }
+    }
+}
+
+impl Flow {
+    /// As the service tells of it; none: by a law that is not known here.
+    pub(crate) fn of_service(told: &Value) -> Option<Self> {
+        let number = |key: &str| told[key].as_u64();
+        let small = |key: &str| number(key).and_then(|it| u32::try_from(it).ok());
+        let mode = told["mode"].as_str()?;
+        let mut all = Doing::ALL.into_iter();
+        let doing = all.find(|doing| doing.to_string() == mode);
+        Some(Self {
+            law: law(told["law"].as_str()?)?.name,
+            payload_bytes: number("payload_bytes")?,
+            window_bytes: small("window_bytes")?,
+            pace_bytes_per_s: number("pace_bytes_per_s"),
+            rtt_us: small("rtt_us"),
+            queue_us: small("queue_us"),
+            held_back: doing.unwrap_or(Doing::Unknown).into(),
+        })
     }
 }
 

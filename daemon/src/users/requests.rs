@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What users ask for, and what comes of it.
 
+use std::collections::HashSet;
 use std::os::fd::BorrowedFd;
 
 use ebb_algorithms::Policy;
 use ebb_keeper::protocol::{
     Asker, HeldRecord, Mine, Part, Reply, Request, ServiceReply, ServiceRequest, Switch, peer,
 };
-use ebb_keeper::{Cgroup, Policies, UploadPolicy, obey};
+use ebb_keeper::{Cgroup, FlowView, Policies, UploadPolicy, obey};
 
 use super::hold::{Hold, On};
+use super::look::Look;
 use super::no::No;
 use super::{Keeping, Surroundings};
 
@@ -37,6 +39,7 @@ impl Keeping {
             ServiceRequest::Records => Ok(ServiceReply::Records(self.records_for(asker))),
             ServiceRequest::Find(mine) => Ok(ServiceReply::Records(self.find(mine, asker))),
             ServiceRequest::Ask { id, request } => self.ask(id, request, asking, around),
+            ServiceRequest::FlowsOf { cookies } => Ok(self.flows_of(cookies, asking, around)),
             ServiceRequest::Add { id, sockets } => self.add_sockets(id, sockets, asking, around),
             ServiceRequest::Drop { id, cookies } => self.drop_sockets(id, cookies, asking, around),
         };
@@ -106,15 +109,13 @@ impl Keeping {
         around: &Surroundings<'_>,
     ) -> Result<ServiceReply, No> {
         let asker = asking.asker;
-        let may = |hold: &&Hold| may_ask(hold, asker) || has_its_sockets(hold, asking);
-        let seen = self.holds.get(id).filter(may);
+        let seen = self.holds.get(id).filter(|it| may_look(it, asking));
         let hold = seen
             .filter(|hold| hold.is_in_force())
             .ok_or_else(|| nothing(id))?;
         let number = hold.claim.as_ref().map_or(0, |claim| claim.number());
         if *request == Request::Flows {
-            let mut flows = self.look.at(around.classifier, number);
-            hold.held.mark(&mut flows);
+            let flows = flows_under(&mut self.look, hold, around);
             return Ok(ServiceReply::Answer(Reply::Flows(flows)));
         }
         if let Request::Switch {
@@ -135,6 +136,23 @@ impl Keeping {
             self.note_detached(id, asker);
         }
         reply.map(ServiceReply::Answer).map_err(No::from)
+    }
+
+    /// What is another user's is not told apart from what does not exist.
+    fn flows_of(
+        &mut self,
+        cookies: &[u64],
+        asking: Asking<'_>,
+        around: &Surroundings<'_>,
+    ) -> ServiceReply {
+        let wanted: HashSet<u64> = cookies.iter().copied().collect();
+        let holds = self.holds.values().filter(|hold| hold.is_in_force());
+        let mut told = Vec::new();
+        for hold in holds.filter(|hold| may_look(hold, asking)) {
+            let flows = flows_under(&mut self.look, hold, around);
+            told.extend(flows.into_iter().filter(|it| wanted.contains(&it.cookie)));
+        }
+        ServiceReply::Answer(Reply::Flows(told))
     }
 
     /// Who attends to a command is to hear of it in the end.
@@ -192,6 +210,19 @@ pub(crate) fn is_same(one: &Policies, other: &Policies) -> bool {
 
 fn may_ask(hold: &Hold, asker: Asker) -> bool {
     asker.uid == hold.user || asker.uid == 0
+}
+
+/// Whether who asks may hear of its connections.
+fn may_look(hold: &Hold, asking: Asking<'_>) -> bool {
+    may_ask(hold, asking.asker) || has_its_sockets(hold, asking)
+}
+
+/// The connections under it, as they are told of.
+fn flows_under(look: &mut Look, hold: &Hold, around: &Surroundings<'_>) -> Vec<FlowView> {
+    let number = hold.claim.as_ref().map_or(0, |claim| claim.number());
+    let mut flows = look.at(around.classifier, number);
+    hold.held.mark(&mut flows);
+    flows
 }
 
 /// Whether the sockets are of the process that asks, which may have changed its user since.

@@ -33,6 +33,11 @@ pub enum ServiceRequest {
         /// The request.
         request: Request,
     },
+    /// Tell of connections, as far as they are under what the asker may ask about.
+    FlowsOf {
+        /// Their numbers (SO_COOKIE).
+        cookies: Vec<u64>,
+    },
     /// Sockets come under what is held for those that their process names, for who asks.
     Add {
         /// What is held.

@@ -107,6 +107,7 @@ pub fn service_request() -> impl Strategy<Value = ServiceRequest> {
         (any::<String>(), request()).prop_map(|(id, request)| ServiceRequest::Ask { id, request }),
         (any::<String>(), vec(socket(), 0..4))
             .prop_map(|(id, sockets)| ServiceRequest::Add { id, sockets }),
+        vec(any::<u64>(), 0..4).prop_map(|cookies| ServiceRequest::FlowsOf { cookies }),
         (any::<String>(), vec(any::<u64>(), 0..4))
             .prop_map(|(id, cookies)| ServiceRequest::Drop { id, cookies }),
     ]

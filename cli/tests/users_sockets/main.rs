@@ -2,173 +2,19 @@
 //! One socket of an ordinary user's program is held by the service, where that runs: the library
 //! asks for it.
 
+mod program;
+mod seen;
+#[path = "../support/mod.rs"]
 mod support;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpStream, UdpSocket};
-use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::net::UnixStream;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 
 use ebb_kernel::{requires_feature, until};
-use ebb_sockets::{CopiedSocket, cookie_of};
 use nix::sys::signal::Signal;
+use program::Program;
 use serde_json::{Value, json};
 use support::users::{ADA, BOB, ROOT, Users, as_user};
-
-/// Below it is Ebb's first window only.
-const LIMITED_BYTES: u32 = 1 << 15;
-/// Has this test program be the program of a user.
-const PROGRAM: &str = "EBB_TEST_PROGRAM_OF_A_USER";
-
-/// A program of a user's that uses the library, with two connections.
-struct Program {
-    child: Child,
-    told: BufReader<ChildStderr>,
-    streams: Vec<TcpStream>,
-}
-
-impl Program {
-    fn start(users: &Users, user: u32, first: Option<RawFd>) -> Self {
-        let mut command = of_user(users, user, first);
-        let mut child = command.spawn().unwrap();
-        let told = BufReader::new(child.stderr.take().unwrap());
-        let accept = |_| users.scene.listener.accept().unwrap().0;
-        Self {
-            child,
-            told,
-            streams: (0..2 - u32::from(first.is_some())).map(accept).collect(),
-        }
-    }
-
-    /// What it answers.
-    fn does(&mut self, what: &str) -> String {
-        let stdin = self.child.stdin.as_mut().unwrap();
-        writeln!(stdin, "{what}").unwrap();
-        let mut line = String::new();
-        self.told.read_line(&mut line).unwrap();
-        line.trim().to_owned()
-    }
-
-    /// Each connection has something to say now and then: what acts in the kernel begins and ends
-    /// with what arrives.
-    fn until(&mut self, what: &str, expected: &str) {
-        until(expected, || {
-            for stream in &mut self.streams {
-                stream.write_all(&[7; 100]).unwrap();
-            }
-            self.does(what) == expected
-        });
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
-    }
-}
-
-fn of_user(users: &Users, user: u32, first: Option<RawFd>) -> Command {
-    let own = std::env::current_exe().unwrap();
-    let mut command = users.command(user, own.to_str().unwrap());
-    command
-        .args(["the_program_of_a_user", "--exact", "--nocapture"])
-        .env(PROGRAM, first.map_or(-1, |it| it).to_string())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    command
-}
-
-#[test]
-fn the_program_of_a_user() {
-    let Ok(first) = std::env::var(PROGRAM) else {
-        return;
-    };
-    let connect = || TcpStream::connect("10.78.0.2:7000").unwrap();
-    let given: RawFd = first.parse().unwrap();
-    let (mut one, two) = (connect(), (given < 0).then(connect));
-    let is_limited = |mut socket: &TcpStream| {
-        socket.set_nonblocking(true).unwrap();
-        while socket.read(&mut [0; 4096]).is_ok_and(|length| length > 0) {}
-        let copy = CopiedSocket::from_own(socket.as_raw_fd()).unwrap();
-        copy.window_clamp().unwrap() < LIMITED_BYTES
-    };
-    let mut child: Option<Child> = None;
-    let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
-    for line in std::io::stdin().lines().map_while(Result::ok) {
-        let told = match line.as_str() {
-            "background" => format!("{:?}", library::background(&one)),
-            "background all" => format!("{:?}", library::background_all(&library::Options::new())),
-            "background all, 2 Mbit/s" => {
-                let options = library::Options::new().minimum("2mbit").unwrap();
-                format!("{:?}", library::background_all(&options))
-            }
-            "foreground all" => {
-                library::foreground_all();
-                "Ok(())".to_owned()
-            }
-            "foreground" => format!("{:?}", library::foreground(&one)),
-            "state" => format!("{:?}", library::state(&one).unwrap().standing),
-            "limited" => format!(
-                "{:?}",
-                [Some(&one), two.as_ref()].map(|it| it.map(is_limited))
-            ),
-            "states" => {
-                let standing = |it: &TcpStream| library::state(it).unwrap().standing;
-                format!(
-                    "{:?}",
-                    [Some(&one), two.as_ref()].map(|it| it.map(standing))
-                )
-            }
-            "become another user" => {
-                // SAFETY: plain numbers. The C library has all threads do it.
-                let done = unsafe { libc::setuid(ADA) };
-                format!("{done}")
-            }
-            // A child has it from now on, and this program another one.
-            "hand over" => {
-                // SAFETY: plain numbers, and one that is ours alone.
-                let number = unsafe { libc::fcntl(one.as_raw_fd(), libc::F_DUPFD, 100) };
-                child = Command::new("sleep").arg("60").spawn().ok();
-                // SAFETY: the same number.
-                unsafe { libc::close(number) };
-                one = connect();
-                "Ok(())".to_owned()
-            }
-            // By another number from now on.
-            "renumber" => {
-                let other = one.try_clone().unwrap();
-                one = other;
-                "Ok(())".to_owned()
-            }
-            "theirs" => asks(given, cookie_of(given).unwrap()),
-            "another" => asks(one.as_raw_fd(), cookie_of(given).unwrap()),
-            "datagrams" => {
-                let socket = datagrams.as_raw_fd();
-                asks(socket, cookie_of(socket).unwrap())
-            }
-            other => panic!("{other}"),
-        };
-        eprintln!("{told}");
-    }
-    if let Some(mut child) = child {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-}
-
-/// What the service answers when this is to be held.
-fn asks(descriptor: RawFd, cookie: u64) -> String {
-    let socket = json!({"socket": {"descriptor": descriptor, "cookie": cookie}});
-    let frame = json!({"ebb": 1, "message": {"hold": {"whose": socket}}});
-    let mut stream = UnixStream::connect(std::env::var("EBB_SERVICE_SOCKET").unwrap()).unwrap();
-    stream.write_all(format!("{frame}\n").as_bytes()).unwrap();
-    let mut told = String::new();
-    stream.read_to_string(&mut told).unwrap();
-    told.trim().to_owned()
-}
 
 fn held(users: &Users) -> Vec<Value> {
     users.sees(ADA)
