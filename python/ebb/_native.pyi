@@ -56,10 +56,10 @@ class State:
         """Where it is: "foreground", "not connected", "left alone", "of another", "background"."""
     @property
     def download(self) -> Optional[Flow]:
-        """What arrives, where that yields."""
+        """What arrives, where that yields; of another Ebb's, as far as ebbd tells."""
     @property
     def upload(self) -> Optional[Flow]:
-        """What is sent, where that yields."""
+        """What is sent, where that yields; of another Ebb's, as far as ebbd tells."""
 
 def background(
     socket: _Socket,
@@ -96,7 +96,8 @@ def foreground_all() -> None:
     """Takes all sockets to the foreground."""
 
 def state(socket: _Socket) -> State:
-    """Tells what is seen of a socket, as of the last look at it."""
+    """Tells what is seen of a socket, as of the last look at it. Of one that ebbd governs that
+    tells, which is waited for: up to a fifth of a second where it does not answer."""
 
 class WrongScenario(ValueError):
     """What is wrong with a scenario, and what would be right."""

@@ -106,7 +106,8 @@ fn foreground_all() {
     ebb::foreground_all();
 }
 
-/// Tells what is seen of a socket.
+/// Tells what is seen of a socket, as of the last look at it. Of one that ebbd governs that tells,
+/// which is waited for: up to a fifth of a second where it does not answer.
 #[pyfunction]
 fn state(py: Python<'_>, socket: &Bound<'_, PyAny>) -> PyResult<State> {
     let state = ebb::state(&borrowed(socket)?).map_err(raised)?;
