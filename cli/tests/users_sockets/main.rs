@@ -151,6 +151,32 @@ fn of_those_held_together_one_that_only_a_child_has_left_is_free() {
 }
 
 #[test]
+fn who_has_as_many_policies_as_may_be_asks_again_for_those_held_together() {
+    let name = "who_has_as_many_policies_as_may_be_asks_again_for_those_held_together";
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    let users = Users::new("r");
+    users.set("[users]\npolicies = 1\n");
+    let service = users.serve();
+    let mut program = Program::start(&users, ADA, None);
+    assert_eq!(program.does("background all"), "Ok(())");
+    program.until("states", "[Some(OfAnother), Some(OfAnother)]");
+    let id = held(&users)[0]["id"].as_str().unwrap().to_owned();
+    let told: Value = serde_json::from_str(&program.does("together")).unwrap();
+    assert_eq!(told["message"]["held"]["id"], id, "{told}");
+    // One more is one too many, and one who may have none any more does not get that one.
+    let told = program.does("single");
+    assert!(told.contains("you have 1 policies here already"), "{told}");
+    users.set("[users]\nenabled = false\n");
+    service.reload();
+    let told = program.does("together");
+    assert!(told.contains("switched that off"), "{told}");
+    drop(program);
+    service.end(Signal::SIGTERM);
+}
+
+#[test]
 fn sockets_of_a_program_of_roots_are_held_as_well() {
     let name = "sockets_of_a_program_of_roots_are_held_as_well";
     if !requires_feature(name, "callback-flags") {

@@ -149,6 +149,8 @@ fn the_program_of_a_user() {
                 one = other;
                 "Ok(())".to_owned()
             }
+            "together" => asks_for(&json!("sockets")),
+            "single" => asks(one.as_raw_fd(), cookie_of(one.as_raw_fd()).unwrap()),
             "theirs" => asks(given, cookie_of(given).unwrap()),
             "another" => asks(one.as_raw_fd(), cookie_of(given).unwrap()),
             "datagrams" => {

@@ -38,13 +38,14 @@ impl Keeping {
                 "root has the kernel backend without ebbd".to_owned(),
             ));
         }
-        self.refuse_user(user, &groups)?;
+        self.refuse_barred_user(user, &groups)?;
         let wanted = wanted(order)?;
         if matches!(order.whose, Mine::Sockets)
             && let Some(before) = self.named_by(&asking)
         {
             return self.again(before, &wanted);
         }
+        self.refuse_one_more(user)?;
         let hold = self.hold_whose(&order.whose, asking, &wanted, around)?;
         Ok(self.add(hold, groups, order.is_watched, &wanted, around))
     }

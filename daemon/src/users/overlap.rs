@@ -18,11 +18,16 @@ use crate::groups::Barred;
 const DIFFERENT_OF_ONE: usize = 4;
 
 impl Keeping {
-    /// Whether a user may have one more policy in force.
-    pub(super) fn refuse_user(&self, user: u32, groups: &[u32]) -> Result<(), No> {
-        if let Some(why) = self.settings.refusal(user, groups) {
-            return Err(why.into());
+    /// Whether a user may have policies at all.
+    pub(super) fn refuse_barred_user(&self, user: u32, groups: &[u32]) -> Result<(), No> {
+        match self.settings.refusal(user, groups) {
+            Some(why) => Err(why.into()),
+            None => Ok(()),
         }
+    }
+
+    /// Whether a user may have one more policy in force.
+    pub(super) fn refuse_one_more(&self, user: u32) -> Result<(), No> {
         let most = self.settings.policies;
         // Also what has ended for who attends to a command still: that is remembered for it.
         let all = self.holds.values().filter(|hold| hold.user == user);

@@ -114,7 +114,8 @@ impl Keeping {
 
     /// None: nobody of it is left.
     fn take_up_one(&mut self, saved: SavedHold) -> Result<Option<Hold>, No> {
-        self.refuse_user(saved.user, &saved.groups)?;
+        self.refuse_barred_user(saved.user, &saved.groups)?;
+        self.refuse_one_more(saved.user)?;
         let Some(left) = Left::of(&saved)? else {
             return Ok(None);
         };
