@@ -6,24 +6,7 @@
  */
 #include "native_tables.h"
 
-#include EBB_OWN_LAW
-
-/* A header has those of the lists of receiver_laws.h and sender_laws.h that it needs. */
-#ifndef EBB_OWN_RECEIVER_LAWS
-#define EBB_OWN_RECEIVER_LAWS(X)
-#endif
-#ifndef EBB_OWN_ON_ACK_LAWS
-#define EBB_OWN_ON_ACK_LAWS(X)
-#endif
-#ifndef EBB_OWN_ACK_DELAY_LAWS
-#define EBB_OWN_ACK_DELAY_LAWS(X)
-#endif
-#ifndef EBB_OWN_BUNDLE_LAWS
-#define EBB_OWN_BUNDLE_LAWS(X)
-#endif
-#ifndef EBB_OWN_SENDER_LAWS
-#define EBB_OWN_SENDER_LAWS(X)
-#endif
+#include "own_laws.h"
 
 EBB_OWN_RECEIVER_LAWS(EBB_NATIVE_RECEIVER_LAW)
 EBB_OWN_ON_ACK_LAWS(EBB_NATIVE_ON_ACK)

@@ -55,7 +55,8 @@ pub use receiver_bundle::ReceiverBundle;
 pub use receiver_contract::{Ack, Segment, Start};
 pub use receiver_flow::ReceiverFlow;
 pub use registry::{
-    LawInfo, ParamInfo, Side, counter_laws, law, laws, laws_of, own_law_files, own_laws,
+    LawInfo, ParamInfo, Side, counter_laws, law, law_of_number, laws, laws_of, own_law_file,
+    own_law_files, own_laws,
 };
 pub use sender_contract::{Phase, SenderAck, SenderEvent, SenderStart, SenderWindow};
 pub use sender_flow::SenderFlow;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Laws of one's own: a header becomes a shared object ([`build`]), whose laws policies then name
-//! as they name any other ([`load`]). Hosts that run laws natively have them, the kernel has not.
+//! as they name any other ([`load`]). What hosts that do not run laws natively need of a law they
+//! put at the end of its file.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 
 use libloading::Library;
 
 use crate::native::{NativeOwn, NativeReceiverLaw, NativeSenderLaw};
-use crate::registry::{LawInfo, add_own, counter_laws, describe, describe_sender, laws};
+use crate::registry::{
+    LawInfo, add_own, counter_laws, describe, describe_sender, law_of_number, laws,
+};
 
 include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
@@ -72,7 +74,19 @@ pub enum OwnLawError {
         /// Its number.
         number: u32,
     },
-    /// Ebb has a law of this name or number.
+    /// Another law of one's own has this number.
+    #[error("{path}: {name} has the number of {other}, {number}: give it another")]
+    Twice {
+        /// The file.
+        path: PathBuf,
+        /// The law.
+        name: &'static str,
+        /// Its number.
+        number: u32,
+        /// Whose that is.
+        other: &'static str,
+    },
+    /// Ebb has a law of this name.
     #[error("{path}: {name} is the name of a law of Ebb's: give it another")]
     Taken {
         /// The file.
@@ -127,7 +141,7 @@ pub fn build(
 /// What they do is not checked: it runs in this process, as any of its code.
 ///
 /// *Errors:* [`OwnLawError::File`], [`OwnLawError::NoLaw`], [`OwnLawError::OtherEbb`],
-/// [`OwnLawError::Number`], [`OwnLawError::Taken`].
+/// [`OwnLawError::Number`], [`OwnLawError::Twice`], [`OwnLawError::Taken`].
 pub fn load(path: &Path) -> Result<Vec<&'static LawInfo>, OwnLawError> {
     let file = fs::read(path).map_err(|source| OwnLawError::File {
         path: path.to_owned(),
@@ -151,13 +165,14 @@ pub fn load(path: &Path) -> Result<Vec<&'static LawInfo>, OwnLawError> {
     for law in &laws {
         check(law, path)?;
     }
-    let file: Arc<[u8]> = file.into();
+    // As long as the law that is from it.
+    let file: &'static [u8] = Box::leak(file.into_boxed_slice());
     let laws: Vec<&'static LawInfo> = laws
         .into_iter()
         .map(|law| &*Box::leak(Box::new(law)))
         .collect();
     for law in &laws {
-        add_own(law, file.clone());
+        add_own(law, file);
     }
     Ok(laws)
 }
@@ -200,13 +215,25 @@ fn check(law: &LawInfo, path: &Path) -> Result<(), OwnLawError> {
         return Err(OwnLawError::Taken { path, name });
     }
     let number = law.number;
-    match number < FIRST_NUMBER {
-        true => Err(OwnLawError::Number { path, name, number }),
-        false => Ok(()),
+    if number < FIRST_NUMBER {
+        return Err(OwnLawError::Number { path, name, number });
+    }
+    // By its number a law is known in the kernel and in traces.
+    match law_of_number(number).filter(|other| other.name != name) {
+        Some(LawInfo { name: other, .. }) => Err(OwnLawError::Twice {
+            path,
+            name,
+            number,
+            other,
+        }),
+        None => Ok(()),
     }
 }
 
-fn write_headers(folder: &Path) -> io::Result<()> {
+/// Writes all headers that a law can include, and those of the contracts, into a folder.
+///
+/// *Errors:* the system's.
+pub fn write_headers(folder: &Path) -> io::Result<()> {
     for (name, text) in HEADERS {
         let path = folder.join(name);
         if let Some(folder) = path.parent() {
@@ -226,6 +253,17 @@ impl OwnLawError {
             Self::NoLaw { problem, .. } => Self::NoLaw { path, problem },
             Self::OtherEbb { .. } => Self::OtherEbb { path },
             Self::Number { name, number, .. } => Self::Number { path, name, number },
+            Self::Twice {
+                name,
+                number,
+                other,
+                ..
+            } => Self::Twice {
+                path,
+                name,
+                number,
+                other,
+            },
             Self::Taken { name, .. } => Self::Taken { path, name },
             other => other,
         }

@@ -5,7 +5,7 @@ use crate::native::{
     NativeParam, NativeReceiverLaw, NativeSenderLaw, native_receiver_laws, native_sender_laws,
 };
 use std::ffi::{CStr, c_char};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 /// A law and its parameters.
 #[derive(Debug)]
@@ -131,8 +131,14 @@ pub fn law(name: &str) -> Option<&'static LawInfo> {
     known.or_else(|| own_laws().into_iter().find(|law| law.name == name))
 }
 
+/// The law of a number, of Ebb or one's own.
+pub fn law_of_number(number: u32) -> Option<&'static LawInfo> {
+    let known = all_laws().iter().find(|law| law.number == number);
+    known.or_else(|| own_laws().into_iter().find(|law| law.number == number))
+}
+
 /// A law of one's own, and the bytes of the file that it is from.
-type Own = (&'static LawInfo, Arc<[u8]>);
+type Own = (&'static LawInfo, &'static [u8]);
 
 /// Laws of one's own that were loaded.
 static OWN: RwLock<Vec<Own>> = RwLock::new(Vec::new());
@@ -143,13 +149,20 @@ pub fn own_laws() -> Vec<&'static LawInfo> {
 }
 
 /// The bytes of the files that laws of one's own are from: what they do depends on these.
-pub fn own_law_files() -> Vec<Arc<[u8]>> {
-    own().iter().map(|(_, file)| file.clone()).collect()
+pub fn own_law_files() -> Vec<&'static [u8]> {
+    own().iter().map(|(_, file)| *file).collect()
+}
+
+/// Those of the file that this law is from; none if it is one of Ebb's.
+pub fn own_law_file(law: &LawInfo) -> Option<&'static [u8]> {
+    let own = own();
+    let it = own.iter().find(|(known, _)| known.name == law.name)?;
+    Some(it.1)
 }
 
 /// Takes a law in, in place of an older one of this name.
 #[cfg(feature = "own")]
-pub(crate) fn add_own(law: &'static LawInfo, file: Arc<[u8]>) {
+pub(crate) fn add_own(law: &'static LawInfo, file: &'static [u8]) {
     let mut own = OWN.write().unwrap_or_else(PoisonError::into_inner);
     own.retain(|(known, _)| known.name != law.name);
     own.push((law, file));

@@ -64,8 +64,8 @@ Exit status: 0 done, 1 failed, 2 wrong usage. `ebb run` exits as its command doe
 Environment: EBB_LOG sets what is logged, as in EBB_LOG=debug; EBB_RUNTIME_DIR is where Ebb notes \
 what is attached: if it is not set, /run/ebb for root, else ebb in XDG_RUNTIME_DIR or /tmp/ebb-UID; \
 EBB_STATE_DIR is where ebbd has its history, if that is not /var/lib/ebb; \
-EBB_LAWS names laws of one's own for ebb sim, score and policies, files of ebb law build with colons \
-between them.";
+EBB_LAWS names laws of one's own, files of ebb law build with colons between them, for ebb sim, \
+score, policies, run, attach, lab and laws.";
 
 fn main() -> ExitCode {
     ebb_lab::endpoint::become_worker_if_asked();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Laws of one's own, for commands that run laws natively.
+//! Laws of one's own, for the commands that can run them.
 
 use std::path::PathBuf;
 
@@ -11,8 +11,8 @@ use crate::command_word;
 /// Files of `ebb law build`, with colons between them.
 const NAMED_BY: &str = "EBB_LAWS";
 
-/// Those that never ask the kernel, which has no laws of one's own.
-const COMMANDS: [&str; 3] = ["sim", "score", "policies"];
+/// Without the service and the gateway: what both have is for everybody on the machine.
+const COMMANDS: [&str; 7] = ["sim", "score", "policies", "run", "attach", "lab", "laws"];
 
 /// Loads what the environment names, before any policy is read.
 pub fn load_if_asked() -> Result<()> {

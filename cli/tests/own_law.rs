@@ -6,6 +6,7 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use ebb_kernel::requires_root;
 use serde_json::Value;
 use support::{stderr, stdout};
 use tempfile::TempDir;
@@ -31,10 +32,23 @@ impl Place {
         command
     }
 
+    /// For the simulator and the score alone: the kernel's programs take their time.
     fn build(&self, name: &str, header: &str) -> Output {
+        self.build_as(name, header, &["--no-kernel"])
+    }
+
+    fn build_as(&self, name: &str, header: &str, how: &[&str]) -> Output {
         std::fs::write(self.path(name), header).unwrap();
         let mut command = self.ebb(&[]);
-        command.args(["law", "build", name]).output().unwrap()
+        command
+            .args(["law", "build", name])
+            .args(how)
+            .output()
+            .unwrap()
+    }
+
+    fn policies(&self, laws: &[&str]) -> String {
+        stdout(&self.ebb(laws).arg("policies").output().unwrap())
     }
 
     /// The result of two flows with this setting.
@@ -177,12 +191,125 @@ fn the_law_of_the_page_takes_an_empty_link_and_yields_and_is_scored() {
     assert!(output.status.success(), "{}", stderr(&output));
     let scores: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(scores.to_string().contains("\"gentle\""), "{scores}");
-    let listed = place.ebb(&["gentle.so"]).arg("policies").output().unwrap();
+    let listed = place.policies(&["gentle.so"]);
     assert!(
-        stdout(&listed).contains("uploads in the simulator alone: gentle"),
-        "{}",
-        stdout(&listed)
+        listed.contains("uploads in the simulator alone: gentle"),
+        "{listed}"
     );
+}
+
+/// An upload alone; its law keeps the queue at what it is told to.
+const ALONE: &str = "\
+duration = \"10s\"
+[measure]
+alone = [\"4s\", \"10s\"]
+[bottleneck]
+rate = \"10mbit\"
+rtt = \"40ms\"
+queue = 100
+[[flow]]
+name = \"mine\"
+sender = \"gentle\"
+";
+
+#[test]
+fn the_law_of_the_page_does_with_real_tcp_what_it_does_in_the_simulator() {
+    if !requires_root("the_law_of_the_page_does_with_real_tcp_what_it_does_in_the_simulator") {
+        return;
+    }
+    let place = Place::new();
+    let built = place.build_as("gentle.h", &gentle(), &[]);
+    assert!(built.status.success(), "{}", stderr(&built));
+    assert_eq!(stderr(&built), "");
+    let listed = place.policies(&["gentle.so"]);
+    assert!(
+        listed.contains("uploads by the kernel backend: gentle"),
+        "{listed}"
+    );
+    std::fs::write(place.path("alone.toml"), ALONE).unwrap();
+    for target in ["target_us=10000", "target_us=60000"] {
+        let setting = format!("flow.mine.sender=gentle:{target}");
+        let run = |engine: &str, how: &[&str]| {
+            let mut command = place.ebb(&["gentle.so"]);
+            command.args([engine, "run", "alone.toml", "--set", &setting]);
+            let output = command.args(how).output().unwrap();
+            assert!(output.status.success(), "{}", stderr(&output));
+            output.stdout
+        };
+        run("lab", &["--out", "results"]);
+        let lab = std::fs::read(place.path("results/alone.json")).unwrap();
+        let (lab_ms, lab) = queue_and_goodput(&lab);
+        let (sim_ms, sim) = queue_and_goodput(&run("sim", &["--json"]));
+        eprintln!("{target}: {lab_ms:.1} and {sim_ms:.1} ms, {lab:.2} and {sim:.2} Mbit/s");
+        assert!((lab_ms - sim_ms).abs() < 1.0 + sim_ms / 10.0);
+        assert!((lab / sim - 1.0).abs() < 0.05);
+    }
+}
+
+/// Mean in ms, and Mbit/s.
+fn queue_and_goodput(result: &[u8]) -> (f64, f64) {
+    let result: Value = serde_json::from_slice(result).unwrap();
+    let run = &result["runs"][0];
+    let queue_ms = &run["links"][0]["measures"][0]["queue_delay_ms"]["mean"];
+    let goodput = &run["flows"][0]["measures"][0]["goodput_bits_per_s"];
+    (queue_ms.as_f64().unwrap(), goodput.as_f64().unwrap() / 1e6)
+}
+
+#[test]
+fn a_law_without_programs_for_the_kernel_is_said_to_have_none() {
+    let place = Place::new();
+    let how = ["--kernel-compiler", "/nonexistent/clang"];
+    let built = place.build_as("gentle.h", &gentle(), &how);
+    assert!(built.status.success());
+    let said = stderr(&built);
+    assert!(
+        said.contains("without programs for the kernel, which need /nonexistent/clang"),
+        "{said}"
+    );
+    let listed = place.policies(&["gentle.so"]);
+    assert!(
+        listed.contains("uploads in the simulator alone: gentle"),
+        "{listed}"
+    );
+    if !requires_root("a_law_without_programs_for_the_kernel_is_said_to_have_none") {
+        return;
+    }
+    let mut command = place.ebb(&["gentle.so"]);
+    command.args([
+        "run",
+        "--backend",
+        "kernel",
+        "--upload-policy",
+        "gentle",
+        "--",
+        "true",
+    ]);
+    let refused = command.output().unwrap();
+    let said = stderr(&refused);
+    assert!(
+        !refused.status.success() && said.contains("law 'gentle' has no programs for the kernel"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_the_kernel_cannot_have_is_told_with_its_line_and_leaves_no_file() {
+    let place = Place::new();
+    let header = gentle().replace(
+        "state->credit_pkts = 0;",
+        "state->credit_pkts = (u32)__builtin_sqrt(cwnd_pkts);",
+    );
+    let built = place.build_as("gentle.h", &header, &[]);
+    let said = stderr(&built);
+    assert_eq!(built.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("--no-kernel builds it for the simulator")
+            && said.contains("does not compile for the kernel")
+            && said.contains("gentle.h:"),
+        "{said}"
+    );
+    assert!(!place.path("gentle.so").exists());
+    assert!(place.build("gentle.h", &header).status.success());
 }
 
 #[test]
@@ -215,6 +342,24 @@ fn mistakes_in_a_law_are_told_with_their_place() {
 }
 
 #[test]
+fn two_laws_with_one_number_are_refused_together() {
+    let place = Place::new();
+    let other = gentle()
+        .replace("gentle", "other")
+        .replace("GENTLE", "OTHER");
+    for (name, header) in [("gentle.h", gentle()), ("other.h", other)] {
+        let built = place.build(name, &header);
+        assert!(built.status.success(), "{}", stderr(&built));
+    }
+    let mut command = place.ebb(&["gentle.so", "other.so"]);
+    let said = stderr(&command.arg("policies").output().unwrap());
+    assert!(
+        said.contains("other.so: other has the number of gentle, 1000"),
+        "{said}"
+    );
+}
+
+#[test]
 fn what_is_no_law_is_refused_by_name_and_without_it_there_is_none() {
     let place = Place::new();
     std::fs::write(place.path("text.so"), "no object").unwrap();
@@ -233,7 +378,7 @@ fn what_is_no_law_is_refused_by_name_and_without_it_there_is_none() {
         .unwrap();
     assert!(stderr(&output).contains("gentle"), "{}", stderr(&output));
     assert!(!output.status.success());
-    // Whoever acts on connections knows no law of one's own, and does not look.
+    // Whoever runs no law does not look.
     let output = place.ebb(&["text.so"]).arg("status").output().unwrap();
     assert!(!stderr(&output).contains("text.so"), "{}", stderr(&output));
 }

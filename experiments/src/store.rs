@@ -30,7 +30,7 @@ impl RunStore {
         // of laws of one's own.
         let mut code = program;
         for file in ebb_algorithms::own_law_files() {
-            code.extend_from_slice(&file);
+            code.extend_from_slice(file);
         }
         let version = format!("{:032x}", XxHash3_128::oneshot(&code));
         Ok(Self {

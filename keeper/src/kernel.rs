@@ -25,6 +25,8 @@ mod attachments;
 mod switched;
 mod trial;
 
+#[cfg(feature = "own")]
+pub use ebb_kernel::own;
 pub use ebb_kernel::{
     Counters, Error as KernelError, Glance, PathRules, Selection, claims, features, rules,
 };

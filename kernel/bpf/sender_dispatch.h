@@ -3,12 +3,16 @@
 #ifndef EBB_SENDER_DISPATCH_H
 #define EBB_SENDER_DISPATCH_H
 
+#include "own_laws.h"
 #include "sender_laws.h"
+
+/* Ebb's laws and those of one's own. */
+#define EBB_EVERY_SENDER_LAW(X) EBB_SENDER_LAWS(X) EBB_OWN_SENDER_LAWS(X)
 
 union ebb_sender_state {
 	struct ebb_sender_window window; /* every law's first member (native.c asserts it) */
 #define EBB_STATE_MEMBER(number, law, ...) struct ebb_##law##_state law;
-	EBB_SENDER_LAWS(EBB_STATE_MEMBER)
+	EBB_EVERY_SENDER_LAW(EBB_STATE_MEMBER)
 #undef EBB_STATE_MEMBER
 };
 
@@ -21,7 +25,7 @@ union ebb_sender_state {
 					      const struct kind *input, const u32 *params)   \
 	{                                                                                    \
 		switch (law_number) {                                                        \
-			EBB_SENDER_LAWS(EBB_SENDER_CASE_##hook)                              \
+			EBB_EVERY_SENDER_LAW(EBB_SENDER_CASE_##hook)                         \
 		}                                                                            \
 	}
 

@@ -8,7 +8,7 @@ use crate::rules::EXEMPT;
 use crate::selection::Selection;
 use crate::sweep::{Found, find};
 use crate::sys;
-use ebb_algorithms::{LawInfo, Side};
+use ebb_algorithms::{Side, law_of_number};
 use ebb_host::with_descendants;
 use std::collections::HashSet;
 use std::os::fd::AsFd;
@@ -42,7 +42,8 @@ pub(crate) fn refuse(cgroup: &Cgroup, side: Side, selection: &Selection) -> Resu
                     ours: Constant::EBB_CONTROL_VERSION.0,
                 });
             };
-            if law_of(control.law_number).is_some_and(|law| law.side() == side)
+            // Somebody else's own law may be of either end.
+            if law_of_number(control.law_number).is_none_or(|law| law.side() == side)
                 && overlaps(group, (found, control), cgroup, selection)
             {
                 return Err(refusal(cgroup, group, (found, control)));
@@ -76,13 +77,7 @@ fn refusal(cgroup: &Cgroup, group: &Cgroup, (found, control): (&Found, &Control)
 
 /// The law of a number, by its name.
 pub(crate) fn law_name(number: u32) -> String {
-    law_of(number).map_or_else(|| format!("number {number}"), |law| law.name.to_owned())
-}
-
-fn law_of(number: u32) -> Option<&'static LawInfo> {
-    ebb_algorithms::laws()
-        .iter()
-        .find(|law| law.number == number)
+    law_of_number(number).map_or_else(|| format!("number {number}"), |law| law.name.to_owned())
 }
 
 /// Whether what is on `theirs`, a group above or below ours or ours itself, acts on a process

@@ -36,6 +36,17 @@ pub enum Error {
         /// The kernel's release.
         release: String,
     },
+    /// A law of one's own is not built for the kernel, or not for this Ebb's programs.
+    #[error(
+        "the file of law '{law}' has {problem}: build it again, with this Ebb and with clang: \
+         ebb law build HEADER"
+    )]
+    NoPrograms {
+        /// The law.
+        law: &'static str,
+        /// What its file has.
+        problem: &'static str,
+    },
     /// Connections that run already cannot be governed, or not all of them.
     #[error(
         "{count} download{} that {} already cannot be taken over by this kernel: use Linux 6.12 \

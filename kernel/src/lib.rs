@@ -29,6 +29,7 @@
 pub mod cgroup;
 pub mod claims;
 pub mod features;
+pub mod own;
 pub mod rules;
 pub mod trace;
 

@@ -8,6 +8,7 @@ use crate::features;
 use crate::layout::Config;
 use crate::lease;
 use crate::names;
+use crate::own;
 use crate::programs::{Hooks, Left, LoadOptions, Maps, Programs, Purpose, Walks};
 use crate::rules::{MAX_HELD, RuleMaps};
 use crate::skeleton::receiver::ReceiverSkelBuilder;
@@ -125,7 +126,11 @@ macro_rules! programs {
 /// Loads the programs of the receiving end.
 pub(crate) fn load_receiver(options: &LoadOptions<'_>, config: &Config) -> Result<Programs> {
     let mut storage = MaybeUninit::uninit();
-    let opened = ReceiverSkelBuilder::default().open(&mut storage);
+    let builder = ReceiverSkelBuilder {
+        data: own::programs_for(&options.purpose)?,
+        ..Default::default()
+    };
+    let opened = builder.open(&mut storage);
     let mut open = opened.map_err(|error| load_error(COMPILED, &error))?;
     prepare(opened!(open), options, config).map_err(|error| load_error(COMPILED, &error))?;
     let walks_over_maps = features::walks_over_maps();
@@ -170,7 +175,11 @@ pub(crate) fn load_sender(
         ..*config
     };
     let mut storage = MaybeUninit::uninit();
-    let opened = SenderSkelBuilder::default().open(&mut storage);
+    let builder = SenderSkelBuilder {
+        data: own::programs_for(&options.purpose)?,
+        ..Default::default()
+    };
+    let opened = builder.open(&mut storage);
     let mut open = opened.map_err(|error| load_error(COMPILED, &error))?;
     prepare(opened!(open), options, config).map_err(|error| load_error(COMPILED, &error))?;
     let origins = &mut open.maps.ebb_origins;

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::layout::{SenderTraceRecord, TraceKind, TraceRecord};
 use ebb_algorithms::{
     Ack, LawInfo, MAX_PARAMS, Policy, Segment, SenderAck, SenderEvent, SenderStart, Side, Start,
-    laws,
+    law_of_number,
 };
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -122,9 +122,7 @@ impl Trace {
             .filter(|header| &header[..8] == MAGIC)
             .ok_or_else(|| invalid("not a trace (it would begin with EBBTRACE)"))?;
         let number = u32_at(header, 12);
-        let law = laws()
-            .iter()
-            .find(|law| law.number == number)
+        let law = law_of_number(number)
             .ok_or_else(|| invalid("a trace of a law that this Ebb does not have"))?;
         let side = law.side();
         if u32_at(header, 8) != version(side) {

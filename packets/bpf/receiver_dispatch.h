@@ -6,26 +6,32 @@
 #ifndef EBB_RECEIVER_DISPATCH_H
 #define EBB_RECEIVER_DISPATCH_H
 
+#include "own_laws.h"
 #include "receiver_contract.h"
 #include "receiver_laws.h"
+
+/* Ebb's laws and those of one's own. */
+#define EBB_EVERY_RECEIVER_LAW(X) EBB_RECEIVER_LAWS(X) EBB_OWN_RECEIVER_LAWS(X)
+#define EBB_EVERY_ON_ACK_LAW(X) EBB_ON_ACK_LAWS(X) EBB_OWN_ON_ACK_LAWS(X)
+#define EBB_EVERY_BUNDLE_LAW(X) EBB_BUNDLE_LAWS(X) EBB_OWN_BUNDLE_LAWS(X)
 
 union ebb_law_state {
 	u32 rwnd_bytes; /* every law's first field, see below */
 #define EBB_STATE_MEMBER(number, name, ...) struct ebb_##name##_state name;
-	EBB_RECEIVER_LAWS(EBB_STATE_MEMBER)
+	EBB_EVERY_RECEIVER_LAW(EBB_STATE_MEMBER)
 #undef EBB_STATE_MEMBER
 };
 
 #define EBB_RWND_IS_FIRST(number, name, ...)                                             \
 	EBB_BUILD_ASSERT(__builtin_offsetof(struct ebb_##name##_state, rwnd_bytes) == 0, \
 			 "rwnd_bytes comes first in a law's state");
-EBB_RECEIVER_LAWS(EBB_RWND_IS_FIRST)
+EBB_EVERY_RECEIVER_LAW(EBB_RWND_IS_FIRST)
 #undef EBB_RWND_IS_FIRST
 
 /* The numbers of the laws by their names, for the lists of what some of them have. */
 enum {
 #define EBB_NUMBER(number, name, ...) EBB_LAW_##name = number,
-	EBB_RECEIVER_LAWS(EBB_NUMBER)
+	EBB_EVERY_RECEIVER_LAW(EBB_NUMBER)
 #undef EBB_NUMBER
 };
 
@@ -33,7 +39,7 @@ enum {
 union ebb_law_bundle {
 	u32 none;
 #define EBB_BUNDLE_MEMBER(name) struct ebb_##name##_bundle name;
-	EBB_BUNDLE_LAWS(EBB_BUNDLE_MEMBER)
+	EBB_EVERY_BUNDLE_LAW(EBB_BUNDLE_MEMBER)
 #undef EBB_BUNDLE_MEMBER
 };
 
@@ -46,7 +52,7 @@ EBB_INLINE void ebb_law_init(u32 law_number, union ebb_law_state *state,
 		ebb_##name##_init(&state->name, start,                         \
 				  (const struct ebb_##name##_params *)params); \
 		break;
-		EBB_RECEIVER_LAWS(EBB_CASE)
+		EBB_EVERY_RECEIVER_LAW(EBB_CASE)
 #undef EBB_CASE
 	}
 }
@@ -60,7 +66,7 @@ EBB_INLINE void ebb_law_on_segment(u32 law_number, union ebb_law_state *state,
 		ebb_##name##_on_segment(&state->name, segment,                       \
 					(const struct ebb_##name##_params *)params); \
 		break;
-		EBB_RECEIVER_LAWS(EBB_CASE)
+		EBB_EVERY_RECEIVER_LAW(EBB_CASE)
 #undef EBB_CASE
 	}
 }
@@ -74,7 +80,7 @@ EBB_INLINE void ebb_law_on_ack(u32 law_number, union ebb_law_state *state,
 		ebb_##name##_on_ack(&state->name, ack,                           \
 				    (const struct ebb_##name##_params *)params); \
 		break;
-		EBB_ON_ACK_LAWS(EBB_CASE)
+		EBB_EVERY_ON_ACK_LAW(EBB_CASE)
 #undef EBB_CASE
 	}
 }
@@ -85,7 +91,7 @@ EBB_INLINE int ebb_law_is_of_bundle(u32 law_number)
 {
 	switch (law_number) {
 #define EBB_CASE(name) case EBB_LAW_##name:
-		EBB_BUNDLE_LAWS(EBB_CASE)
+		EBB_EVERY_BUNDLE_LAW(EBB_CASE)
 #undef EBB_CASE
 		return 1;
 	default:
@@ -103,7 +109,7 @@ EBB_INLINE void ebb_law_bundle_init(u32 law_number, union ebb_law_bundle *bundle
 		ebb_##name##_bundle_init(&bundle->name, &state->name, start,          \
 					 (const struct ebb_##name##_params *)params); \
 		break;
-		EBB_BUNDLE_LAWS(EBB_CASE)
+		EBB_EVERY_BUNDLE_LAW(EBB_CASE)
 #undef EBB_CASE
 	default:
 		ebb_law_init(law_number, state, start, params);
@@ -120,7 +126,7 @@ EBB_INLINE void ebb_law_bundle_on_segment(u32 law_number, union ebb_law_bundle *
 		ebb_##name##_bundle_on_segment(&bundle->name, &state->name, segment,        \
 					       (const struct ebb_##name##_params *)params); \
 		break;
-		EBB_BUNDLE_LAWS(EBB_CASE)
+		EBB_EVERY_BUNDLE_LAW(EBB_CASE)
 #undef EBB_CASE
 	default:
 		ebb_law_on_segment(law_number, state, segment, params);
@@ -137,7 +143,7 @@ EBB_INLINE void ebb_law_bundle_on_ack(u32 law_number, union ebb_law_bundle *bund
 		ebb_##name##_bundle_on_ack(&bundle->name, &state->name, ack,            \
 					   (const struct ebb_##name##_params *)params); \
 		break;
-		EBB_BUNDLE_LAWS(EBB_CASE)
+		EBB_EVERY_BUNDLE_LAW(EBB_CASE)
 #undef EBB_CASE
 	default:
 		ebb_law_on_ack(law_number, state, ack, params);

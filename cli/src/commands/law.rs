@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `ebb law`: laws of one's own.
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use ebb_algorithms::own;
+use ebb_algorithms::{LawInfo, own};
+use ebb_keeper::kernel::own::{BuildError, add_programs};
 
 use crate::output;
 
@@ -21,7 +23,7 @@ enum What {
     Build(Build),
 }
 
-/// Compile a header with a law, for the simulator and the score
+/// Compile a header with a law, for the simulator, the score and the kernel backend
 #[derive(Debug, Args)]
 #[command(long_about = LONG_ABOUT, after_help = AFTER_HELP)]
 struct Build {
@@ -36,20 +38,37 @@ struct Build {
     /// C compiler
     #[arg(long, value_name = "PROGRAM", default_value = "cc")]
     compiler: String,
+
+    /// Leave out the kernel's programs: for the simulator and the score alone
+    #[arg(long)]
+    no_kernel: bool,
+
+    /// C compiler for the kernel's programs
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        default_value = "clang",
+        conflicts_with = "no_kernel"
+    )]
+    kernel_compiler: String,
 }
 
 const LONG_ABOUT: &str = "\
-Compile a header with a law, for the simulator and the score.
+Compile a header with a law, for the simulator, the score and the kernel backend.
 
 The header is written as those of Ebb's own laws are, and may include all that they include. \
-Warnings are errors. `ebb sim`, `ebb score` and `ebb policies` have the law when EBB_LAWS names the \
-file that is built. The kernel backend does not have it.";
+Warnings are errors. `ebb sim`, `score`, `policies`, `run`, `attach`, `lab` and `laws` have the law \
+when EBB_LAWS names the file that is built.
+
+The programs for the kernel need clang. Where there is none they are left out, which is said. \
+Whether the kernel takes them is seen when they are loaded.";
 
 const AFTER_HELP: &str = "\
 Examples:
   ebb law build gentle.h
   EBB_LAWS=gentle.so ebb sim run two-flows.toml --set flow.mine.sender=gentle
   EBB_LAWS=gentle.so ebb score --law gentle --quick
+  sudo EBB_LAWS=gentle.so ebb run --upload-policy gentle -- rsync -a /data host:backup
 
 Exit status: 0; 1 when the header is wrong or Ebb failed; 2 wrong usage.";
 
@@ -59,9 +78,39 @@ impl Law {
         let What::Build(build) = self.what;
         let stem = build.header.file_stem().unwrap_or_default();
         let usual = PathBuf::from(stem).with_extension("so");
-        let out = build.out.unwrap_or(usual);
-        let laws = own::build(&build.header, &out, &build.compiler)?;
+        let out = build.out.clone().unwrap_or(usual);
+        let laws = build.execute(&out)?;
         let names: Vec<&str> = laws.iter().map(|law| law.name).collect();
         output::print(&format!("{}: {}\n", out.display(), names.join(", ")))
+    }
+}
+
+impl Build {
+    /// Leaves no file of a law that is not as it was asked for.
+    fn execute(&self, out: &Path) -> Result<Vec<&'static LawInfo>> {
+        let laws = own::build(&self.header, out, &self.compiler)?;
+        if !self.no_kernel {
+            self.add_programs(out, &laws)
+                .inspect_err(|_| drop(std::fs::remove_file(out)))?;
+        }
+        Ok(laws)
+    }
+
+    fn add_programs(&self, built: &Path, laws: &[&LawInfo]) -> Result<()> {
+        match add_programs(built, &self.header, laws, &self.kernel_compiler) {
+            Err(BuildError::Compiler { compiler, source })
+                if source.kind() == ErrorKind::NotFound =>
+            {
+                output::complain(&format!(
+                    "without programs for the kernel, which need {compiler} (as root: apt-get \
+                     install clang linux-libc-dev): the simulator and the score have the law"
+                ));
+                Ok(())
+            }
+            Err(error @ BuildError::DoesNotCompile { .. }) => {
+                Err(error).context("--no-kernel builds it for the simulator and the score alone")
+            }
+            other => Ok(other?),
+        }
     }
 }

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use clap::Args;
-use ebb_algorithms::{LawInfo, ParamInfo, Policy, Side, counter_laws, laws, own, own_laws};
+use ebb_algorithms::{LawInfo, ParamInfo, Policy, Side, counter_laws, laws, own_laws};
+use ebb_keeper::kernel::own::has_programs;
 use serde::Serialize;
 
 use crate::output;
@@ -133,10 +134,10 @@ fn direction(law: &LawInfo) -> &'static str {
 }
 
 fn backend(law: &LawInfo) -> &'static str {
-    match (law.number < own::FIRST_NUMBER, law.is_for_counters()) {
-        (true, true) => "user",
-        (true, false) => "kernel",
-        (false, _) => "none",
+    match law.is_for_counters() {
+        true => "user",
+        false if has_programs(law) => "kernel",
+        false => "none",
     }
 }
 

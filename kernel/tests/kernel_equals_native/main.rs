@@ -3,14 +3,17 @@
 //! bytes of state after every call. Recorded traces, then inputs that no network gives.
 
 mod in_kernel;
+#[path = "../support/native.rs"]
+mod native;
 mod random;
 mod receiver_world;
 mod sender_world;
 
-use ebb_algorithms::{LawInfo, Policy, ReceiverFlow, SenderFlow, Side, law, laws, laws_of};
+use ebb_algorithms::{LawInfo, Policy, Side, law, laws, laws_of};
 use ebb_kernel::requires_root;
 use ebb_kernel::trace::{Input, Trace};
 use in_kernel::Kernel;
+use native::Native;
 use random::Random;
 use std::path::{Path, PathBuf};
 
@@ -123,17 +126,15 @@ fn compare(
     let mut native: Option<Native> = None;
     let mut calls = 0;
     for input in inputs {
-        match (&input, &mut native) {
-            (Input::Start(start), _) => {
-                native = Some(Native::Receiver(ReceiverFlow::new(policy.clone(), start)));
-            }
-            (Input::SenderStart(start), _) => {
-                native = Some(Native::Sender(SenderFlow::new(policy.clone(), start)));
-            }
-            (_, Some(flow)) => flow.call(&input),
-            (_, None) => panic!("{name}: does not begin at the start"),
+        match (Native::begun(policy, &input), &mut native) {
+            (Some(begun), _) => native = Some(begun),
+            (None, Some(flow)) => flow.call(&input),
+            (None, None) => panic!("{name}: does not begin at the start"),
         }
-        let expected = native.as_ref().unwrap().state_bytes();
+        let expected = match native.as_ref().unwrap() {
+            Native::Receiver(flow) => flow.state_bytes(),
+            Native::Sender(flow) => flow.state_bytes(),
+        };
         let found = kernel.call(policy, &input);
         if found != expected {
             let at = found.iter().zip(expected).position(|(a, b)| a != b);
@@ -142,34 +143,6 @@ fn compare(
         calls += 1;
     }
     calls
-}
-
-/// The law compiled natively.
-enum Native {
-    Receiver(ReceiverFlow),
-    Sender(SenderFlow),
-}
-
-impl Native {
-    fn call(&mut self, input: &Input) {
-        match (self, input) {
-            (Self::Receiver(flow), Input::Segment(segment)) => flow.on_segment(segment),
-            (Self::Receiver(flow), Input::Ack(ack)) => flow.on_ack(ack),
-            (Self::Sender(flow), Input::SenderAck(ack)) => flow.on_ack(ack),
-            (Self::Sender(flow), Input::Loss(event)) => flow.on_loss(event),
-            (Self::Sender(flow), Input::Timeout(event)) => flow.on_timeout(event),
-            (Self::Sender(flow), Input::Undo(event)) => flow.on_undo(event),
-            (Self::Sender(flow), Input::Idle(event)) => flow.on_idle(event),
-            (_, input) => panic!("{input:?} is for the other end, or a second start"),
-        }
-    }
-
-    fn state_bytes(&self) -> &[u8] {
-        match self {
-            Self::Receiver(flow) => flow.state_bytes(),
-            Self::Sender(flow) => flow.state_bytes(),
-        }
-    }
 }
 
 fn trace_files() -> Vec<PathBuf> {
