@@ -129,6 +129,30 @@ fn pictures_and_packets_are_written_where_they_are_wanted() {
 }
 
 #[test]
+fn what_is_told_in_the_form_of_iperf3_are_the_measures_of_the_result() {
+    let folder = folder(SCENARIO);
+    let output = sim(folder.path(), &["--iperf3", "told.json", "--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let told = std::fs::read(folder.path().join("told.json")).unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&told).unwrap();
+    assert_eq!(told["start"]["test_start"]["protocol"], "UDP");
+    let bins = &result["runs"][0]["series"]["flows"][0]["goodput_bits_per_s"];
+    let intervals = told["intervals"].as_array().unwrap();
+    assert_eq!(intervals.len(), bins.as_array().unwrap().len());
+    let mut delivered_bytes = 0;
+    for place in 0..2 {
+        let measure = &result["runs"][0]["flows"][place]["measures"][0];
+        let stream = &told["end"]["streams"][place]["udp"];
+        assert_eq!(stream["packets"], measure["sent_pkts"]);
+        assert_eq!(stream["bytes"], measure["sent_bytes"]);
+        assert_eq!(stream["lost_packets"], measure["application"]["lost_pkts"]);
+        delivered_bytes += measure["delivered_bytes"].as_u64().unwrap();
+    }
+    assert_eq!(told["end"]["sum_received"]["bytes"], delivered_bytes);
+}
+
+#[test]
 fn mistakes_of_a_file_are_told_with_their_places() {
     let folder = folder(&SCENARIO.replace("rate = \"10mbit\"", "rate = 10"));
     let output = sim(folder.path(), &[]);
@@ -145,12 +169,14 @@ fn mistakes_of_a_file_are_told_with_their_places() {
 #[test]
 fn what_cannot_be_written_is_told_before_anything_is_run() {
     let folder = folder(SCENARIO);
-    let output = sim(folder.path(), &["--out", "nowhere/result.json"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(
-        stderr(&output),
-        "ebb: nowhere: there is no such directory\n"
-    );
+    for option in ["--out", "--iperf3"] {
+        let output = sim(folder.path(), &[option, "nowhere/result.json"]);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(
+            stderr(&output),
+            "ebb: nowhere: there is no such directory\n"
+        );
+    }
     let output = sim(folder.path(), &["--trace", "nowhere/out.pcapng"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).starts_with("ebb: nowhere/out.pcapng: No such file"));

@@ -177,7 +177,7 @@ class Result:
     @property
     def flow_series(self) -> Table:
         """A row for each run, flow and bin: time_s (the bin's begin), flow, goodput_bits_per_s,
-        cwnd_bytes, rwnd_bytes, estimate_bytes, rtt_ms."""
+        cwnd_bytes, rwnd_bytes, estimate_bytes, rtt_ms, retransmitted_pkts."""
     @property
     def link_series(self) -> Table:
         """A row for each run, link and bin: time_s (the bin's begin), link, rate_bits_per_s,
@@ -194,12 +194,25 @@ class Result:
         size_bytes (with headers), ecn, and of TCP connection, seq, ack, payload_bytes, flags."""
     def to_json(self) -> str:
         """The bytes of the file that `ebb sim run` writes."""
+    def to_iperf3(self, run: int = 0, *, interval: Optional[str] = None) -> str:
+        """A run as JSON in the form of `iperf3 --json`: flows are streams, bins are intervals.
+
+        interval: an interval of the scenario, the first if not given; `end` tells of it, and bins
+            outside of it are omitted.
+
+        What a simulator does not know is left out; docs/scenarios.md has the keys."""
 
 def resolve(scenario: Any, changes: dict[str, Any], series: bool) -> str:
     """A scenario with these changes as JSON, everything spelt out. Without series its results have
     nothing over time."""
 
 def run(
-    scenario: str, jobs: Optional[int], packets: bool, seed: Optional[int] = None
+    scenario: str,
+    jobs: Optional[int],
+    packets: bool,
+    seed: Optional[int] = None,
+    pcapng: "str | os.PathLike[str] | None" = None,
+    pcapng_at: str = "senders",
 ) -> Result:
-    """Runs what resolve gave. With a seed there is one run."""
+    """Runs what resolve gave. With a seed there is one run. Packets of the first run are kept for
+    a table, and written to the file pcapng."""

@@ -7,6 +7,7 @@ mod measures;
 mod series;
 
 use ebb_scenario::{Outcome, Results};
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::packets::Packets;
@@ -87,6 +88,19 @@ impl Simulated {
     /// The bytes of the result file that the command line writes.
     fn to_json(&self) -> String {
         self.results.to_json()
+    }
+
+    /// A run in the form of `iperf3 --json`.
+    #[pyo3(signature = (run=0, *, interval=None))]
+    fn to_iperf3(&self, run: usize, interval: Option<&str>) -> PyResult<String> {
+        let place = self.results.scenario.interval_place(interval);
+        let place = place.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let runs = self.results.runs.len();
+        self.results.to_iperf3(run, place).ok_or_else(|| {
+            PyIndexError::new_err(format!(
+                "there is no run {run}; there are {runs}, counted from 0"
+            ))
+        })
     }
 
     fn __repr__(&self) -> String {

@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use ebb_experiments::{ExperimentError, Runner, Watch};
 use ebb_scenario::{Results, Scenario, ScenarioError, Setting};
-use ebb_simulator::Observer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::failure::{defect, of_run, of_scenario};
-use crate::packets::Packets;
+use crate::packets::Seen;
 use crate::result::Simulated;
 use crate::toml;
 
@@ -44,15 +43,18 @@ pub fn resolve(
     serde_json::to_string(&scenario).map_err(|error| defect(&error.to_string()))
 }
 
-/// Runs what `resolve` gave, so many runs at the same time. With a seed there is one run.
+/// Runs what `resolve` gave, so many runs at the same time. With a seed there is one run. Packets of
+/// the first are kept for a table, and written to the file `pcapng` as they are seen `pcapng_at`.
 #[pyfunction]
-#[pyo3(signature = (scenario, jobs, packets, seed=None))]
+#[pyo3(signature = (scenario, jobs, packets, seed=None, pcapng=None, pcapng_at="senders"))]
 pub fn run(
     py: Python<'_>,
     scenario: &str,
     jobs: Option<usize>,
     packets: bool,
     seed: Option<u64>,
+    pcapng: Option<PathBuf>,
+    pcapng_at: &str,
 ) -> PyResult<Simulated> {
     let mut scenario: Scenario = serde_json::from_str(scenario)
         .map_err(|error| PyValueError::new_err(format!("no scenario of this Ebb: {error}")))?;
@@ -64,7 +66,7 @@ pub fn run(
         Some(jobs) => NonZeroUsize::new(jobs)
             .ok_or_else(|| PyValueError::new_err("jobs: 0 would never end; give 1 or more"))?,
     };
-    let mut seen = packets.then(Packets::default);
+    let mut seen = Seen::new(&scenario, packets, pcapng, pcapng_at)?;
     let scenarios = [scenario];
     let results = interruptible(py, |watch| {
         let runner = Runner {
@@ -72,12 +74,11 @@ pub fn run(
             watch,
             ..Runner::default()
         };
-        let observer = seen.as_mut().map(|it| it as &mut (dyn Observer + Send));
-        runner.simulate(&scenarios, observer)
+        runner.simulate(&scenarios, seen.observer())
     })?;
     let results: Option<Results> = results.map_err(|error| of_run(py, error))?.pop();
     let results = results.ok_or_else(|| defect("a scenario without results"))?;
-    Ok(Simulated::new(results, seen))
+    Ok(Simulated::new(results, seen.finish()?))
 }
 
 /// What Python gave as a scenario.

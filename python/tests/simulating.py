@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 
 import ebb
 from laws import WINDOW
@@ -73,6 +74,45 @@ def a_dictionary_is_a_scenario():
     assert result.events.column_names == ["run", "seed", "time_s", "event", "name"]
     # Two starts, the end of the transfer, the policy's two times, the interval's two.
     assert len(result.events) == 7
+
+
+def packets_are_written_as_by_the_command_line(program, scenario):
+    with tempfile.TemporaryDirectory() as folder:
+        theirs, ours = Path(folder) / "theirs.pcapng", Path(folder) / "ours.pcapng"
+        for where in ("senders", "receivers", "both"):
+            command = [program, "sim", "run", scenario, "--trace", theirs, "--trace-at", where]
+            subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=folder)
+            result = ebb.simulate(scenario, pcapng=ours, pcapng_at=where)
+            assert result.packets is None
+            assert ours.read_bytes() == theirs.read_bytes()
+        ours.unlink()
+        for options, kind in [
+            ({"pcapng": Path(folder) / "nowhere" / "ours.pcapng"}, FileNotFoundError),
+            ({"pcapng": ours, "pcapng_at": "everywhere"}, ValueError),
+        ]:
+            try:
+                ebb.simulate(scenario, **options)
+            except kind as error:
+                assert "nowhere/ours.pcapng" in str(error) or "everywhere" in str(error)
+                assert not ours.exists()
+                continue
+            raise AssertionError(kind)
+
+
+def iperf3_is_told_the_same_as_by_the_command_line(program, scenario):
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "iperf3.json"
+        command = [program, "sim", "run", scenario, "--iperf3", file]
+        result = ebb.simulate(scenario)
+        told = []
+        for options, name in [([], None), (["--iperf3-interval", "together"], "together")]:
+            subprocess.run(command + options, stdout=subprocess.PIPE, check=True, cwd=folder)
+            told.append(result.to_iperf3(interval=name))
+            assert told[-1].encode() == file.read_bytes()
+        assert told[0] != told[1]
+        mistaken = command + ["--iperf3-interval", "togther"]
+        refused = subprocess.run(mistaken, stderr=subprocess.PIPE, cwd=folder)
+        assert refused.returncode == 1 and b"did you mean `together`?" in refused.stderr
 
 
 def mistakes_name_their_place(scenario):
@@ -166,6 +206,8 @@ def main():
     stubs_are_right(stubs)
     bytes_are_those_of_the_command_line(program, scenario)
     a_dictionary_is_a_scenario()
+    packets_are_written_as_by_the_command_line(program, scenario)
+    iperf3_is_told_the_same_as_by_the_command_line(program, scenario)
     mistakes_name_their_place(scenario)
     a_law_of_ones_own_is_built_and_built_again()
     others_go_on_and_ctrl_c_ends_it()

@@ -30,6 +30,14 @@ pub enum ScenarioError {
         /// What is wrong with it and what would be right.
         problem: String,
     },
+    /// The scenario has no interval of this name.
+    #[error("there is no interval `{name}`{hint}")]
+    NoInterval {
+        /// The name.
+        name: String,
+        /// What there is.
+        hint: String,
+    },
     /// The file does not describe a scenario. *Shape:* at least one problem, in the order
     /// of the file.
     #[error("{}", listed(.0))]

@@ -40,6 +40,7 @@
 mod error;
 mod file;
 mod flow;
+mod iperf3;
 mod outcome;
 mod random;
 mod results;

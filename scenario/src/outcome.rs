@@ -315,6 +315,9 @@ pub struct FlowSeries {
     pub variation_rounds: Vec<VariationRound>,
     /// Mean of the RTT samples in the bin.
     pub rtt_ms: Vec<Option<f64>>,
+    /// Packets with data that it sent again in the bin; empty: not known (lab, UDP).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retransmitted_pkts: Vec<u64>,
 }
 
 /// A link over time. *Shape:* one value for each bin.

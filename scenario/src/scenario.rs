@@ -2,7 +2,7 @@
 use ebb_link::{LinkSpec, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{Flow, SharingGroup};
+use crate::{Flow, ScenarioError, SharingGroup};
 
 /// A network with flows on it, for a while: what both engines run.
 ///
@@ -41,6 +41,26 @@ impl Scenario {
     /// The seed of a run, counted from 0.
     pub fn seed_of_run(&self, run: u32) -> u64 {
         self.seed.wrapping_add(u64::from(run))
+    }
+
+    /// Place of the interval with this name; of the first if none is named.
+    ///
+    /// *Errors:* [`ScenarioError::NoInterval`].
+    pub fn interval_place(&self, name: Option<&str>) -> Result<usize, ScenarioError> {
+        let Some(name) = name else {
+            return Ok(0);
+        };
+        let names = || self.intervals.iter().map(|interval| interval.name.as_str());
+        let no_interval = || ScenarioError::NoInterval {
+            name: name.to_owned(),
+            hint: match ebb_algorithms::nearest(name, names()) {
+                Some(nearest) => format!("; did you mean `{nearest}`?"),
+                None => format!("; there are: {}", names().collect::<Vec<_>>().join(", ")),
+            },
+        };
+        names()
+            .position(|known| known == name)
+            .ok_or_else(no_interval)
     }
 
     /// How many bins the time series of a run have.

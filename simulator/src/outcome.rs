@@ -125,6 +125,13 @@ impl Readings {
 
     fn end_bin(&mut self, network: &Network, reading: Reading) {
         let seconds = network.now.since(self.last_at).as_secs_f64();
+        self.end_bin_of_flows(network, &reading, seconds);
+        self.end_bin_of_links(network, &reading, seconds);
+        self.last = reading;
+        self.last_at = network.now;
+    }
+
+    fn end_bin_of_flows(&mut self, network: &Network, reading: &Reading, seconds: f64) {
         let flows = reading.flows.iter().zip(&self.last.flows);
         for (place, (series, (after, before))) in self.flow_series.iter_mut().zip(flows).enumerate()
         {
@@ -144,7 +151,12 @@ impl Readings {
             let sum_ns = after.rtt_sum_ns - before.rtt_sum_ns;
             let mean_ms = (samples > 0).then(|| sum_ns as f64 / samples as f64 / 1e6);
             series.rtt_ms.push(mean_ms);
+            let retransmitted_pkts = after.retransmitted_pkts - before.retransmitted_pkts;
+            series.retransmitted_pkts.push(retransmitted_pkts);
         }
+    }
+
+    fn end_bin_of_links(&mut self, network: &Network, reading: &Reading, seconds: f64) {
         let links = reading.links.iter().zip(&self.last.links);
         for (index, (series, (after, before))) in self.link_series.iter_mut().zip(links).enumerate()
         {
@@ -160,8 +172,6 @@ impl Readings {
                 .dropped_pkts
                 .push(after.dropped_pkts - before.dropped_pkts);
         }
-        self.last = reading;
-        self.last_at = network.now;
     }
 
     /// The outcome of the run that just ended.

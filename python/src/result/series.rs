@@ -31,6 +31,9 @@ pub fn flows(runs: &[Outcome]) -> PyResult<Table> {
             at(&it.one.estimate_bytes, it.bin).flatten()
         })?
         .maybe_number("rtt_ms", |it| at(&it.one.rtt_ms, it.bin).flatten())?
+        .maybe_count("retransmitted_pkts", |it| {
+            at(&it.one.retransmitted_pkts, it.bin)
+        })?
         .finish()
 }
 

@@ -65,6 +65,14 @@ struct SimRun {
     )]
     trace_at: TraceAt,
 
+    /// Write the first run to this file in the form of `iperf3 --json`
+    #[arg(long, value_name = "FILE.json")]
+    iperf3: Option<PathBuf>,
+
+    /// Interval of the scenario that counts for iperf3; the first if not given
+    #[arg(long, value_name = "NAME", requires = "iperf3")]
+    iperf3_interval: Option<String>,
+
     /// Seed of the first run, in place of the scenario's; each further run has the next one
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -135,6 +143,7 @@ Examples:
   ebb sim run two-flows.toml                        tables, and two-flows.json
   ebb sim run two-flows.toml --plot plots           ... and pictures in ./plots
   ebb sim run two-flows.toml --trace out.pcapng     ... and packets
+  ebb sim run two-flows.toml --iperf3 iperf3.json   ... and as iperf3 would tell it
   ebb sim run two-flows.toml --set flow.mine.receiver=vulture
   ebb sim run two-flows.toml --json | jq '.runs[].flows[0].measures[0]'
 
@@ -213,6 +222,8 @@ impl SimRun {
         scenario.runs = self.runs.unwrap_or(scenario.runs);
         // What cannot be written is better known before the runs than after them.
         let result_file = self.result_file(&scenario)?;
+        let interval = scenario.interval_place(self.iperf3_interval.as_deref())?;
+        self.iperf3.as_deref().map_or(Ok(()), has_folder)?;
         let mut capture = self.open_trace(&scenario)?;
 
         let observer = capture.as_mut().map(|capture| capture as _);
@@ -223,7 +234,7 @@ impl SimRun {
             .with_context(|| self.file.display().to_string())?
             .remove(0);
         // Files first: whoever reads the tables may stop to do so, as `head` does.
-        let mut written = self.write(&results, result_file.as_deref())?;
+        let mut written = self.write(&results, result_file.as_deref(), interval)?;
         if let (Some(capture), Some(path)) = (capture, &self.trace) {
             let packets = capture
                 .finish()
@@ -239,11 +250,20 @@ impl SimRun {
     }
 
     /// Writes result and pictures; answers what to tell of them.
-    fn write(&self, results: &Results, result_file: Option<&Path>) -> Result<String> {
+    fn write(
+        &self,
+        results: &Results,
+        result_file: Option<&Path>,
+        interval: usize,
+    ) -> Result<String> {
         let mut written = String::new();
         if let Some(path) = result_file {
             std::fs::write(path, results.to_json()).with_context(|| path.display().to_string())?;
             written += &format!("Result: {}\n", path.display());
+        }
+        if let Some((path, text)) = self.iperf3.as_ref().zip(results.to_iperf3(0, interval)) {
+            std::fs::write(path, text).with_context(|| path.display().to_string())?;
+            written += &format!("iperf3: {}\n", path.display());
         }
         if let Some(folder) = &self.plot {
             written += &plot(results, 0, folder)?;
@@ -262,13 +282,7 @@ impl SimRun {
             }
             Some(path) => path.clone(),
         };
-        if let Some(folder) = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-            && !folder.is_dir()
-        {
-            bail!("{}: there is no such directory", folder.display());
-        }
+        has_folder(&path)?;
         Ok(Some(path))
     }
 
@@ -301,6 +315,15 @@ fn plot(results: &Results, run: usize, folder: &Path) -> Result<String> {
 /// What files of the scenario are called, without their endings.
 fn stem(scenario: &Scenario) -> String {
     scenario.name.replace('/', "-")
+}
+
+/// Refuses a file whose directory is not there.
+fn has_folder(file: &Path) -> Result<()> {
+    let folder = file.parent().filter(|it| !it.as_os_str().is_empty());
+    match folder.filter(|it| !it.is_dir()) {
+        Some(folder) => bail!("{}: there is no such directory", folder.display()),
+        None => Ok(()),
+    }
 }
 
 /// A directory that is there, or is meant by the slash at its end.

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use ebb_report::outcome::{self, SweepPoint};
 use ebb_scenario::{Scenario, ScenarioError, Setting};
@@ -131,7 +131,7 @@ impl SimSweep {
         for combination in &combinations {
             scenarios.push(self.scenario(combination)?);
         }
-        let interval = self.interval(&scenarios[0])?;
+        let interval = scenarios[0].interval_place(self.interval.as_deref())?;
         let results = Progress::default()
             .runner(self.jobs)
             .simulate(&scenarios, None)
@@ -178,26 +178,6 @@ impl SimSweep {
         scenario.has_flow_series = false;
         scenario.bin = scenario.duration;
         Ok(scenario)
-    }
-
-    fn interval(&self, scenario: &Scenario) -> Result<usize> {
-        let Some(name) = &self.interval else {
-            return Ok(0);
-        };
-        let mut names = scenario
-            .intervals
-            .iter()
-            .map(|interval| interval.name.as_str());
-        if let Some(place) = names.clone().position(|known| known == name) {
-            return Ok(place);
-        }
-        match ebb_algorithms::nearest(name, names.clone()) {
-            Some(nearest) => bail!("there is no interval `{name}`; did you mean `{nearest}`?"),
-            None => bail!(
-                "there is no interval `{name}`; there are: {}",
-                names.by_ref().collect::<Vec<_>>().join(", ")
-            ),
-        }
     }
 }
 
