@@ -36,6 +36,14 @@ pub struct Seen {
     pub smoothed_rtt: Duration,
 }
 
+impl Seen {
+    /// The mean of the datagrams that came since `last`.
+    pub(crate) fn datagram_bytes(&self, last: &Self) -> u64 {
+        let datagrams = self.datagrams.saturating_sub(last.datagrams).max(1);
+        self.arrived_bytes.saturating_sub(last.arrived_bytes) / datagrams
+    }
+}
+
 impl From<&ConnectionStats> for Seen {
     fn from(stats: &ConnectionStats) -> Self {
         Self {
@@ -74,6 +82,8 @@ pub struct Credit {
     flow: ReceiverFlow,
     began: Instant,
     last: Seen,
+    /// All that the law was told of.
+    taken_bytes: u64,
     samples: Samples,
     /// As Linux has it, so that the law finds the sample again.
     estimate_us: u32,
@@ -105,6 +115,7 @@ impl Credit {
         Ok(Self {
             began: now,
             last: Seen::default(),
+            taken_bytes: 0,
             samples: Samples::default(),
             estimate_us: 0,
             datagram_bytes: LEAST_DATAGRAM_BYTES,
@@ -122,32 +133,59 @@ impl Credit {
     /// Takes what was seen; answers the window that is to be set, if anything came.
     pub fn look(&mut self, now: Instant, seen: Seen) -> Option<VarInt> {
         let last = std::mem::replace(&mut self.last, seen);
-        if let Some(sample_us) = sample_us(&last, &seen) {
-            let sample_us = self.samples.take(now, sample_us);
-            self.estimate_us = next_estimate_us(self.estimate_us, sample_us);
-        }
+        self.take_round_trip(now, &last, &seen);
         let bytes = seen.arrived_bytes.saturating_sub(last.arrived_bytes);
         if bytes == 0 {
             return None;
         }
-        let datagrams = seen.datagrams.saturating_sub(last.datagrams).max(1);
-        let each = u32::try_from(bytes / datagrams).unwrap_or(u32::MAX);
+        self.take_bytes(now, bytes, seen.datagram_bytes(&last));
+        self.next_nudge();
+        Some(self.window())
+    }
+
+    /// What the law lets be under way.
+    pub(crate) fn law_window_bytes(&self) -> u32 {
+        self.window_bytes
+    }
+
+    /// The greatest mean that was seen.
+    pub(crate) fn datagram_bytes(&self) -> u32 {
+        self.datagram_bytes
+    }
+
+    /// By how much more than the law wants a window is to be.
+    pub(crate) fn next_nudge(&mut self) -> u32 {
+        self.nudge_bytes = (self.nudge_bytes + 1) % NUDGES;
+        self.nudge_bytes
+    }
+
+    /// Takes the round trip that was measured between two looks, if one was.
+    pub(crate) fn take_round_trip(&mut self, now: Instant, last: &Seen, seen: &Seen) {
+        if let Some(sample_us) = sample_us(last, seen) {
+            let sample_us = self.samples.take(now, sample_us);
+            self.estimate_us = next_estimate_us(self.estimate_us, sample_us);
+        }
+    }
+
+    /// So much came since the last look, in datagrams of so much each.
+    pub(crate) fn take_bytes(&mut self, now: Instant, bytes: u64, each: u64) {
+        let each = u32::try_from(each).unwrap_or(u32::MAX);
         self.datagram_bytes = self.datagram_bytes.max(each);
+        let seq = self.taken_bytes as u32;
+        self.taken_bytes += bytes;
         self.flow.on_segment(&Segment {
             now_us: FIRST_US + micros(now.saturating_duration_since(self.began)),
-            seq: last.arrived_bytes as u32,
+            seq,
             payload_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
             segments: SEGMENTS_OF_A_SAMPLE,
-            rcv_nxt: last.arrived_bytes as u32,
-            right_edge_seq: (seen.arrived_bytes as u32).wrapping_add(self.window_bytes),
+            rcv_nxt: seq,
+            right_edge_seq: (self.taken_bytes as u32).wrapping_add(self.window_bytes),
             mss_bytes: self.datagram_bytes,
             kernel_rtt_us: self.estimate_us,
             has_timestamps: 1,
             ..Segment::default()
         });
         self.window_bytes = self.flow.window_bytes();
-        self.nudge_bytes = (self.nudge_bytes + 1) % NUDGES;
-        Some(self.window())
     }
 }
 

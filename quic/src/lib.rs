@@ -3,9 +3,10 @@
 //! that nobody else wants.
 //!
 //! * [`LawConfig`] makes any law of the sending end quinn's congestion controller;
-//! * [`Credit`] bounds what arrives by flow-control credit, under a law of the receiving end.
+//! * [`Credit`] bounds what arrives by flow-control credit, under a law of the receiving end;
+//! * [`StreamCredit`] does that for one stream of a connection.
 //!
-//! Neither has a clock, a socket or a thread: time is an argument, as it is in quinn-proto. Who has
+//! None of them has a clock, a socket or a thread: time is an argument, as it is in quinn-proto. Who has
 //! another stack finds the laws themselves in `ebb-algorithms`, and for C in `ebb_laws.h`.
 //! `docs/quic.md` has what is reached.
 //!
@@ -25,7 +26,9 @@ mod credit;
 mod error;
 mod rates;
 mod samples;
+mod stream_credit;
 
 pub use controller::LawConfig;
 pub use credit::{Credit, Seen};
 pub use error::Error;
+pub use stream_credit::StreamCredit;

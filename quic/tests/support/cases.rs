@@ -12,12 +12,12 @@ use super::transfer::Transfer;
 use super::{OTHERS, OURS, path, share, wait_until};
 
 /// Who comes second comes then.
-const COMES_SECOND: Duration = Duration::from_secs(4);
+pub const COMES_SECOND: Duration = Duration::from_secs(4);
 /// Both have found their rate, and slow start is over.
-const SETTLED: Duration = Duration::from_secs(10);
+pub const SETTLED: Duration = Duration::from_secs(10);
 const END: Duration = Duration::from_secs(30);
 /// The last half of a second is the end's.
-const COUNTS_UNTIL: Duration = Duration::from_millis(29_500);
+pub const COUNTS_UNTIL: Duration = Duration::from_millis(29_500);
 
 /// For so long both are there, as far as it counts.
 pub const TOGETHER: Duration = COUNTS_UNTIL.saturating_sub(COMES_SECOND);

@@ -8,6 +8,7 @@ pub mod cases;
 #[path = "../../../cli/tests/transfers/greedy.rs"]
 pub mod greedy;
 pub mod keys;
+pub mod streams;
 pub mod transfer;
 
 use std::time::{Duration, Instant};

@@ -22,6 +22,11 @@ use super::{OURS, greedy, keys};
 pub struct Transfer(Vec<JoinHandle<()>>);
 
 impl Transfer {
+    /// What these threads do.
+    pub fn of(threads: Vec<JoinHandle<()>>) -> Self {
+        Self(threads)
+    }
+
     /// An upload by quinn under a policy.
     pub fn upload_under(path: &Path, lasts: Duration, policy: &str) -> Self {
         let law = LawConfig::new(policy).unwrap();
@@ -102,13 +107,13 @@ impl Transfer {
 }
 
 /// A socket in a namespace, and what it is for.
-struct Place {
+pub struct Place {
     socket: UdpSocket,
     server: Option<ServerConfig>,
 }
 
 impl Place {
-    fn new(namespace: &NamespaceHandle, at: (Ipv4Addr, u16)) -> Self {
+    pub fn new(namespace: &NamespaceHandle, at: (Ipv4Addr, u16)) -> Self {
         let socket = namespace.run_in(|| UdpSocket::bind(at)).unwrap().unwrap();
         Self {
             socket,
@@ -116,12 +121,12 @@ impl Place {
         }
     }
 
-    fn server(mut self, config: ServerConfig) -> Self {
+    pub fn server(mut self, config: ServerConfig) -> Self {
         self.server = Some(config);
         self
     }
 
-    fn run<F>(self, lasts: Duration, work: F) -> JoinHandle<()>
+    pub fn run<F>(self, lasts: Duration, work: F) -> JoinHandle<()>
     where
         F: AsyncFnOnce(Endpoint) + Send + 'static,
     {
@@ -141,18 +146,18 @@ impl Place {
     }
 }
 
-async fn accept(endpoint: &Endpoint) -> Connection {
+pub async fn accept(endpoint: &Endpoint) -> Connection {
     let incoming = endpoint.accept().await.expect("it is open");
     incoming.await.expect("a handshake succeeds")
 }
 
-async fn connect(endpoint: &Endpoint, config: ClientConfig, to: Ipv4Addr) -> Connection {
+pub async fn connect(endpoint: &Endpoint, config: ClientConfig, to: Ipv4Addr) -> Connection {
     let to = SocketAddr::from((to, OURS));
     let connecting = endpoint.connect_with(config, to, "peer").unwrap();
     connecting.await.expect("a handshake succeeds")
 }
 
-async fn send(mut stream: SendStream) {
+pub async fn send(mut stream: SendStream) {
     while stream.write_all(&[1; 16_384]).await.is_ok() {}
 }
 
