@@ -144,16 +144,25 @@ impl Users {
             keeping.let_go_what_is_abandoned();
         }
         while let Some(asked) = self.desk.next_request() {
-            let reply = match (&mut self.keeping, self.desk.connection(&asked)) {
+            let (reply, is_new) = match (&mut self.keeping, self.desk.connection(&asked)) {
                 (Ok(keeping), Some(connection)) => {
                     let asker = asked.asker;
                     let asking = Asking { asker, connection };
-                    keeping.answer(&asked.request, asking, around)
+                    let before = keeping.holds.len();
+                    let reply = keeping.answer(&asked.request, asking, around);
+                    (reply, keeping.holds.len() > before)
                 }
-                (Err(why), _) => ServiceReply::Refused { cause: why.clone() },
+                (Err(why), _) => (ServiceReply::Refused { cause: why.clone() }, false),
                 (Ok(_), None) => continue,
             };
-            self.desk.answer(&asked, &reply);
+            // Who waits no longer knows of nothing that is held, and could not let it go.
+            if !self.desk.answer(&asked, &reply)
+                && let ServiceReply::Held(held) = &reply
+                && is_new
+                && let Ok(keeping) = &mut self.keeping
+            {
+                keeping.remove(&held.id, false);
+            }
         }
     }
 

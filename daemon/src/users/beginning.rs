@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use ebb_algorithms::Policy;
 use ebb_host::clock::unix_time;
 use ebb_keeper::kernel::features;
-use ebb_keeper::protocol::{Due, Held as Active, Mine, Order, peer};
+use ebb_keeper::protocol::{Due, Held as Active, Mine, Order, Socket, peer};
 use ebb_keeper::registry::Attached;
 use ebb_keeper::{
     Backend, Cgroup, CopiedSocket, KernelHeld, Minimum, Policies, UploadPolicy, Wanted, Watch,
@@ -16,7 +16,7 @@ use super::hold::{Hold, On, Starter};
 use super::named::NamedSockets;
 use super::no::No;
 use super::own::{OwnProcess, OwnSocket, find_cgroup, same_numbers};
-use super::requests::{Asking, is_same};
+use super::requests::{Asking, has_its_sockets, is_same};
 use super::{Keeping, Surroundings};
 
 impl Keeping {
@@ -40,9 +40,12 @@ impl Keeping {
         }
         self.refuse_barred_user(user, &groups)?;
         let wanted = wanted(order)?;
-        if matches!(order.whose, Mine::Sockets)
-            && let Some(before) = self.named_by(&asking)
-        {
+        let before = match &order.whose {
+            Mine::Sockets => self.named_by(&asking),
+            Mine::Socket(socket) => self.singly(socket, &asking),
+            _ => None,
+        };
+        if let Some(before) = before {
             return self.again(before, &wanted);
         }
         self.refuse_one_more(user)?;
@@ -207,7 +210,17 @@ impl Keeping {
         Ok(hold)
     }
 
-    /// Who asks has it held already: whoever asked for it heard of it too late.
+    /// What is held for one socket of who asks, if there is anything.
+    fn singly(&self, socket: &Socket, asking: &Asking<'_>) -> Option<&Hold> {
+        let mut holds = self.holds.values().filter(|hold| hold.is_in_force());
+        let is_it = |hold: &&Hold| match &hold.on {
+            On::Socket(own) => own.is(socket) && has_its_sockets(hold, *asking),
+            _ => false,
+        };
+        holds.find(is_it)
+    }
+
+    /// Who asks has it held already: whoever asked for it heard of it too late, or was executed over.
     fn again(&self, hold: &Hold, wanted: &Policies) -> Result<Active, No> {
         match is_same(hold.held.policies(), wanted) {
             true => Ok(Active {
@@ -215,7 +228,7 @@ impl Keeping {
                 notices: self.anchors.notices(wanted),
             }),
             false => Err(No::Already(format!(
-                "your sockets are held together by another policy: {}; detach that first",
+                "you have that held by another policy: {}; detach that first",
                 hold.id
             ))),
         }

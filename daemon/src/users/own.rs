@@ -101,6 +101,11 @@ impl OwnSocket {
         Ok((Self { process, socket }, found))
     }
 
+    /// Whether it is this one, by this descriptor.
+    pub(crate) fn is(&self, socket: &Socket) -> bool {
+        self.socket == *socket
+    }
+
     /// Whether its process has it still.
     pub(crate) fn is_there(&self) -> bool {
         copy_of(&self.process.handle, self.socket).is_some()

@@ -136,14 +136,17 @@ impl<In: DeserializeOwned, Out: Serialize + Refusal> Desk<In, Out> {
         found
     }
 
-    /// Answers a request; what cannot be sent at once follows.
-    pub fn answer(&mut self, asked: &Asked<In>, reply: &Out) {
+    /// Answers a request, unless who asked has hung up; what cannot be sent at once follows. Tells
+    /// whether there was somebody to answer.
+    pub fn answer(&mut self, asked: &Asked<In>, reply: &Out) -> bool {
         let mut visitors = self.visitors.iter_mut();
-        if let Some(visitor) = visitors.find(|visitor| visitor.number == asked.number) {
-            let took = visitor.since_asked();
-            visitor.answer(reply);
-            self.note(asked, took);
-        }
+        let Some(visitor) = visitors.find(|visitor| visitor.number == asked.number) else {
+            return false;
+        };
+        let took = visitor.since_asked();
+        let is_there = visitor.answer(reply);
+        self.note(asked, took);
+        is_there
     }
 
     /// What stands for the one who asks: its connection, while that is there.

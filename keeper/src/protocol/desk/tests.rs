@@ -53,6 +53,21 @@ fn nobody_waits_for_those_who_say_nothing_or_half_of_something() {
 }
 
 #[test]
+fn who_has_hung_up_is_known_not_to_hear_the_answer() {
+    let (_directory, mut desk, path) = desk();
+    for waits in [true, false] {
+        let mut stream = connect(&path).unwrap();
+        stream
+            .write_all(b"{\"ebb\":1,\"message\":\"flows\"}\n")
+            .unwrap();
+        let stream = waits.then_some(stream);
+        let asked = desk.next_request().unwrap();
+        assert_eq!(desk.answer(&asked, &Reply::Done), waits);
+        drop(stream);
+    }
+}
+
+#[test]
 fn what_is_not_understood_is_answered_so_in_words() {
     let (_directory, mut desk, path) = desk();
     for (said, answer) in [

@@ -76,7 +76,9 @@ impl<In: DeserializeOwned, Out: Serialize + Refusal> Visitor<In, Out> {
                 Ok(Heard::Nothing) => {}
                 // Somebody looked whether we live.
                 Ok(Heard::Gone) => self.stage = Stage::Over,
-                Err(error) => self.answer(&Out::refusal(describe(&error))),
+                Err(error) => {
+                    self.answer(&Out::refusal(describe(&error)));
+                }
             },
             Stage::Answered if self.line.flush().is_err() || !self.line.has_unsent() => {
                 self.stage = Stage::Over;
@@ -94,15 +96,17 @@ impl<In: DeserializeOwned, Out: Serialize + Refusal> Visitor<In, Out> {
         self.asked.elapsed()
     }
 
-    pub(super) fn answer(&mut self, reply: &Out) {
+    /// Whether it has not hung up.
+    pub(super) fn answer(&mut self, reply: &Out) -> bool {
         self.due = Instant::now() + WITHIN;
-        self.stage = match self.line.say(reply) {
-            Ok(()) if self.line.has_unsent() => Stage::Answered,
-            Ok(()) => Stage::Over,
-            Err(error) => {
-                tracing::debug!("request: {error}");
-                Stage::Over
-            }
+        let said = self.line.say(reply);
+        self.stage = match self.line.has_unsent() {
+            true => Stage::Answered,
+            false => Stage::Over,
         };
+        if let Err(error) = &said {
+            tracing::debug!("request: {error}");
+        }
+        said.is_ok()
     }
 }
