@@ -2,6 +2,9 @@
 //! One socket of an ordinary user's program is held by the service, where that runs: the library
 //! asks for it.
 
+mod giving;
+mod late;
+mod lives;
 mod program;
 mod seen;
 #[path = "../support/mod.rs"]

@@ -3,19 +3,25 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, UdpSocket};
-use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::os::unix::process::{CommandExt, parent_id};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use ebb_kernel::until;
-use ebb_sockets::{CopiedSocket, cookie_of};
+use ebb_sockets::{CopiedSocket, cookie_of, sockets_of};
 use serde_json::{Value, json};
 
+use crate::giving::give;
 use crate::support::users::{ADA, Users};
 
 /// Below it is Ebb's first window only.
 const LIMITED_BYTES: u32 = 1 << 15;
+/// More than the service holds of one process.
+pub const MANY: usize = 4_200;
 /// Has this test program be the program of a user.
 const PROGRAM: &str = "EBB_TEST_PROGRAM_OF_A_USER";
 
@@ -39,10 +45,19 @@ impl Program {
         }
     }
 
-    /// What it answers.
-    pub fn does(&mut self, what: &str) -> String {
+    /// Tells it what to do.
+    pub fn tell(&mut self, what: &str) {
         let stdin = self.child.stdin.as_mut().unwrap();
         writeln!(stdin, "{what}").unwrap();
+    }
+
+    /// What it answers.
+    pub fn does(&mut self, what: &str) -> String {
+        self.tell(what);
+        self.hears()
+    }
+
+    pub fn hears(&mut self) -> String {
         let mut line = String::new();
         self.told.read_line(&mut line).unwrap();
         line.trim().to_owned()
@@ -90,9 +105,9 @@ fn the_program_of_a_user() {
     let is_limited = |mut socket: &TcpStream| {
         socket.set_nonblocking(true).unwrap();
         while socket.read(&mut [0; 4096]).is_ok_and(|length| length > 0) {}
-        let copy = CopiedSocket::from_own(socket.as_raw_fd()).unwrap();
-        copy.window_clamp().unwrap() < LIMITED_BYTES
+        is_clamped(socket.as_raw_fd())
     };
+    let mut many = Vec::new();
     let mut child: Option<Child> = None;
     let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
     for line in std::io::stdin().lines().map_while(Result::ok) {
@@ -149,6 +164,46 @@ fn the_program_of_a_user() {
                 one = other;
                 "Ok(())".to_owned()
             }
+            // By the same number in another program, which has one connection more.
+            "execute" => {
+                let number = one.as_raw_fd();
+                // SAFETY: a plain number; it is to be open there.
+                unsafe { libc::fcntl(number, libc::F_SETFD, 0) };
+                let own = std::env::current_exe().unwrap();
+                let mut command = Command::new(own);
+                command.args(std::env::args_os().skip(1));
+                format!("{:?}", command.env(PROGRAM, number.to_string()).exec())
+            }
+            "one limited" => is_limited(&one).to_string(),
+            "given limited" => format!("{}", is_clamped(given)),
+            "background given" => format!("{:?}", library::background(&borrowed(given))),
+            "foreground given" => format!("{:?}", library::foreground(&borrowed(given))),
+            "state of given" => format!("{:?}", library::state(&borrowed(given)).unwrap().standing),
+            "sockets" => sockets_of(std::process::id()).unwrap().count().to_string(),
+            "fork" => in_child(&one).to_string(),
+            "give" => {
+                give(
+                    &UnixStream::connect_addr(&place(parent_id())).unwrap(),
+                    one.as_raw_fd(),
+                );
+                "Ok(())".to_owned()
+            }
+            "close" => {
+                one = connect();
+                "Ok(())".to_owned()
+            }
+            "many" => {
+                many.extend((0..MANY).map(|_| connect()));
+                "Ok(())".to_owned()
+            }
+            "states of many" => {
+                let standing = |it: &TcpStream| library::state(it).unwrap().standing;
+                let all = many.iter().chain([&one]).chain(two.as_ref());
+                let all: Vec<_> = all.map(standing).collect();
+                let count = |of| all.iter().filter(|it| **it == of).count();
+                let those = [library::Standing::OfAnother, library::Standing::Background];
+                format!("{:?}", those.map(count))
+            }
             "together" => asks_for(&json!("sockets")),
             "single" => asks(one.as_raw_fd(), cookie_of(one.as_raw_fd()).unwrap()),
             "theirs" => asks(given, cookie_of(given).unwrap()),
@@ -179,6 +234,46 @@ fn asks_for(whose: &Value) -> String {
     let mut told = String::new();
     stream.read_to_string(&mut told).unwrap();
     told.trim().to_owned()
+}
+
+pub fn is_clamped(descriptor: RawFd) -> bool {
+    let copy = CopiedSocket::from_own(descriptor).unwrap();
+    copy.window_clamp().unwrap() < LIMITED_BYTES
+}
+
+fn borrowed(descriptor: RawFd) -> BorrowedFd<'static> {
+    // SAFETY: it is open for as long as this program runs.
+    unsafe { BorrowedFd::borrow_raw(descriptor) }
+}
+
+/// Where a process takes sockets that its children give it.
+pub fn place(process: u32) -> SocketAddr {
+    SocketAddr::from_abstract_name(format!("ebb-give-{process}")).unwrap()
+}
+
+/// Whether a child finds nothing governed, and leaves what is its parent's as it is.
+fn in_child(socket: &TcpStream) -> bool {
+    // SAFETY: the child ends without a return.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let standing = || library::state(socket).unwrap().standing;
+        let mut is_so = standing() == library::Standing::Foreground;
+        is_so &= library::foreground(socket).is_ok();
+        library::foreground_all();
+        is_so &= library::background(socket).is_ok();
+        // Its own thread gives way to the service as well.
+        let is_given_way = || standing() == library::Standing::OfAnother;
+        is_so &= (0..200).any(|_| {
+            thread::sleep(Duration::from_millis(50));
+            is_given_way()
+        });
+        library::foreground_all();
+        // SAFETY: a plain number.
+        unsafe { libc::_exit(i32::from(!is_so)) };
+    }
+    let mut status = 0;
+    // SAFETY: the status outlives the call.
+    unsafe { libc::waitpid(child, &raw mut status, 0) == child && status == 0 }
 }
 
 /// What the library tells of a socket.

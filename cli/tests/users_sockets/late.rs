@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A service that is stopped for a while, and answers late or not at all.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ebb_kernel::{requires_feature, until};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::held;
+use crate::program::Program;
+use crate::support::serving::Service;
+use crate::support::users::{ADA, Users};
+
+/// As long as the library waits for an answer, and longer.
+const LONG: Duration = Duration::from_millis(1_500);
+/// `foreground` waits for a second for each answer; the rest is for a machine that is busy.
+const MOST_WAITED: Duration = Duration::from_secs(5);
+
+fn signal(service: &Service, signal: Signal) {
+    let pid = i32::try_from(service.child.id()).unwrap();
+    kill(Pid::from_raw(pid), signal).unwrap();
+}
+
+#[test]
+fn what_a_service_hears_of_too_late_it_does_not_hold() {
+    let name = "what_a_service_hears_of_too_late_it_does_not_hold";
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    for what in ["background", "background all"] {
+        let users = Users::new("m");
+        let service = users.serve();
+        let mut program = Program::start(&users, ADA, None);
+        signal(&service, Signal::SIGSTOP);
+        assert_eq!(program.does(what), "Ok(())");
+        // It governs by itself meanwhile.
+        program.until("state", "Background");
+        thread::sleep(LONG);
+        signal(&service, Signal::SIGCONT);
+        until("it answers", || users.root_sees().len() < 2);
+        thread::sleep(LONG);
+        assert!(held(&users).is_empty(), "{what}: {:?}", held(&users));
+        assert_eq!(program.does("foreground all"), "Ok(())");
+        assert_eq!(program.does("limited"), "[Some(false), Some(false)]");
+        // Nothing is in the way of the next time.
+        thread::sleep(Duration::from_secs(10));
+        assert_eq!(program.does("background"), "Ok(())");
+        program.until("state", "OfAnother");
+        assert_eq!(held(&users).len(), 1);
+        drop(program);
+        until("let go", || held(&users).is_empty());
+        service.end(Signal::SIGTERM);
+    }
+}
+
+#[test]
+fn a_service_that_is_stopped_limits_nobody_who_wants_to_be_free() {
+    let name = "a_service_that_is_stopped_limits_nobody_who_wants_to_be_free";
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    for what in ["background", "background all"] {
+        let users = Users::new("n");
+        let service = users.serve();
+        let mut program = Program::start(&users, ADA, None);
+        assert_eq!(program.does(what), "Ok(())");
+        program.until("state", "OfAnother");
+        // While it is stopped its programs let go, and the thread governs.
+        signal(&service, Signal::SIGSTOP);
+        program.until("state", "Background");
+        signal(&service, Signal::SIGCONT);
+        program.until("state", "OfAnother");
+
+        signal(&service, Signal::SIGSTOP);
+        let began = Instant::now();
+        assert_eq!(program.does("foreground all"), "Ok(())");
+        assert!(began.elapsed() < MOST_WAITED, "{:?}", began.elapsed());
+        program.until("limited", "[Some(false), Some(false)]");
+        // What it was told meanwhile it does.
+        signal(&service, Signal::SIGCONT);
+        until("let go", || held(&users).is_empty());
+        assert_eq!(program.does("limited"), "[Some(false), Some(false)]");
+        drop(program);
+        service.end(Signal::SIGTERM);
+    }
+}
