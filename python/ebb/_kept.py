@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Sequence
 from urllib.parse import quote
 
 from . import _native
@@ -50,6 +50,7 @@ class Kept:
 
     def __enter__(self) -> "Kept":
         self._journal.mkdir(parents=True, exist_ok=True)
+        _clear(self._journal.iterdir())
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -63,6 +64,7 @@ class Kept:
         """The runs that nobody has made. A combination without any is finished by this."""
         known = self._finished(combination)
         if [run.key for run in combination.runs] == list(known):
+            self._forget(combination)
             return []
         missing = [it for it in combination.runs if it.key not in known and not self._has(it.key)]
         self._left[combination.path] = {run.key for run in missing}
@@ -107,7 +109,12 @@ class Kept:
             sink = self._arrow.BufferOutputStream()
             self._arrow.parquet.write_table(table, sink)
             path.parent.mkdir(parents=True, exist_ok=True)
+            _clear(path.parent.iterdir())
             _write(path, sink.getvalue())
+        self._forget(combination)
+
+    def _forget(self, combination: Combination) -> None:
+        """Its files have the runs. Whoever was killed before this has left it to the next one."""
         for run in combination.runs:
             for name in TABLES:
                 (self._journal / f"{run.key}.{name}").unlink(missing_ok=True)
@@ -122,10 +129,22 @@ class Kept:
 
 def _write(path: Path, content: Any) -> None:
     """All of it, or when this is broken off, nothing."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    unfinished = path.with_name(f"{path.name}{_WRITER}{os.getpid()}")
     with open(unfinished, "wb") as file:
         file.write(content)
     os.replace(unfinished, path)
+
+
+# Others may write the same file at the same time, on other machines, too.
+_WRITER = f".{os.uname().nodename}-"
+
+
+def _clear(paths: Iterable[Path]) -> None:
+    """Takes away what a process of this machine was writing when it was killed."""
+    for path in paths:
+        _, _, process = path.name.partition(_WRITER)
+        if process.isdigit() and not os.path.exists(f"/proc/{process}"):
+            path.unlink(missing_ok=True)
 
 
 def _quoted(text: str) -> str:

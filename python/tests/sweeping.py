@@ -2,6 +2,7 @@
 """Sweeps, on every engine; needs what ebb[research] and ebb[cluster] install."""
 
 import hashlib
+import json
 import multiprocessing
 import os
 import signal
@@ -13,7 +14,8 @@ from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import ebb
-from ebb import _engine
+import pyarrow.parquet
+from ebb import _engine, _kept
 from laws import WINDOW
 
 SCENARIO = {
@@ -98,6 +100,26 @@ def who_is_killed_in_the_middle_goes_on_later(place, expected):
     assert files(folder) == expected
 
 
+def what_a_killed_process_left_is_taken_away(swept, expected):
+    """At whatever point it was killed: while it wrote a file, or before it took away others."""
+    file = next(swept.folder.glob("flows/**/part-0.parquet"))
+    runs = json.loads(pyarrow.parquet.read_schema(file).metadata[_kept.RUNS])
+    journal = swept.folder / "unfinished"
+    journal.mkdir()
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    for run in runs:
+        (journal / f"{run}.flows").write_bytes(b"kept, and in the file")
+    part = f"{_kept._WRITER}{dead.pid}"
+    (journal / f"other.flows{part}").write_bytes(b"a part")
+    again = ebb.sweep(SCENARIO, OVER, seeds=SEEDS, out=swept.folder)
+    assert again.ran == 0 and files(swept.folder) == expected and not journal.exists()
+    file.with_name(f"{file.name}{part}").write_bytes(b"a part")
+    file.unlink()
+    again = ebb.sweep(SCENARIO, OVER, seeds=SEEDS, executor=1, out=swept.folder)
+    assert again.ran == SEEDS and files(swept.folder) == expected
+
+
 def a_killed_worker_loses_no_run(place, expected):
     killed = []
 
@@ -109,6 +131,53 @@ def a_killed_worker_loses_no_run(place, expected):
 
     ebb.sweep(SCENARIO, OVER, seeds=SEEDS, executor=2, out=place / "worker", progress=kill_one)
     assert killed and files(place / "worker") == expected
+
+
+def a_killed_worker_of_a_cluster_loses_no_run(place):
+    """One that its nanny starts again, and one that nobody does, as of a machine that is gone."""
+    from distributed import Client, LocalCluster
+
+    # Long enough for the worker to be in the middle of one.
+    over, longer = {"bottleneck.queue": [20, 40]}, {"duration": "120s"}
+    alone = ebb.sweep(SCENARIO, over, seeds=SEEDS * 2, executor=1, out=place / "alone", **longer)
+    assert alone.ran == SEEDS * 4
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        with Client(cluster) as client:
+            log = place / "lone.log"
+            lone = lone_worker(cluster.scheduler_address, log)
+            client.wait_for_workers(3, timeout=60)
+            nursed = {it.worker_address: it.pid for it in cluster.workers.values()}
+            [alien] = set(client.scheduler_info(n_workers=-1)["workers"]) - set(nursed)
+            nursed_address, nursed_pid = next(iter(nursed.items()))
+            victims = {1: (nursed_address, nursed_pid), 4: (alien, lone.pid)}
+            was_busy = []
+
+            def kill(done, _):
+                if done in victims:
+                    address, pid = victims.pop(done)
+                    busy = client.processing()
+                    assert address in busy, (address, busy, log.read_text())
+                    was_busy.append(len(busy[address]) > 0)
+                    os.kill(pid, signal.SIGKILL)
+
+            swept = ebb.sweep(
+                SCENARIO, over, seeds=SEEDS * 2, executor=client, out=place / "cluster",
+                progress=kill, **longer,
+            )
+            assert lone.wait(10) == -signal.SIGKILL
+            assert nursed_pid not in {it.pid for it in cluster.workers.values()}
+    assert was_busy == [True, True], was_busy
+    assert swept.ran == SEEDS * 4
+    assert files(swept.folder) == files(alone.folder)
+    assert not (swept.folder / "unfinished").exists()
+
+
+def lone_worker(scheduler, log):
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler]
+    options = ["--no-nanny", "--nthreads", "1", "--no-dashboard"]
+    with open(log, "wb") as file:
+        # What lies in the working directory would come before the package under test.
+        return subprocess.Popen(command + options, stderr=file, cwd=log.parent)
 
 
 class Deadly:
@@ -169,9 +238,11 @@ def main():
         place = Path(folder)
         swept, expected = every_engine_gives_the_same_bytes(place)
         tables_have_the_parameters_and_what_simulate_gives(swept)
+        what_a_killed_process_left_is_taken_away(swept, expected)
         what_is_done_is_not_run_again(place, swept, expected)
         who_is_killed_in_the_middle_goes_on_later(place, expected)
         a_killed_worker_loses_no_run(place, expected)
+        a_killed_worker_of_a_cluster_loses_no_run(place)
         what_fails_is_told_and_not_tried_for_ever()
         mistakes_come_before_the_first_run(place)
         workers_have_the_law_of_who_asks(place)
