@@ -32,7 +32,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 const MOST_MISSES: u32 = 2;
 /// A service that refuses, or does not answer, is not asked for so long.
 const REST: Duration = Duration::from_secs(10);
-/// With so many those that were closed are forgotten.
+/// With so many those that were closed are forgotten, and with twice as many as were left then.
 const MANY: usize = 32;
 
 static SERVED: Mutex<Option<Served>> = Mutex::new(None);
@@ -42,6 +42,8 @@ static ANSWERED: Condvar = Condvar::new();
 pub(crate) struct Served {
     /// By cookie.
     sockets: HashMap<u64, (RawFd, Stand)>,
+    /// So many were left when those that were closed were forgotten.
+    left: usize,
     queue: Vec<Wish>,
     together: Together,
     seen: Seen,
@@ -84,7 +86,7 @@ fn queue(descriptor: RawFd, keeps_code_point: bool) -> bool {
     if served.rests() {
         return false;
     }
-    if served.sockets.len() >= MANY {
+    if served.sockets.len() >= MANY.max(served.left * 2) {
         served.forget_closed();
     }
     let Ok(cookie) = cookie_of(descriptor) else {
@@ -186,6 +188,7 @@ impl Served {
             }
             is_kept || is_together
         });
+        self.left = self.sockets.len() - missing.len();
         if missing.is_empty() {
             return;
         }
@@ -198,6 +201,7 @@ impl Served {
             }
         }
         self.sockets.retain(|cookie, _| !missing.contains(cookie));
+        self.left = self.sockets.len();
     }
 }
 

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt,
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// The protocol's version, as `docs/protocol.md` has it.
@@ -136,12 +137,44 @@ pub(crate) fn held() -> io::Result<Vec<String>> {
 /// What it tells of connections, of those with these numbers; who asks waits no longer than that.
 ///
 /// *Errors:* it is gone, does not answer in time, or knows no such question.
-pub(crate) fn flows_of(cookies: &[u64], within: Duration) -> io::Result<Vec<Value>> {
-    let mut answer = ask_within(&json!({"flows-of": {"cookies": cookies}}), within)?;
-    match answer["answer"]["flows"].take() {
-        Value::Array(flows) => Ok(flows),
-        _ => Err(refused(&answer)),
+pub(crate) fn flows_of(cookies: &[u64], within: Duration) -> io::Result<Vec<ToldFlow>> {
+    let told = exchange(&json!({"flows-of": {"cookies": cookies}}), within)?;
+    let frame: ToldFlows = serde_json::from_slice(&told)?;
+    match frame.ebb == VERSION {
+        true => Ok(frame.message.answer.flows),
+        false => Err(io::Error::other(format!("version {}", frame.ebb))),
     }
+}
+
+/// What is taken of that answer: as a whole a hundred sockets would take half a megabyte.
+#[derive(Deserialize)]
+struct ToldFlows {
+    ebb: u32,
+    message: ToldMessage,
+}
+
+#[derive(Deserialize)]
+struct ToldMessage {
+    answer: ToldAnswer,
+}
+
+#[derive(Deserialize)]
+struct ToldAnswer {
+    flows: Vec<ToldFlow>,
+}
+
+/// What it tells of a connection, one way, as `docs/protocol.md` has it.
+#[derive(Deserialize)]
+pub(crate) struct ToldFlow {
+    pub(crate) cookie: u64,
+    pub(crate) direction: String,
+    pub(crate) law: String,
+    pub(crate) payload_bytes: u64,
+    pub(crate) window_bytes: u32,
+    pub(crate) pace_bytes_per_s: Option<u64>,
+    pub(crate) rtt_us: Option<u32>,
+    pub(crate) queue_us: Option<u32>,
+    pub(crate) mode: String,
 }
 
 fn refused(answer: &Value) -> io::Error {
@@ -149,10 +182,15 @@ fn refused(answer: &Value) -> io::Error {
 }
 
 fn ask(message: &Value) -> io::Result<Value> {
-    ask_within(message, WITHIN)
+    let mut frame: Value = serde_json::from_slice(&exchange(message, WITHIN)?)?;
+    if frame["ebb"] != VERSION {
+        return Err(refused(&frame));
+    }
+    Ok(frame["message"].take())
 }
 
-fn ask_within(message: &Value, within: Duration) -> io::Result<Value> {
+/// The frame that answers.
+fn exchange(message: &Value, within: Duration) -> io::Result<Vec<u8>> {
     let deadline = Instant::now() + within;
     let mut stream = connect_to()?;
     stream.set_write_timeout(Some(within))?;
@@ -172,11 +210,7 @@ fn ask_within(message: &Value, within: Duration) -> io::Result<Value> {
             Err(error) => return Err(error),
         }
     }
-    let mut frame: Value = serde_json::from_slice(&told)?;
-    if frame["ebb"] != VERSION {
-        return Err(refused(&frame));
-    }
-    Ok(frame["message"].take())
+    Ok(told)
 }
 
 /// A connection to root's service, and to nobody else's; who is too busy is not waited for.

@@ -3,7 +3,8 @@
 
 use ebb_algorithms::{Doing, law};
 use ebb_sockets::Direction;
-use serde_json::Value;
+
+use crate::service::ToldFlow;
 
 /// What is seen of a socket, as of the last look at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,19 +110,16 @@ impl From<&ebb_sockets::Flow> for Flow {
 
 impl Flow {
     /// As the service tells of it; none: by a law that is not known here.
-    pub(crate) fn of_service(told: &Value) -> Option<Self> {
-        let number = |key: &str| told[key].as_u64();
-        let small = |key: &str| number(key).and_then(|it| u32::try_from(it).ok());
-        let mode = told["mode"].as_str()?;
+    pub(crate) fn of_service(told: &ToldFlow) -> Option<Self> {
         let mut all = Doing::ALL.into_iter();
-        let doing = all.find(|doing| doing.to_string() == mode);
+        let doing = all.find(|doing| doing.to_string() == told.mode);
         Some(Self {
-            law: law(told["law"].as_str()?)?.name,
-            payload_bytes: number("payload_bytes")?,
-            window_bytes: small("window_bytes")?,
-            pace_bytes_per_s: number("pace_bytes_per_s"),
-            rtt_us: small("rtt_us"),
-            queue_us: small("queue_us"),
+            law: law(&told.law)?.name,
+            payload_bytes: told.payload_bytes,
+            window_bytes: told.window_bytes,
+            pace_bytes_per_s: told.pace_bytes_per_s,
+            rtt_us: told.rtt_us,
+            queue_us: told.queue_us,
             held_back: doing.unwrap_or(Doing::Unknown).into(),
         })
     }

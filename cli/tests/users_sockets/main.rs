@@ -2,6 +2,7 @@
 //! One socket of an ordinary user's program is held by the service, where that runs: the library
 //! asks for it.
 
+mod costs;
 mod giving;
 mod late;
 mod lives;

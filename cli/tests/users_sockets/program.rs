@@ -15,6 +15,7 @@ use ebb_kernel::until;
 use ebb_sockets::{CopiedSocket, cookie_of, sockets_of};
 use serde_json::{Value, json};
 
+use crate::costs;
 use crate::giving::give;
 use crate::support::users::{ADA, Users};
 
@@ -195,6 +196,10 @@ fn the_program_of_a_user() {
             "many" => {
                 many.extend((0..MANY).map(|_| connect()));
                 "Ok(())".to_owned()
+            }
+            "costs, one by one" | "costs, together" => {
+                let sockets = (0..costs::CONNECTIONS).map(|_| connect()).collect();
+                costs::measure(sockets, line.ends_with("together")).to_string()
             }
             "states of many" => {
                 let standing = |it: &TcpStream| library::state(it).unwrap().standing;

@@ -8,10 +8,9 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use ebb_sockets::cookie_of;
-use serde_json::Value;
 
 use super::{ANSWERED, Served, Stand, lock};
-use crate::service;
+use crate::service::{self, ToldFlow};
 use crate::state::Flow;
 
 /// What was told serves for so long.
@@ -88,7 +87,7 @@ impl Seen {
         (now.duration_since(told.at) < SERVES_FOR).then(|| told.flows.clone())
     }
 
-    fn note(&mut self, cookies: &[u64], flows: &[Value]) {
+    fn note(&mut self, cookies: &[u64], flows: &[ToldFlow]) {
         let now = Instant::now();
         let is_wanted = |told: &Told| now.duration_since(told.wanted) < FORGOTTEN_AFTER;
         self.told.retain(|_, told| is_wanted(told));
@@ -101,11 +100,8 @@ impl Seen {
             (told.flows, told.at) = (Flows::default(), now);
         }
         for flow in flows {
-            let told = flow["cookie"]
-                .as_u64()
-                .and_then(|it| self.told.get_mut(&it));
-            if let Some(told) = told {
-                let way = usize::from(flow["direction"] == "up");
+            if let Some(told) = self.told.get_mut(&flow.cookie) {
+                let way = usize::from(flow.direction == "up");
                 told.flows[way] = Flow::of_service(flow);
             }
         }
