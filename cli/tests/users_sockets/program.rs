@@ -35,7 +35,18 @@ pub struct Program {
 
 impl Program {
     pub fn start(users: &Users, user: u32, first: Option<RawFd>) -> Self {
-        let mut command = of_user(users, user, first);
+        Self::of(of_user(users, user, first), users, first)
+    }
+
+    /// The same below `ebb run`.
+    pub fn start_under_run(users: &Users, user: u32) -> Self {
+        let own = std::env::current_exe().unwrap();
+        let mut command = users.ebb(user, ["run", "--", own.to_str().unwrap()]);
+        be_a_program(&mut command, None);
+        Self::of(command, users, None)
+    }
+
+    fn of(mut command: Command, users: &Users, first: Option<RawFd>) -> Self {
         let mut child = command.spawn().unwrap();
         let told = BufReader::new(child.stderr.take().unwrap());
         let accept = |_| users.scene.listener.accept().unwrap().0;
@@ -86,13 +97,17 @@ impl Drop for Program {
 fn of_user(users: &Users, user: u32, first: Option<RawFd>) -> Command {
     let own = std::env::current_exe().unwrap();
     let mut command = users.command(user, own.to_str().unwrap());
+    be_a_program(&mut command, first);
+    command
+}
+
+fn be_a_program(command: &mut Command, first: Option<RawFd>) {
     command
         .args(["program::the_program_of_a_user", "--exact", "--nocapture"])
         .env(PROGRAM, first.map_or(-1, |it| it).to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    command
 }
 
 #[test]

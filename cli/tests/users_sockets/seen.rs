@@ -85,6 +85,26 @@ fn law_window_queue_and_why_it_is_held_back_are_told_of_what_the_service_governs
 }
 
 #[test]
+fn of_what_ebb_run_holds_by_the_service_a_program_is_told_as_well() {
+    let name = "of_what_ebb_run_holds_by_the_service_a_program_is_told_as_well";
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    let users = Users::new("p");
+    let service = users.serve();
+    let mut program = Program::start_under_run(&users, ADA);
+    assert_eq!(program.does("background"), "Ok(())");
+    program.until("state", "OfAnother");
+    assert_eq!(users.sees(ADA)[0]["target"]["kind"], "run");
+    until("it is told of", || {
+        let seen = see(&mut program);
+        seen["download"]["law"] == "ebb" && seen["upload"]["law"] == "ebb-sender"
+    });
+    drop(program);
+    service.end(Signal::SIGTERM);
+}
+
+#[test]
 fn a_service_that_does_not_answer_is_not_waited_for_by_who_wants_to_know() {
     let name = "a_service_that_does_not_answer_is_not_waited_for_by_who_wants_to_know";
     if !requires_feature(name, "callback-flags") {
