@@ -2,11 +2,14 @@
 //! One socket of an ordinary user's program is held by the service, where that runs: the library
 //! asks for it.
 
+#[path = "../../../library/tests/support/c.rs"]
+mod c;
 mod costs;
 mod giving;
 mod late;
 mod lives;
 mod program;
+mod sanitized;
 mod seen;
 #[path = "../support/mod.rs"]
 mod support;

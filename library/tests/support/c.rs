@@ -57,7 +57,7 @@ fn build(source: &str, folder: &Path, words: &[&str]) -> PathBuf {
         .arg(&program)
         .arg(source)
         .arg("-I")
-        .arg(package().join("include"))
+        .arg(package().join("../library/include"))
         .args(words);
     run(&mut cc);
     program

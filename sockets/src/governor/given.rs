@@ -181,6 +181,8 @@ impl Governor {
     pub fn take_back(&mut self, socket: BorrowedFd<'_>) -> Result<bool> {
         let inode = inode_of_socket(socket)?;
         let was_given = self.given.sockets.remove(&inode).is_some();
+        // Whoever has it still, here it is in the foreground.
+        self.others.remove(&inode);
         let governed = self.connections.remove(&inode);
         let was_governed = governed.is_some();
         if let Some(mut governed) = governed {
