@@ -45,10 +45,10 @@ fn the_wheel_is_installed_without_anything_else_and_has_all_of_it() {
 /// The one that was built last, if one was.
 fn newest_wheel() -> Option<PathBuf> {
     let test = std::env::current_exe().unwrap();
-    // target/debug/deps/NAME
-    let packages = test.ancestors().nth(3).unwrap().join("packages");
-    let built = std::fs::read_dir(packages).ok()?;
-    let built = built.map(|entry| entry.unwrap().path());
+    // target/debug/deps/NAME; the first is `scripts/wheel target --debug`'s.
+    let folders = test.ancestors().skip(2).take(2);
+    let built = folders.filter_map(|it| std::fs::read_dir(it.join("packages")).ok());
+    let built = built.flatten().map(|entry| entry.unwrap().path());
     let is_wheel = |path: &PathBuf| path.extension().is_some_and(|it| it == "whl");
     built
         .filter(is_wheel)
