@@ -89,7 +89,7 @@ pub fn constants(text: &str) -> Vec<Constant> {
     found
 }
 
-/// Every list of numbers, `#define EBB_…(X)` with entries `X(…)`.
+/// Every list of numbers, `#define EBB_…(X)` with entries `X(…)`; an empty one has none.
 pub fn lists(text: &str) -> Vec<Constant> {
     let mut found = Vec::new();
     let mut comment = String::new();
@@ -97,6 +97,7 @@ pub fn lists(text: &str) -> Vec<Constant> {
         match line
             .strip_prefix("#define ")
             .and_then(|rest| rest.split_once("(X)"))
+            .filter(|(_, entries)| !entries.is_empty())
         {
             Some((name, _)) => found.push(Constant {
                 name: name.to_owned(),
