@@ -11,7 +11,7 @@ use crate::folder::Folder;
 use crate::plot::Plot;
 use crate::prepare::prepare;
 use crate::read_plot::Known;
-use crate::read_row::read_row;
+use crate::read_row::read_rows;
 use crate::{Case, Chosen, Engine, Experiment, ExperimentError, Row, Sweep};
 
 const MAX_RUNS: u32 = 10_000;
@@ -60,7 +60,7 @@ fn read_experiment(
     let common = Common::read(root, &head.engines, quick_runs);
     let (mut cases, fits) = read_cases(root, &common, &head.engines)?;
     let rows = root.sections("row");
-    let rows = rows.iter().filter_map(|row| read_row(row, &cases, is_own));
+    let rows = rows.iter().flat_map(|row| read_rows(row, &cases, is_own));
     let rows: Vec<Row> = rows.collect();
     let (plots, sweeps) = read_plots(root, &mut cases, &rows, quick_runs);
     root.finish();

@@ -8,7 +8,12 @@ use crate::{Beside, Case, Measure, MeasureKind, Part, Phase, Times, VariationPar
 /// Reads measures that may name these cases.
 pub(crate) struct Reader<'c> {
     pub cases: &'c [Case],
+    /// What `{}` stands for in the name of a case.
+    pub each: &'c str,
 }
+
+/// Where the name of each case of a row goes.
+pub(crate) const PLACE: &str = "{}";
 
 const CLASSES: [(&str, Class); 2] = [
     ("be", Class::BestEffort),
@@ -43,6 +48,7 @@ impl Reader<'_> {
         let read_kind = section.choice("kind", &KINDS);
         let interval = section.get("interval");
         let case = section.get::<String>("case").and_then(|name| {
+            let name = name.replace(PLACE, self.each);
             let place = self.cases.iter().position(|case| case.name == name);
             if place.is_none() {
                 let names = self.cases.iter().map(|case| case.name.as_str());

@@ -6,7 +6,7 @@ use toml::de::DeValue;
 
 use crate::check_measure::check;
 use crate::plot::{Axis, Form, Line, Place, Plot, Source};
-use crate::read_measure::Reader;
+use crate::read_measure::{PLACE, Reader};
 use crate::unit::UNITS;
 use crate::{Bound, Case, Measure, Row};
 
@@ -169,7 +169,10 @@ impl<'e> Known<'e> {
 
     /// `measure` of `cases`, or `measures` of `case`.
     fn measures(&self, section: &Section<'_, '_>) -> Option<Vec<(Measure, usize)>> {
-        let reader = Reader { cases: self.cases };
+        let reader = Reader {
+            cases: self.cases,
+            each: PLACE,
+        };
         if section.has("measure") {
             let measure = reader.read(&section.section("measure")?)?;
             let all: Vec<usize> = (0..self.cases.len()).collect();

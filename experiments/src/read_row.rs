@@ -4,26 +4,69 @@ use ebb_scenario::reading::{FromValue, Section, unknown_name};
 use toml::de::DeValue;
 
 use crate::check_measure::check;
-use crate::read_measure::Reader;
+use crate::read_measure::{PLACE, Reader};
 use crate::unit::UNITS;
 use crate::{Bound, Case, Chosen, Kind, Measure, PaperValue, Row, Tolerance, Unit};
 
-/// Reads a row, with bounds of our own or values of a paper; none if it is wrong, which is noted.
-pub(crate) fn read_row(section: &Section<'_, '_>, cases: &[Case], is_own: bool) -> Option<Row> {
-    let name = section.required("name", "\"goodput\"");
-    let measure = read_measure(section, cases);
+/// Reads a row, with bounds of our own or values of a paper; with `each` as many as that has cases.
+/// Without those that are wrong, which is noted.
+pub(crate) fn read_rows(section: &Section<'_, '_>, cases: &[Case], is_own: bool) -> Vec<Row> {
+    let each: Option<Vec<String>> = section.get("each");
+    let Some(each) = each else {
+        let row = read_row(section, Each { cases, of: None }, is_own);
+        return row.into_iter().collect();
+    };
+    let rows = each.iter().filter_map(|name| {
+        let of = Some(name.as_str());
+        let each = Each { cases, of };
+        match each.place(name) {
+            Ok(_) => read_row(section, each, is_own),
+            Err(message) => {
+                section.wrong("each", message);
+                None
+            }
+        }
+    });
+    rows.collect()
+}
+
+/// The cases of an experiment, and the one that a row is read for, if it is for each of several.
+#[derive(Clone, Copy)]
+struct Each<'a> {
+    cases: &'a [Case],
+    of: Option<&'a str>,
+}
+
+impl Each<'_> {
+    /// The text with the name of the case in its place.
+    fn filled(self, text: &str) -> String {
+        text.replace(PLACE, self.of.unwrap_or(PLACE))
+    }
+
+    /// Of the case of this name; what to say where there is none.
+    fn place(self, name: &str) -> Result<usize, String> {
+        let place = self.cases.iter().position(|case| case.name == name);
+        let names = self.cases.iter().map(|case| case.name.as_str());
+        place.ok_or_else(|| unknown_name(name, names))
+    }
+}
+
+fn read_row(section: &Section<'_, '_>, each: Each<'_>, is_own: bool) -> Option<Row> {
+    let cases = each.cases;
+    let name: Option<String> = section.required("name", "\"goodput\"");
+    let measure = read_measure(section, each);
     let unit = section.choice("unit", &UNITS);
     let tolerance = read_tolerance(section);
     let kind = section.choice("is", &Kind::ALL);
     let chosen = section.choice("chosen", &Chosen::ALL);
     let why = section.get("why");
     let values = match (is_own, &measure) {
-        (true, _) => read_by_case(section, cases, "bound", &|value| match value {
+        (true, _) => read_by_case(section, each, "bound", &|value| match value {
             (Bound::Exact, _) => Err(BOUND_NEEDED.into()),
             bound => Ok(bound),
         }),
         (false, Some(measure)) if measure.is_analytic() => read_value(section),
-        (false, _) => read_by_case(section, cases, "paper", &Ok),
+        (false, _) => read_by_case(section, each, "paper", &Ok),
     };
     section.finish();
     let measure = measure?;
@@ -33,7 +76,7 @@ pub(crate) fn read_row(section: &Section<'_, '_>, cases: &[Case], is_own: bool) 
     }
     let paper = paper_values(values, tolerance);
     Some(Row {
-        name: name?,
+        name: each.filled(&name?),
         policy: None,
         kind: kind.unwrap_or_else(|| usual_kind(&paper)),
         chosen,
@@ -57,9 +100,15 @@ fn paper_values(values: Values, tolerance: Tolerance) -> Vec<PaperValue> {
     values.into_iter().map(of_value).collect()
 }
 
-fn read_measure(section: &Section<'_, '_>, cases: &[Case]) -> Option<Measure> {
+fn read_measure(section: &Section<'_, '_>, each: Each<'_>) -> Option<Measure> {
     match section.section("measure") {
-        Some(measure) => Reader { cases }.read(&measure),
+        Some(measure) => {
+            let reader = Reader {
+                cases: each.cases,
+                each: each.of.unwrap_or(PLACE),
+            };
+            reader.read(&measure)
+        }
         None if section.has("measure") => None,
         None => {
             section.wrong_here(
@@ -127,7 +176,7 @@ fn read_value(section: &Section<'_, '_>) -> Values {
 /// `[row.paper]` or `[row.bound]` with a value for each case.
 fn read_by_case(
     section: &Section<'_, '_>,
-    cases: &[Case],
+    each: Each<'_>,
     key: &'static str,
     check: &dyn Fn((Bound, f64)) -> Result<(Bound, f64), String>,
 ) -> Values {
@@ -144,19 +193,20 @@ fn read_by_case(
     };
     let mut values = Vec::new();
     for (name, value) in by_case.entries() {
-        let case = cases.iter().position(|case| case.name == name);
-        let problem = match (case, read_paper_value(value.get_ref()).and_then(check)) {
-            (Some(case), Ok((bound, value))) => {
-                values.push((case, bound, value));
-                continue;
-            }
-            (None, _) => {
-                let names = cases.iter().map(|case| case.name.as_str());
-                format!("`{key}`: among the cases {}", unknown_name(name, names))
-            }
-            (_, Err(message)) => format!("`{key}`: `{name}`: {message}"),
-        };
-        section.source.problem(value.span(), problem);
+        let name = each.filled(name);
+        let read = each
+            .place(&name)
+            .map_err(|message| format!("`{key}`: among the cases {message}"))
+            .and_then(|case| {
+                let read = read_paper_value(value.get_ref()).and_then(check);
+                let (bound, value) =
+                    read.map_err(|message| format!("`{key}`: `{name}`: {message}"))?;
+                Ok((case, bound, value))
+            });
+        match read {
+            Ok(value) => values.push(value),
+            Err(problem) => section.source.problem(value.span(), problem),
+        }
     }
     if by_case.entries().is_empty() {
         let message = format!("a value is needed; write {key} = {{ CASE = {example} }}");

@@ -206,3 +206,36 @@ fn a_mistake_in_a_picture_a_sweep_or_the_lab_is_told_with_what_would_be_right() 
         assert!(error.contains(told), "`{wrong}` is answered with:\n{error}");
     }
 }
+
+/// Two cases, and by hand what `each` makes of a row.
+#[test]
+fn a_row_for_each_of_several_cases_is_as_many_rows() {
+    let cases = EXPERIMENT.replace(
+        "[[row]]",
+        "[[case]]\nname = \"deep, again\"\n\n[[case]]\nname = \"flat\"\n\n[[case]]\nname = \"flat, again\"\n\n[[row]]",
+    );
+    let (head, _) = cases.split_once("[[row]]").unwrap();
+    let row = "\
+[[row]]
+name = \"more in {}\"
+EACH
+measure = { kind = \"difference\", of = { kind = \"goodput\", flows = \"mine\" }, less = { kind = \"goodput\", flows = \"mine\", case = \"{}, again\" } }
+paper = { \"{}\" = 5 }
+";
+    let parse = |rows: &str| {
+        let folder = folder();
+        let text = format!("{head}{rows}");
+        Experiment::parse("a/b", "b.toml", &text, folder.path())
+    };
+    let each = parse(&row.replace("EACH", "each = [\"deep\", \"flat\"]")).unwrap();
+    let one_by_one = ["deep", "flat"].map(|name| row.replace("EACH\n", "").replace("{}", name));
+    let by_hand = parse(&one_by_one.concat()).unwrap();
+    assert_eq!(each.rows.len(), 2);
+    assert_eq!(format!("{:?}", each.rows), format!("{:?}", by_hand.rows));
+    let error = parse(&row.replace("EACH", "each = [\"depe\"]")).unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains("`each`: there is no `depe`; did you mean `deep`?"),
+        "{error}"
+    );
+}
