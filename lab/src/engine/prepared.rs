@@ -18,7 +18,7 @@ const UDP_HEADER_BYTES: u32 = 28;
 
 /// The one path that all flows of a scenario share.
 pub(super) struct SharedPath {
-    /// From the server to the client: the way of the first flow's data.
+    /// From the server to the client: the way of the first flow's data, if that is no device's upload.
     pub forward: LinkSpec,
     /// The other way.
     pub reverse: LinkSpec,
@@ -60,40 +60,38 @@ pub(super) fn shared_path(scenario: &Scenario) -> Result<SharedPath, EngineError
     let Some(first) = scenario.flows.first() else {
         return Err(refuse.because("it has no flow".into(), "write a [[flow]]"));
     };
-    let (forward, out) = combine(scenario, first, &first.path)?;
-    let (reverse, back) = combine(scenario, first, &first.return_path)?;
+    let (server, there, here) = match is_from_a_device(scenario, first) {
+        true => (first.to, &first.return_path, &first.path),
+        false => (first.from, &first.path, &first.return_path),
+    };
+    let (forward, out) = combine(scenario, first, there)?;
+    let (reverse, back) = combine(scenario, first, here)?;
     let mut path = SharedPath {
         forward,
         reverse,
         bottlenecks: [out, back],
-        server: first.from,
+        server,
         further: vec![[Nanos::ZERO; 2]],
     };
     for flow in &scenario.flows[1..] {
-        let (there, here) = match direction(&path, flow) {
-            Direction::Download => (&flow.path, &flow.return_path),
-            Direction::Upload => (&flow.return_path, &flow.path),
-        };
-        let (forward, reverse) = (
-            combine(scenario, flow, there)?,
-            combine(scenario, flow, here)?,
-        );
-        let delays = [forward.0.delay, reverse.0.delay];
-        let is_same = |(link, id): (LinkSpec, _), of: &LinkSpec, bottleneck| {
-            (at(link, Nanos::ZERO), id) == (at(of.clone(), Nanos::ZERO), bottleneck)
-        };
-        if !is_same(forward, &path.forward, out) || !is_same(reverse, &path.reverse, back) {
+        let Some(delays) = path.delays_of(scenario, flow)? else {
             let what = format!(
                 "flow `{}` takes another way than `{}`",
                 flow.name, first.name
             );
             return Err(refuse.because(what, "in the lab all flows share one bottleneck"));
-        }
+        };
         path.further.push(delays);
     }
     path.further[0] = [path.forward.delay, path.reverse.delay];
     path.begin_at_nearest();
     Ok(path)
+}
+
+/// Whether a device behind a router sends the data: only those behind it can connect.
+fn is_from_a_device(scenario: &Scenario, flow: &Flow) -> bool {
+    let has_router = scenario.flows.iter().any(|flow| flow.is_by_gateway);
+    has_router && flow.traffic.is_tcp() && !flow.receiver_connects
 }
 
 /// The same link with another delay.
@@ -102,6 +100,29 @@ fn at(link: LinkSpec, delay: Nanos) -> LinkSpec {
 }
 
 impl SharedPath {
+    /// How far away this flow is, forward and reverse; none if it takes another way.
+    fn delays_of(
+        &self,
+        scenario: &Scenario,
+        flow: &Flow,
+    ) -> Result<Option<[Nanos; 2]>, EngineError> {
+        let (there, here) = match direction(self, flow) {
+            Direction::Download => (&flow.path, &flow.return_path),
+            Direction::Upload => (&flow.return_path, &flow.path),
+        };
+        let ways = [(there, &self.forward), (here, &self.reverse)];
+        let mut delays = [Nanos::ZERO; 2];
+        for (place, (way, of)) in ways.into_iter().enumerate() {
+            let (link, id) = combine(scenario, flow, way)?;
+            delays[place] = link.delay;
+            let (link, of) = (at(link, Nanos::ZERO), at(of.clone(), Nanos::ZERO));
+            if (link, id) != (of, self.bottlenecks[place]) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(delays))
+    }
+
     /// Leaves the least delay of all flows to the links, and to each flow what it has beyond.
     fn begin_at_nearest(&mut self) {
         for (place, link) in [&mut self.forward, &mut self.reverse]
