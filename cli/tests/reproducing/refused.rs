@@ -65,7 +65,11 @@ fn what_cannot_be_right_is_told_before_anything_runs() {
 fn cases_of_several_experiments_are_listed_once() {
     let out = tempfile::tempdir().unwrap();
     let message = stderr(&reproduce(out.path(), &["ebb", "--case", "zzz"]));
-    assert_eq!(message.matches("greedy, BE first").count(), 1, "{message}");
+    assert_eq!(
+        message.matches("; greedy, BE first; ").count(),
+        1,
+        "{message}"
+    );
 }
 
 #[test]
