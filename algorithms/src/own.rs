@@ -11,9 +11,7 @@ use std::process::Command;
 use libloading::Library;
 
 use crate::native::{NativeOwn, NativeReceiverLaw, NativeSenderLaw};
-use crate::registry::{
-    LawInfo, add_own, counter_laws, describe, describe_sender, law_of_number, laws,
-};
+use crate::registry::{LawInfo, add_own, counter_laws, describe, describe_sender, laws};
 
 include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
@@ -74,8 +72,8 @@ pub enum OwnLawError {
         /// Its number.
         number: u32,
     },
-    /// Another law of one's own has this number.
-    #[error("{path}: {name} has the number of {other}, {number}: give it another")]
+    /// A law that is loaded with it has its name or its number.
+    #[error("{path}: {name} has the name or the number of {other}, {number}: give it another")]
     Twice {
         /// The file.
         path: PathBuf,
@@ -137,7 +135,8 @@ pub fn build(
     Ok(laws)
 }
 
-/// Loads the laws of a shared object that [`build`] made, in place of older ones of their names.
+/// Loads the laws of a shared object that [`build`] made, in place of older ones of their names and
+/// numbers.
 /// What they do is not checked: it runs in this process, as any of its code.
 ///
 /// *Errors:* [`OwnLawError::File`], [`OwnLawError::NoLaw`], [`OwnLawError::OtherEbb`],
@@ -162,8 +161,9 @@ pub fn load(path: &Path) -> Result<Vec<&'static LawInfo>, OwnLawError> {
         let path = path.to_owned();
         return Err(OwnLawError::NoLaw { path, problem });
     }
-    for law in &laws {
+    for (place, law) in laws.iter().enumerate() {
         check(law, path)?;
+        refuse_twice(law, laws[..place].iter(), path)?;
     }
     // As long as the law that is from it.
     let file: &'static [u8] = Box::leak(file.into_boxed_slice());
@@ -205,6 +205,27 @@ fn described(table: &'static NativeOwn) -> Vec<LawInfo> {
         .collect()
 }
 
+/// Refuses a law with the name or the number of one of these: by its number a law is known in the
+/// kernel and in traces.
+///
+/// *Errors:* [`OwnLawError::Twice`], of the file that the law is from.
+pub fn refuse_twice<'a>(
+    law: &LawInfo,
+    mut others: impl Iterator<Item = &'a LawInfo>,
+    path: &Path,
+) -> Result<(), OwnLawError> {
+    let other = others.find(|it| it.name == law.name || it.number == law.number);
+    match other {
+        Some(LawInfo { name: other, .. }) => Err(OwnLawError::Twice {
+            path: path.to_owned(),
+            name: law.name,
+            number: law.number,
+            other,
+        }),
+        None => Ok(()),
+    }
+}
+
 fn check(law: &LawInfo, path: &Path) -> Result<(), OwnLawError> {
     let (path, name) = (path.to_owned(), law.name);
     if laws()
@@ -215,18 +236,9 @@ fn check(law: &LawInfo, path: &Path) -> Result<(), OwnLawError> {
         return Err(OwnLawError::Taken { path, name });
     }
     let number = law.number;
-    if number < FIRST_NUMBER {
-        return Err(OwnLawError::Number { path, name, number });
-    }
-    // By its number a law is known in the kernel and in traces.
-    match law_of_number(number).filter(|other| other.name != name) {
-        Some(LawInfo { name: other, .. }) => Err(OwnLawError::Twice {
-            path,
-            name,
-            number,
-            other,
-        }),
-        None => Ok(()),
+    match number < FIRST_NUMBER {
+        true => Err(OwnLawError::Number { path, name, number }),
+        false => Ok(()),
     }
 }
 

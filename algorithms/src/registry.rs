@@ -160,11 +160,11 @@ pub fn own_law_file(law: &LawInfo) -> Option<&'static [u8]> {
     Some(it.1)
 }
 
-/// Takes a law in, in place of an older one of this name.
+/// Takes a law in, in place of older ones of this name and this number.
 #[cfg(feature = "own")]
 pub(crate) fn add_own(law: &'static LawInfo, file: &'static [u8]) {
     let mut own = OWN.write().unwrap_or_else(PoisonError::into_inner);
-    own.retain(|(known, _)| known.name != law.name);
+    own.retain(|(known, _)| known.name != law.name && known.number != law.number);
     own.push((law, file));
 }
 

@@ -71,7 +71,11 @@ fn main() -> ExitCode {
     ebb_lab::endpoint::become_worker_if_asked();
     if let Err(error) = own_laws::load_if_asked() {
         output::complain(&output::describe(&error));
-        return ExitCode::FAILURE;
+        return ExitCode::from(if is_run() {
+            commands::run::EBB_FAILED
+        } else {
+            1
+        });
     }
     let cli = match Cli::try_parse_from(arguments()) {
         Ok(cli) => cli,
@@ -99,14 +103,18 @@ fn arguments() -> impl Iterator<Item = OsString> {
     words.into_iter()
 }
 
-/// Help and version are no errors. Wrong usage of `run` must not look like its command's status.
+/// What goes wrong before its command runs must not look like the command's status.
+fn is_run() -> bool {
+    command_word().is_some_and(|command| command == "run")
+}
+
+/// Help and version are no errors.
 fn usage_error(error: &clap::Error) -> ExitCode {
     // Nothing is left to be done where even the terminal is gone.
     let _ = error.print();
-    let is_run = command_word().is_some_and(|command| command == "run");
     match error.exit_code() {
         0 => ExitCode::SUCCESS,
-        _ if is_run => ExitCode::from(commands::run::EBB_FAILED),
+        _ if is_run() => ExitCode::from(commands::run::EBB_FAILED),
         _ => ExitCode::from(2),
     }
 }

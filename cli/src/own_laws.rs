@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use ebb_algorithms::own;
+use ebb_algorithms::{LawInfo, own};
 
 use crate::command_word;
 
@@ -20,8 +20,12 @@ pub fn load_if_asked() -> Result<()> {
     let Some(files) = std::env::var_os(NAMED_BY).filter(|_| is_meant) else {
         return Ok(());
     };
+    let mut loaded: Vec<&LawInfo> = Vec::new();
     for file in std::env::split_paths(&files).filter(|file| *file != PathBuf::new()) {
-        own::load(&file).context(NAMED_BY)?;
+        for law in own::load(&file).context(NAMED_BY)? {
+            own::refuse_twice(law, loaded.iter().copied(), &file).context(NAMED_BY)?;
+            loaded.push(law);
+        }
     }
     Ok(())
 }

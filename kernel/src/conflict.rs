@@ -8,7 +8,7 @@ use crate::rules::EXEMPT;
 use crate::selection::Selection;
 use crate::sweep::{Found, find};
 use crate::sys;
-use ebb_algorithms::{Side, law_of_number};
+use ebb_algorithms::{Side, laws};
 use ebb_host::with_descendants;
 use std::collections::HashSet;
 use std::os::fd::AsFd;
@@ -32,7 +32,8 @@ pub(crate) fn refuse(cgroup: &Cgroup, side: Side, selection: &Selection) -> Resu
         groups.extend(cgroup.descendants());
     }
     for group in &groups {
-        for found in find(group).iter().filter(|found| found.is_alive()) {
+        let all = find(group);
+        for found in all.iter().filter(|found| found.is_alive()) {
             let head = &found.head;
             let Some(control) = &found.control else {
                 return Err(Error::OtherVersion {
@@ -42,8 +43,7 @@ pub(crate) fn refuse(cgroup: &Cgroup, side: Side, selection: &Selection) -> Resu
                     ours: Constant::EBB_CONTROL_VERSION.0,
                 });
             };
-            // Somebody else's own law may be of either end.
-            if law_of_number(control.law_number).is_none_or(|law| law.side() == side)
+            if found.side_among(&all).is_none_or(|its| its == side)
                 && overlaps(group, (found, control), cgroup, selection)
             {
                 return Err(refusal(cgroup, group, (found, control)));
@@ -75,9 +75,10 @@ fn refusal(cgroup: &Cgroup, group: &Cgroup, (found, control): (&Found, &Control)
     }
 }
 
-/// The law of a number, by its name.
+/// A law of Ebb's of this number, by its name. Whose own law another process has is not known.
 pub(crate) fn law_name(number: u32) -> String {
-    law_of_number(number).map_or_else(|| format!("number {number}"), |law| law.name.to_owned())
+    let known = laws().iter().find(|law| law.number == number);
+    known.map_or_else(|| format!("number {number}"), |law| law.name.to_owned())
 }
 
 /// Whether what is on `theirs`, a group above or below ours or ours itself, acts on a process

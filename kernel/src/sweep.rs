@@ -43,6 +43,16 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// The end that its attachment is at, by any of the attachment's programs among these that knows
+    /// connections. The number of the law does not tell: a law of one's own may have another's in
+    /// another process.
+    pub(crate) fn side_among(&self, all: &[Self]) -> Option<Side> {
+        let control = |it: &Self| Some(sys::map_info(it.control_map.as_fd()).ok()?.id);
+        let ours = control(self);
+        let mut programs = all.iter().filter(|it| control(it) == ours);
+        programs.find_map(|it| it.flows.as_ref().map(|(side, _)| *side))
+    }
+
     /// Its owner renews the lease.
     pub(crate) fn is_alive(&self) -> bool {
         self.head.is_released == 0 && self.head.lease_until_ns > monotonic_ns()

@@ -86,31 +86,48 @@ impl Law {
 }
 
 impl Build {
-    /// Leaves no file of a law that is not as it was asked for.
+    /// Leaves `out` as it was, unless all is there that was asked for.
     fn execute(&self, out: &Path) -> Result<Vec<&'static LawInfo>> {
+        let mut unfinished = out.as_os_str().to_owned();
+        unfinished.push(".unfinished");
+        let unfinished = Path::new(&unfinished);
+        let built = self.build(unfinished).and_then(|laws| {
+            std::fs::rename(unfinished, out).with_context(|| out.display().to_string())?;
+            Ok(laws)
+        });
+        if built.is_err() {
+            // There is none where the header was refused.
+            let _ = std::fs::remove_file(unfinished);
+        }
+        built
+    }
+
+    fn build(&self, out: &Path) -> Result<Vec<&'static LawInfo>> {
         let laws = own::build(&self.header, out, &self.compiler)?;
-        if !self.no_kernel {
-            self.add_programs(out, &laws)
-                .inspect_err(|_| drop(std::fs::remove_file(out)))?;
+        if self.no_kernel {
+            return Ok(laws);
+        }
+        match add_programs(out, &self.header, &laws, &self.kernel_compiler) {
+            Err(BuildError::Compiler { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                self.complain_of_no_programs("");
+            }
+            Err(BuildError::Unsuitable { told, .. }) => {
+                self.complain_of_no_programs(&format!("; this one says:\n{told}"));
+            }
+            Err(error @ BuildError::DoesNotCompile { .. }) => {
+                return Err(error)
+                    .context("--no-kernel builds it for the simulator and the score alone");
+            }
+            other => other?,
         }
         Ok(laws)
     }
 
-    fn add_programs(&self, built: &Path, laws: &[&LawInfo]) -> Result<()> {
-        match add_programs(built, &self.header, laws, &self.kernel_compiler) {
-            Err(BuildError::Compiler { compiler, source })
-                if source.kind() == ErrorKind::NotFound =>
-            {
-                output::complain(&format!(
-                    "without programs for the kernel, which need {compiler} (as root: apt-get \
-                     install clang linux-libc-dev): the simulator and the score have the law"
-                ));
-                Ok(())
-            }
-            Err(error @ BuildError::DoesNotCompile { .. }) => {
-                Err(error).context("--no-kernel builds it for the simulator and the score alone")
-            }
-            other => Ok(other?),
-        }
+    fn complain_of_no_programs(&self, why: &str) {
+        output::complain(&format!(
+            "without programs for the kernel, which need {} (as root: apt-get install clang \
+             linux-libc-dev): the simulator and the score have the law{why}",
+            self.kernel_compiler
+        ));
     }
 }

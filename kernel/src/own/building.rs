@@ -3,7 +3,7 @@
 
 use super::{LAYOUT, MAGIC, SOURCES};
 use ebb_algorithms::{LawInfo, Side, own};
-use libbpf_rs::{Linker, libbpf_sys};
+use libbpf_rs::{Linker, ObjectBuilder, libbpf_sys};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,15 @@ pub enum BuildError {
         compiler: String,
         /// The system's answer.
         source: io::Error,
+    },
+    /// The compiler, or what it needs of the machine, does not do for the kernel's programs: it does not
+    /// compile Ebb's own.
+    #[error("{compiler} does not compile the kernel's programs:\n{told}")]
+    Unsuitable {
+        /// What was called.
+        compiler: String,
+        /// What it said.
+        told: String,
     },
     /// The compiler refuses the header in the kernel's programs.
     #[error("{path}: does not compile for the kernel:\n{told}")]
@@ -50,7 +59,7 @@ impl BuildError {
 /// puts them at the end of the file that [`own::build`] made of it. What the kernel thinks of them
 /// is found out when they are loaded.
 ///
-/// *Errors:* all of [`BuildError`]; the file is as it was then.
+/// *Errors:* all of [`BuildError`]; the file is as it was then, unless it could not be written.
 pub fn add_programs(
     file: &Path,
     header: &Path,
@@ -86,24 +95,23 @@ fn compile(
     side: Side,
     compiler: &str,
 ) -> Result<Vec<u8>, BuildError> {
-    let compiled = folder.join(format!("{side}.bpf.o"));
-    let ran = command(folder, whole, compiler)
-        .arg("-c")
-        .arg(folder.join(format!("{side}.bpf.c")))
-        .arg("-o")
-        .arg(&compiled)
-        .output()
-        .map_err(|source| BuildError::Compiler {
-            compiler: compiler.to_owned(),
-            source,
-        })?;
     let refused = |told| BuildError::DoesNotCompile {
         path: header.to_owned(),
         told,
     };
-    if !ran.status.success() {
-        return Err(refused(String::from_utf8_lossy(&ran.stderr).into_owned()));
-    }
+    let compiled = match compiled(folder, Some(whole), side, compiler)? {
+        Ok(compiled) => compiled,
+        // Whose fault it is, is seen without the header.
+        Err(told) => {
+            self::compiled(folder, None, side, compiler)?.map_err(|told| {
+                BuildError::Unsuitable {
+                    compiler: compiler.to_owned(),
+                    told,
+                }
+            })?;
+            return Err(refused(told));
+        }
+    };
     // What debuggers need and the kernel does not is left out by this.
     let linked = folder.join(format!("{side}.linked.o"));
     Linker::new(&linked)
@@ -112,25 +120,54 @@ fn compile(
             linker.link()
         })
         .map_err(|error| refused(format!("{error:#}")))?;
+    open(&linked).map_err(refused)?;
     fs::read(&linked).map_err(BuildError::of(&linked))
 }
 
-/// The compiler, called as build.rs calls it for Ebb's laws.
-fn command(folder: &Path, header: &Path, compiler: &str) -> Command {
+/// Whether libbpf can open it, or what it says: it cannot where clang has put a table of a few bytes
+/// among constants that may be merged.
+fn open(object: &Path) -> Result<(), String> {
+    let opened = ObjectBuilder::default().open_file(object);
+    let hint =
+        "if the law has a small table that is `static const`, make it `static const volatile`";
+    opened.map_err(|error| format!("{error:#}\n({hint})"))?;
+    Ok(())
+}
+
+/// The object of this end as the compiler, called as build.rs calls it for Ebb's laws, leaves it; or
+/// what the compiler says.
+fn compiled(
+    folder: &Path,
+    header: Option<&Path>,
+    side: Side,
+    compiler: &str,
+) -> Result<Result<PathBuf, String>, BuildError> {
+    let compiled = folder.join(format!("{side}.bpf.o"));
     let mut command = Command::new(compiler);
     command
         .args(["-target", "bpf", "-mcpu=v3", "-g", "-O2"])
         .args(["-fno-stack-protector", "-Wall", "-Wextra", "-Werror"])
         .arg("-Wno-unused-parameter")
         .arg(format!("-D__TARGET_ARCH_{}", target()))
-        .arg(format!("-DEBB_OWN_LAW={:?}", header.display().to_string()))
         .arg(format!("-I{}", folder.display()))
         // Debian and Ubuntu keep <asm/types.h> there.
         .arg(format!(
             "-I/usr/include/{}-linux-gnu",
             std::env::consts::ARCH
-        ));
-    command
+        ))
+        .args(header.map(|path| format!("-DEBB_OWN_LAW={:?}", path.display().to_string())))
+        .arg("-c")
+        .arg(folder.join(format!("{side}.bpf.c")))
+        .arg("-o")
+        .arg(&compiled);
+    let ran = command.output().map_err(|source| BuildError::Compiler {
+        compiler: compiler.to_owned(),
+        source,
+    })?;
+    Ok(match ran.status.success() {
+        true => Ok(compiled),
+        false => Err(String::from_utf8_lossy(&ran.stderr).into_owned()),
+    })
 }
 
 /// The machine, as the headers of libbpf call it.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A law of one's own is built, simulated and scored as those of Ebb are: docs/laws/own-law.md.
 
+mod kernel;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use ebb_kernel::requires_root;
 use serde_json::Value;
 use support::{stderr, stdout};
 use tempfile::TempDir;
@@ -198,120 +199,6 @@ fn the_law_of_the_page_takes_an_empty_link_and_yields_and_is_scored() {
     );
 }
 
-/// An upload alone; its law keeps the queue at what it is told to.
-const ALONE: &str = "\
-duration = \"10s\"
-[measure]
-alone = [\"4s\", \"10s\"]
-[bottleneck]
-rate = \"10mbit\"
-rtt = \"40ms\"
-queue = 100
-[[flow]]
-name = \"mine\"
-sender = \"gentle\"
-";
-
-#[test]
-fn the_law_of_the_page_does_with_real_tcp_what_it_does_in_the_simulator() {
-    if !requires_root("the_law_of_the_page_does_with_real_tcp_what_it_does_in_the_simulator") {
-        return;
-    }
-    let place = Place::new();
-    let built = place.build_as("gentle.h", &gentle(), &[]);
-    assert!(built.status.success(), "{}", stderr(&built));
-    assert_eq!(stderr(&built), "");
-    let listed = place.policies(&["gentle.so"]);
-    assert!(
-        listed.contains("uploads by the kernel backend: gentle"),
-        "{listed}"
-    );
-    std::fs::write(place.path("alone.toml"), ALONE).unwrap();
-    for target in ["target_us=10000", "target_us=60000"] {
-        let setting = format!("flow.mine.sender=gentle:{target}");
-        let run = |engine: &str, how: &[&str]| {
-            let mut command = place.ebb(&["gentle.so"]);
-            command.args([engine, "run", "alone.toml", "--set", &setting]);
-            let output = command.args(how).output().unwrap();
-            assert!(output.status.success(), "{}", stderr(&output));
-            output.stdout
-        };
-        run("lab", &["--out", "results"]);
-        let lab = std::fs::read(place.path("results/alone.json")).unwrap();
-        let (lab_ms, lab) = queue_and_goodput(&lab);
-        let (sim_ms, sim) = queue_and_goodput(&run("sim", &["--json"]));
-        eprintln!("{target}: {lab_ms:.1} and {sim_ms:.1} ms, {lab:.2} and {sim:.2} Mbit/s");
-        assert!((lab_ms - sim_ms).abs() < 1.0 + sim_ms / 10.0);
-        assert!((lab / sim - 1.0).abs() < 0.05);
-    }
-}
-
-/// Mean in ms, and Mbit/s.
-fn queue_and_goodput(result: &[u8]) -> (f64, f64) {
-    let result: Value = serde_json::from_slice(result).unwrap();
-    let run = &result["runs"][0];
-    let queue_ms = &run["links"][0]["measures"][0]["queue_delay_ms"]["mean"];
-    let goodput = &run["flows"][0]["measures"][0]["goodput_bits_per_s"];
-    (queue_ms.as_f64().unwrap(), goodput.as_f64().unwrap() / 1e6)
-}
-
-#[test]
-fn a_law_without_programs_for_the_kernel_is_said_to_have_none() {
-    let place = Place::new();
-    let how = ["--kernel-compiler", "/nonexistent/clang"];
-    let built = place.build_as("gentle.h", &gentle(), &how);
-    assert!(built.status.success());
-    let said = stderr(&built);
-    assert!(
-        said.contains("without programs for the kernel, which need /nonexistent/clang"),
-        "{said}"
-    );
-    let listed = place.policies(&["gentle.so"]);
-    assert!(
-        listed.contains("uploads in the simulator alone: gentle"),
-        "{listed}"
-    );
-    if !requires_root("a_law_without_programs_for_the_kernel_is_said_to_have_none") {
-        return;
-    }
-    let mut command = place.ebb(&["gentle.so"]);
-    command.args([
-        "run",
-        "--backend",
-        "kernel",
-        "--upload-policy",
-        "gentle",
-        "--",
-        "true",
-    ]);
-    let refused = command.output().unwrap();
-    let said = stderr(&refused);
-    assert!(
-        !refused.status.success() && said.contains("law 'gentle' has no programs for the kernel"),
-        "{said}"
-    );
-}
-
-#[test]
-fn what_the_kernel_cannot_have_is_told_with_its_line_and_leaves_no_file() {
-    let place = Place::new();
-    let header = gentle().replace(
-        "state->credit_pkts = 0;",
-        "state->credit_pkts = (u32)__builtin_sqrt(cwnd_pkts);",
-    );
-    let built = place.build_as("gentle.h", &header, &[]);
-    let said = stderr(&built);
-    assert_eq!(built.status.code(), Some(1), "{said}");
-    assert!(
-        said.contains("--no-kernel builds it for the simulator")
-            && said.contains("does not compile for the kernel")
-            && said.contains("gentle.h:"),
-        "{said}"
-    );
-    assert!(!place.path("gentle.so").exists());
-    assert!(place.build("gentle.h", &header).status.success());
-}
-
 #[test]
 fn mistakes_in_a_law_are_told_with_their_place() {
     let place = Place::new();
@@ -354,9 +241,25 @@ fn two_laws_with_one_number_are_refused_together() {
     let mut command = place.ebb(&["gentle.so", "other.so"]);
     let said = stderr(&command.arg("policies").output().unwrap());
     assert!(
-        said.contains("other.so: other has the number of gentle, 1000"),
+        said.contains("other.so: other has the name or the number of gentle, 1000"),
         "{said}"
     );
+    // Both in one file.
+    let entry = "#define EBB_OWN_RECEIVER_LAWS(X) X(1000, mine, EBB_MINE_PARAMS, \"\")";
+    let mine = renamed("algorithms/rledbat/rledbat.h", "rledbat", entry);
+    let said = stderr(&place.build("both.h", &format!("{}{mine}", gentle())));
+    assert!(
+        said.contains("both.h: gentle has the name or the number of mine, 1000"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_command_is_not_said_to_have_failed_where_a_law_is_wrong() {
+    let place = Place::new();
+    let mut command = place.ebb(&["missing.so"]);
+    let output = command.args(["run", "--", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
 }
 
 #[test]
