@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use ebb_keeper::kernel::claims::Claims;
 use ebb_keeper::kernel::rules::Classifier;
-use ebb_keeper::protocol::{Desk, Room, ServiceReply, ServiceRequest};
+use ebb_keeper::protocol::{Desk, Reply, Room, ServiceReply, ServiceRequest};
 use ebb_keeper::{Cgroup, Held, Wait, describe, ebbd};
 
 use crate::error::{Error, Result};
@@ -151,6 +151,10 @@ impl Users {
                     let before = keeping.holds.len();
                     let reply = keeping.answer(&asked.request, asking, around);
                     (reply, keeping.holds.len() > before)
+                }
+                // Nothing is held.
+                (Err(_), _) if matches!(asked.request, ServiceRequest::LetGo { .. }) => {
+                    (ServiceReply::Answer(Reply::Done), false)
                 }
                 (Err(why), _) => (ServiceReply::Refused { cause: why.clone() }, false),
                 (Ok(_), None) => continue,

@@ -13,7 +13,7 @@ use ebb_keeper::{CopiedSocket, describe};
 use super::hold::{Hold, On};
 use super::no::No;
 use super::own::{OwnProcess, check_socket, copy_of};
-use super::requests::{Asking, has_its_sockets, nothing};
+use super::requests::{Asking, has_its_sockets, may_look, nothing};
 use super::{Keeping, LOOK_EVERY, Surroundings};
 
 /// One process has no more of them held; all others are its own affair.
@@ -148,6 +148,33 @@ impl Keeping {
     ) -> Result<ServiceReply, No> {
         let (claims, hold) = self.named(id, asking)?;
         take_off(claims, hold, cookies);
+        around.classifier.leave_others()?;
+        self.look.forget();
+        Ok(ServiceReply::Answer(Reply::Done))
+    }
+
+    /// What is held for sockets goes: by its IDs, and some of those that who asks names. It is one
+    /// walk over the connections, however many go. What is not there, or not the asker's, is passed
+    /// over: who asks may not have heard that it has gone.
+    pub(super) fn let_go(
+        &mut self,
+        ids: &[String],
+        cookies: &[u64],
+        asking: Asking<'_>,
+        around: &Surroundings<'_>,
+    ) -> Result<ServiceReply, No> {
+        let is_of_sockets = |hold: &Hold| matches!(hold.on, On::Socket(_) | On::Sockets(_));
+        for id in ids {
+            let hold = self.holds.get(id);
+            if hold.is_some_and(|it| is_of_sockets(it) && may_look(it, asking)) {
+                // Not by a walk for each of them.
+                self.remove(id, true);
+            }
+        }
+        let named = self.named_by(&asking).map(|hold| hold.id.clone());
+        if let Some(hold) = named.and_then(|id| self.holds.get_mut(&id)) {
+            take_off(&self.claims, hold, cookies);
+        }
         around.classifier.leave_others()?;
         self.look.forget();
         Ok(ServiceReply::Answer(Reply::Done))

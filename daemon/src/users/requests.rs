@@ -42,6 +42,7 @@ impl Keeping {
             ServiceRequest::FlowsOf { cookies } => Ok(self.flows_of(cookies, asking, around)),
             ServiceRequest::Add { id, sockets } => self.add_sockets(id, sockets, asking, around),
             ServiceRequest::Drop { id, cookies } => self.drop_sockets(id, cookies, asking, around),
+            ServiceRequest::LetGo { ids, cookies } => self.let_go(ids, cookies, asking, around),
         };
         answered.unwrap_or_else(|no| match no {
             No::Already(cause) => ServiceReply::AlreadyAttached { cause },
@@ -213,7 +214,7 @@ fn may_ask(hold: &Hold, asker: Asker) -> bool {
 }
 
 /// Whether who asks may hear of its connections.
-fn may_look(hold: &Hold, asking: Asking<'_>) -> bool {
+pub(super) fn may_look(hold: &Hold, asking: Asking<'_>) -> bool {
     may_ask(hold, asking.asker) || has_its_sockets(hold, asking)
 }
 

@@ -52,6 +52,16 @@ pub enum ServiceRequest {
         /// Their numbers (SO_COOKIE).
         cookies: Vec<u64>,
     },
+    /// What is held for sockets goes, all at once; what is not there, or not the asker's, is passed
+    /// over.
+    LetGo {
+        /// What is held.
+        #[serde(default)]
+        ids: Vec<String>,
+        /// Numbers (SO_COOKIE) of those that the process which asks has named.
+        #[serde(default)]
+        cookies: Vec<u64>,
+    },
 }
 
 /// What policies, and on what.
