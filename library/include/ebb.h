@@ -89,7 +89,7 @@ enum ebb_standing {
   EBB_LEFT_ALONE = 2,
   /**
    * In the background, but another Ebb governs it. What ebbd holds for this user it tells of: its
-   * flows are filled in.
+   * flows are filled in. So is one that was taken to the foreground until ebbd has let it go.
    */
   EBB_OF_ANOTHER = 3,
   /**
@@ -241,7 +241,8 @@ int ebb_background_all(const struct ebb_options *options);
 
 /**
  * Takes a socket to the foreground. When this returns its limits are lifted, and what the program
- * itself had set is back. One that is there already stays there.
+ * itself had set is back; of one that ebbd holds they are lifted some milliseconds later, and
+ * ebb_state says so. One that is there already stays there.
  *
  * @param fd the socket
  * @return 0, or a number of enum ebb_error
@@ -249,7 +250,8 @@ int ebb_background_all(const struct ebb_options *options);
 int ebb_foreground(int fd);
 
 /**
- * Takes all sockets to the foreground, also those that were put into the background one by one.
+ * Takes all sockets to the foreground, as ebb_foreground does, also those that were put into the
+ * background one by one.
  */
 void ebb_foreground_all(void);
 

@@ -76,7 +76,7 @@ pub enum ebb_standing {
     /// it any more.
     EBB_LEFT_ALONE = 2,
     /// In the background, but another Ebb governs it. What ebbd holds for this user it tells of: its
-    /// flows are filled in.
+    /// flows are filled in. So is one that was taken to the foreground until ebbd has let it go.
     EBB_OF_ANOTHER = 3,
     /// In the background: it yields.
     EBB_BACKGROUND = 4,
@@ -174,7 +174,8 @@ pub unsafe extern "C" fn ebb_background_all(options: *const ebb_options) -> c_in
 }
 
 /// Takes a socket to the foreground. When this returns its limits are lifted, and what the program
-/// itself had set is back. One that is there already stays there.
+/// itself had set is back; of one that ebbd holds they are lifted some milliseconds later, and
+/// ebb_state says so. One that is there already stays there.
 ///
 /// @param fd the socket
 /// @return 0, or a number of enum ebb_error
@@ -183,7 +184,8 @@ pub extern "C" fn ebb_foreground(fd: c_int) -> c_int {
     answer(|| Ok(crate::foreground(&socket(fd)?)?))
 }
 
-/// Takes all sockets to the foreground, also those that were put into the background one by one.
+/// Takes all sockets to the foreground, as ebb_foreground does, also those that were put into the
+/// background one by one.
 #[unsafe(no_mangle)]
 pub extern "C" fn ebb_foreground_all() {
     crate::foreground_all();

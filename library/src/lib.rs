@@ -75,7 +75,8 @@ pub fn background_with(socket: &impl AsFd, options: &Options) -> Result<()> {
 }
 
 /// Takes a socket to the foreground. When this returns its limits are lifted, and what the program
-/// itself had set is back. One that is there already stays there.
+/// itself had set is back; of one that the service holds they are lifted some milliseconds later,
+/// and [`state`] says so. One that is there already stays there.
 ///
 /// *Errors:* it is no socket.
 pub fn foreground(socket: &impl AsFd) -> Result<()> {
@@ -100,7 +101,8 @@ pub fn background_all(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Takes all sockets to the foreground, also those that were put into the background one by one.
+/// Takes all sockets to the foreground, as [`foreground`] does, also those that were put into the
+/// background one by one.
 pub fn foreground_all() {
     worker::ask(|governor| governor.take_all_back());
     served::let_all_go();
@@ -116,8 +118,12 @@ pub fn state(socket: &impl AsFd) -> Result<State> {
         None => inode_of_socket(socket.as_fd()).map(|_| ebb_sockets::Standing::NotGiven)?,
     };
     let mut state = State::from(standing);
-    if state.standing == Standing::OfAnother {
-        [state.download, state.upload] = served::seen(socket.as_fd());
+    match state.standing {
+        Standing::OfAnother => [state.download, state.upload] = served::seen(socket.as_fd()),
+        Standing::Foreground if served::is_leaving(socket.as_fd()) => {
+            state.standing = Standing::OfAnother;
+        }
+        _ => {}
     }
     Ok(state)
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Sockets of this process that the service holds, or is asked to. The governor goes on with each
-//! until it sees that another Ebb acts, and takes it up again when that has gone.
+//! until it sees that another Ebb acts, and takes it up again when that has gone. The thread alone
+//! asks the service, for one after the other, and tells it what to let go.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ebb_host::sockets_in;
@@ -16,12 +17,14 @@ use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 
 use crate::service::{self, Wish};
 use crate::worker;
+use leaving::Leaving;
 use seen::Seen;
 use together::Together;
 
 pub(crate) use seen::seen;
 pub(crate) use together::{wants_more, wish_all, wish_more};
 
+mod leaving;
 mod seen;
 mod together;
 
@@ -36,7 +39,6 @@ const REST: Duration = Duration::from_secs(10);
 const MANY: usize = 32;
 
 static SERVED: Mutex<Option<Served>> = Mutex::new(None);
-static ANSWERED: Condvar = Condvar::new();
 
 #[derive(Default)]
 pub(crate) struct Served {
@@ -46,6 +48,7 @@ pub(crate) struct Served {
     left: usize,
     queue: Vec<Wish>,
     together: Together,
+    leaving: Leaving,
     seen: Seen,
     /// It is not asked before.
     rests_until: Option<Instant>,
@@ -54,7 +57,12 @@ pub(crate) struct Served {
 
 enum Stand {
     Queued,
-    Asking,
+    Asking {
+        /// By itself, or with the others.
+        is_single: bool,
+    },
+    /// The service is asked for it, but it is not wished any more, or otherwise.
+    Unwished,
     Held(Held),
     /// With the others of those that are given together, by its congestion control before.
     Together(Option<OsString>),
@@ -93,10 +101,13 @@ fn queue(descriptor: RawFd, keeps_code_point: bool) -> bool {
         return false;
     };
     match served.sockets.get(&cookie) {
-        None | Some((_, Stand::Together(_))) => {}
-        Some(_) => return false,
+        Some((_, Stand::Asking { is_single: true } | Stand::Held(_))) => return false,
+        Some((_, Stand::Queued)) if served.has_wish(cookie) => return false,
+        // One that is given by itself is held by itself, once what held it has let it go.
+        _ => served.let_go(cookie),
     }
-    served.sockets.insert(cookie, (descriptor, Stand::Queued));
+    let stand = (descriptor, Stand::Queued);
+    served.sockets.entry(cookie).or_insert(stand);
     served.queue.push(Wish {
         descriptor,
         cookie,
@@ -105,42 +116,40 @@ fn queue(descriptor: RawFd, keeps_code_point: bool) -> bool {
     true
 }
 
-/// Whether something is to be asked for.
+/// Whether the service is to be asked for something, or told of something.
 pub(crate) fn has_wishes() -> bool {
-    lock()
-        .as_ref()
-        .is_some_and(|served| !served.queue.is_empty() || !served.together.queue.is_empty())
+    lock().as_ref().is_some_and(|served| {
+        let is_due = served.leaving.due().is_some_and(|it| it <= Instant::now());
+        is_due || served.next_wish().is_some() || served.has_wishes_together()
+    })
 }
 
-/// Asks for what is wished, one after the other.
+/// When it is to be told again, where it has not answered.
+pub(crate) fn due() -> Option<Instant> {
+    lock().as_ref()?.leaving.due()
+}
+
+/// Asks for what is wished, one after the other. Who is to be let go waits for no other.
 pub(crate) fn ask() {
+    leaving::tell();
     while let Some(wish) = next() {
-        leave_the_others(&wish);
         let own = congestion_control(&wish);
         let held = service::hold(&wish).map(|id| Held { id, own, misses: 0 });
         if let Err(error) = &held {
             tracing::debug!("the service holds no socket: {error}");
         }
         note(&wish, held.ok());
-        ANSWERED.notify_all();
+        leaving::tell();
     }
     together::ask();
-}
-
-/// One that is given by itself is held by itself.
-fn leave_the_others(wish: &Wish) {
-    let id = lock().as_ref().and_then(|it| it.together.id.clone());
-    if let Some(id) = id {
-        service::take_off(&id, wish.cookie);
-    }
 }
 
 fn next() -> Option<Wish> {
     let mut served = lock();
     let served = served.as_mut()?;
-    let wish = served.queue.pop()?;
+    let wish = served.queue.swap_remove(served.next_wish()?);
     if let Some((_, stand)) = served.sockets.get_mut(&wish.cookie) {
-        *stand = Stand::Asking;
+        *stand = Stand::Asking { is_single: true };
     }
     Some(wish)
 }
@@ -150,19 +159,43 @@ fn note(wish: &Wish, held: Option<Held>) {
     let Some(served) = served.as_mut() else {
         return;
     };
+    let is_wished = served.has_answer(wish);
     match held {
-        Some(held) => {
+        Some(held) if is_wished => {
             let stand = (wish.descriptor, Stand::Held(held));
             served.sockets.insert(wish.cookie, stand);
         }
-        None => {
-            served.sockets.remove(&wish.cookie);
-            served.rest();
+        Some(held) => {
+            let leaving = &mut served.leaving;
+            leaving.add_single(wish.cookie, wish.descriptor, held);
         }
+        None => served.rest(),
     }
 }
 
 impl Served {
+    /// The next that can be asked for: what is to be let go first is not.
+    fn next_wish(&self) -> Option<usize> {
+        let mut wishes = self.queue.iter();
+        wishes.rposition(|wish| !self.leaving.has(wish.cookie))
+    }
+
+    fn has_wish(&self, cookie: u64) -> bool {
+        self.queue.iter().any(|wish| wish.cookie == cookie)
+    }
+
+    /// The service has answered; tells whether that is wished still. One that was given once more
+    /// meanwhile is asked for again.
+    fn has_answer(&mut self, wish: &Wish) -> bool {
+        let stood = self.sockets.remove(&wish.cookie);
+        let mut again = self.queue.iter().filter(|it| it.cookie == wish.cookie);
+        if let Some(again) = again.next() {
+            let stand = (again.descriptor, Stand::Queued);
+            self.sockets.insert(wish.cookie, stand);
+        }
+        !matches!(stood, Some((_, Stand::Unwished)))
+    }
+
     fn rests(&self) -> bool {
         self.rests_until.is_some_and(|it| Instant::now() < it)
     }
@@ -181,7 +214,8 @@ impl Served {
         let is_there = |cookie, descriptor| cookie_of(descriptor).is_ok_and(|it| it == cookie);
         let mut missing = HashSet::new();
         self.sockets.retain(|cookie, (descriptor, stand)| {
-            let is_kept = matches!(stand, Stand::Asking) || is_there(*cookie, *descriptor);
+            let is_asked = matches!(stand, Stand::Asking { .. } | Stand::Unwished);
+            let is_kept = is_asked || is_there(*cookie, *descriptor);
             let is_together = matches!(stand, Stand::Together(_));
             if !is_kept && is_together {
                 missing.insert(*cookie);
@@ -271,59 +305,51 @@ fn congestion_control(wish: &Wish) -> Option<OsString> {
     getsockopt(&socket, sockopt::TcpCongestion).ok()
 }
 
-/// When this returns the service does not hold the socket.
+/// The thread is to have the service let a socket go.
 pub(crate) fn let_go(socket: BorrowedFd<'_>) {
-    let has_none = |it: &Served| it.sockets.is_empty() && !it.together.is_held();
-    if lock().as_ref().is_none_or(has_none) {
-        return;
-    }
-    if let Ok(cookie) = cookie_of(socket.as_raw_fd()) {
-        let_one_go(cookie);
-    }
+    change_leaving(|served| {
+        if served.holds_any()
+            && let Ok(cookie) = cookie_of(socket.as_raw_fd())
+        {
+            served.let_go(cookie);
+        }
+    });
 }
 
 /// The same for all of them.
 pub(crate) fn let_all_go() {
     wish_all(None);
-    let cookies: Vec<u64> = match lock().as_ref() {
-        Some(served) => served.sockets.keys().copied().collect(),
-        None => return,
-    };
-    cookies.into_iter().for_each(let_one_go);
+    change_leaving(|served| {
+        let cookies: Vec<u64> = served.sockets.keys().copied().collect();
+        cookies.into_iter().for_each(|cookie| served.let_go(cookie));
+    });
 }
 
-fn let_one_go(cookie: u64) {
+/// Whether the service is to let a socket go, and has not yet.
+pub(crate) fn is_leaving(socket: BorrowedFd<'_>) -> bool {
+    let served = lock();
+    let served = served.as_ref().filter(|it| it.holds_any());
+    served.is_some_and(|it| cookie_of(socket.as_raw_fd()).is_ok_and(|cookie| it.is_leaving(cookie)))
+}
+
+/// The thread is woken for the first: it tells of all at once.
+fn change_leaving(change: impl FnOnce(&mut Served)) {
     let mut locked = lock();
-    loop {
-        let Some(served) = locked.as_mut() else {
-            return;
-        };
-        match served.sockets.get(&cookie) {
-            // It is answered within a second, whatever happens.
-            Some((_, Stand::Asking)) => {
-                locked = ANSWERED
-                    .wait(locked)
-                    .unwrap_or_else(PoisonError::into_inner);
-            }
-            Some((_, Stand::Queued)) => {
-                served.queue.retain(|wish| wish.cookie != cookie);
-                served.together.queue.retain(|wish| wish.cookie != cookie);
-                served.sockets.remove(&cookie);
-                return;
-            }
-            Some((_, Stand::Held(held))) => {
-                let id = held.id.clone();
-                served.sockets.remove(&cookie);
-                drop(locked);
-                return service::let_go(&id);
-            }
-            // It may have another number since.
-            Some((_, Stand::Together(_))) | None => {
-                served.sockets.remove(&cookie);
-                let id = served.together.id.clone();
-                drop(locked);
-                return id.iter().for_each(|id| service::take_off(id, cookie));
-            }
-        }
+    let Some(served) = locked.as_mut() else {
+        return;
+    };
+    let was_empty = served.leaving.is_empty();
+    change(served);
+    let is_first = was_empty && !served.leaving.is_empty();
+    drop(locked);
+    if is_first {
+        worker::wake();
+    }
+}
+
+impl Served {
+    /// Whether the service may hold anything.
+    fn holds_any(&self) -> bool {
+        !self.sockets.is_empty() || !self.leaving.is_empty() || self.together.is_wished()
     }
 }

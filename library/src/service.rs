@@ -5,7 +5,7 @@
 //! The protocol is spoken here once more, the few words of it that are needed: where the rest of it
 //! is (`ebb-keeper`), what loads eBPF programs would come into every program that uses the library.
 
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -85,9 +85,51 @@ pub(crate) fn add(id: &str, wishes: &[Wish]) -> io::Result<()> {
     }
 }
 
-/// Takes one away from them; when it has answered, nothing limits it. Without it nothing does.
-pub(crate) fn take_off(id: &str, cookie: u64) {
-    insist(id, &json!({"drop": {"id": id, "cookies": [cookie]}}));
+/// What came of it when it was told to let go.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// It holds nothing of that.
+    Done,
+    /// It is too busy.
+    Refused,
+    /// It has not answered, and may do it yet.
+    Unanswered,
+    /// There is none.
+    Nobody,
+}
+
+/// Has it let go what it holds by these, and sockets with these numbers of those that are held
+/// together: all at once.
+pub(crate) fn let_these_go(ids: &[String], cookies: &[u64], together: Option<&str>) -> Told {
+    match ask(&json!({"let-go": {"ids": ids, "cookies": cookies}})) {
+        Ok(answer) if answer["answer"] == "done" => Told::Done,
+        Ok(answer) if is_unknown(&answer) => {
+            ids.iter().for_each(|id| let_go(id));
+            if let Some(id) = together.filter(|_| !cookies.is_empty()) {
+                insist(id, &json!({"drop": {"id": id, "cookies": cookies}}));
+            }
+            Told::Done
+        }
+        Ok(answer) => {
+            tracing::debug!("the service does not let go: {answer}");
+            Told::Refused
+        }
+        Err(error) => {
+            tracing::debug!("the service does not let go: {error}");
+            match error.kind() {
+                ErrorKind::NotFound
+                | ErrorKind::ConnectionRefused
+                | ErrorKind::PermissionDenied => Told::Nobody,
+                _ => Told::Unanswered,
+            }
+        }
+    }
+}
+
+/// Whether an older one knows no such request.
+fn is_unknown(answer: &Value) -> bool {
+    let cause = answer["refused"]["cause"].as_str();
+    cause.is_some_and(|cause| cause.contains("unknown variant"))
 }
 
 fn hold_these(whose: &Value, keeps_code_point: bool) -> io::Result<String> {
@@ -103,7 +145,8 @@ fn hold_these(whose: &Value, keeps_code_point: bool) -> io::Result<String> {
     Ok(id.to_owned())
 }
 
-/// Has it let a socket go; when it has answered, nothing limits it. Without it nothing does.
+/// Has it let go what it holds by this; when it has answered, nothing limits it. Without it nothing
+/// does.
 pub(crate) fn let_go(id: &str) {
     insist(id, &json!({"ask": {"id": id, "request": "detach"}}));
 }

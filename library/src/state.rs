@@ -29,7 +29,8 @@ pub enum Standing {
     /// any more.
     LeftAlone,
     /// In the background, but another Ebb governs it (`ebb run`, `ebb attach`, the service). What
-    /// the service holds for this user it tells of.
+    /// the service holds for this user it tells of. So is one that was taken to the foreground until
+    /// the service has let it go.
     OfAnother,
     /// In the background: it yields.
     Background,

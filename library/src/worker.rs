@@ -52,8 +52,9 @@ pub(crate) fn change<R>(act: impl FnOnce(&mut Governor) -> R) -> Result<R> {
 
 /// Has the thread look whether there is something to do.
 pub(crate) fn wake() {
-    let _worker = lock();
-    CHANGED.notify_one();
+    if let Err(error) = change(|_| ()) {
+        tracing::debug!("{error}");
+    }
 }
 
 /// Asks, or takes back, which leaves the thread nothing to do; none: nothing was ever governed.
@@ -115,9 +116,9 @@ fn keep() {
             worker = lock();
             continue;
         }
-        let pause = governor
-            .has_given()
-            .then(|| next.saturating_duration_since(Instant::now()));
+        let next = governor.has_given().then_some(next);
+        let next = next.into_iter().chain(served::due()).min();
+        let pause = next.map(|next| next.saturating_duration_since(Instant::now()));
         let waited = CHANGED.wait_timeout(worker, pause.unwrap_or(Duration::MAX));
         worker = waited.unwrap_or_else(PoisonError::into_inner).0;
     }

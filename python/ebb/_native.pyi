@@ -90,7 +90,9 @@ def background_all(
     """
 
 def foreground(socket: _Socket) -> None:
-    """Takes a socket to the foreground; its limits are lifted when this returns."""
+    """Takes a socket to the foreground. Its limits are lifted when this returns; of one that ebbd
+    holds some milliseconds later, and state() says so.
+    """
 
 def foreground_all() -> None:
     """Takes all sockets to the foreground."""

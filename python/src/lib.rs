@@ -94,7 +94,8 @@ fn background_all(
     ebb::background_all(&options).map_err(raised)
 }
 
-/// Takes a socket to the foreground; its limits are lifted when this returns.
+/// Takes a socket to the foreground. Its limits are lifted when this returns; of one that ebbd
+/// holds some milliseconds later, and state() says so.
 #[pyfunction]
 fn foreground(socket: &Bound<'_, PyAny>) -> PyResult<()> {
     ebb::foreground(&borrowed(socket)?).map_err(raised)

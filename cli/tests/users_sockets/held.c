@@ -44,6 +44,21 @@ static int becomes_held(int fd)
 	return 0;
 }
 
+/* It is taken to the foreground, and ebbd has let it go. */
+static int becomes_free(int fd)
+{
+	struct ebb_state state;
+
+	EXPECT(ebb_foreground(fd) == EBB_OK);
+	for (int i = 0; i < 400; i++) {
+		EXPECT(ebb_state(fd, &state) == EBB_OK);
+		if (state.standing == EBB_FOREGROUND)
+			return 1;
+		usleep(50000);
+	}
+	return 0;
+}
+
 static void hold(const int *own, int are_together)
 {
 	struct ebb_state state;
@@ -64,8 +79,7 @@ static void hold(const int *own, int are_together)
 		_exit(0);
 	}
 	EXPECT(waitpid(child, &status, 0) == child && !status);
-	EXPECT(becomes_held(own[0]) && ebb_foreground(own[0]) == EBB_OK);
-	EXPECT(ebb_state(own[0], &state) == EBB_OK && state.standing == EBB_FOREGROUND);
+	EXPECT(becomes_held(own[0]) && becomes_free(own[0]));
 	ebb_foreground_all();
 }
 

@@ -63,6 +63,7 @@ fn of_a_program_that_is_executed_over_nothing_is_governed_but_what_was_and_nothi
         program.until("given limited", "true");
         thread::sleep(Duration::from_secs(1));
         assert_eq!(program.does("foreground given"), "Ok(())");
+        program.until("state of given", "Foreground");
         assert_eq!(
             program.does("given limited"),
             "false",
@@ -97,6 +98,7 @@ fn a_child_changes_nothing_of_what_its_parent_has_held() {
         program.until("limited", limited);
         assert_eq!(held(&users).len(), 1, "{what}");
         assert_eq!(program.does("foreground all"), "Ok(())");
+        program.until("states", "[Some(Foreground), Some(Foreground)]");
         assert_eq!(program.does("limited"), "[Some(false), Some(false)]");
         drop(program);
         until("let go", || held(&users).is_empty());
@@ -169,7 +171,7 @@ fn of_more_sockets_than_the_service_holds_the_thread_governs_the_rest() {
     let cookies: HashSet<_> = flows.iter().map(|it| it["cookie"].as_u64()).collect();
     assert_eq!((seen.len(), cookies.len()), (1, MOST_HELD));
     assert_eq!(program.does("foreground all"), "Ok(())");
-    assert_eq!(program.does("states of many"), "[0, 0]");
+    program.until("states of many", "[0, 0]");
     assert!(held(&users).is_empty());
     drop(program);
     service.end(Signal::SIGTERM);

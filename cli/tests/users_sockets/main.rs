@@ -7,6 +7,7 @@ mod c;
 mod costs;
 mod giving;
 mod late;
+mod leaving;
 mod lives;
 mod program;
 mod sanitized;
@@ -46,11 +47,11 @@ fn a_socket_that_is_given_is_held_by_the_service_and_by_the_program_once_that_ha
     assert_eq!(seen[0]["flows"].as_array().unwrap().len(), 2, "{seen:?}");
     program.until("limited", "[Some(true), Some(false)]");
 
-    // It is let go when the call returns.
+    // It is let go when its state says so.
     assert_eq!(program.does("foreground"), "Ok(())");
+    program.until("state", "Foreground");
     assert_eq!(program.does("limited"), "[Some(false), Some(false)]");
     assert!(held(&users).is_empty());
-    assert_eq!(program.does("state"), "Foreground");
 
     assert_eq!(program.does("background"), "Ok(())");
     program.until("state", "OfAnother");
@@ -59,6 +60,7 @@ fn a_socket_that_is_given_is_held_by_the_service_and_by_the_program_once_that_ha
     program.until("limited", "[Some(true), Some(false)]");
     assert_eq!(program.does("foreground"), "Ok(())");
     assert_eq!(program.does("limited"), "[Some(false), Some(false)]");
+    program.until("state", "Foreground");
 }
 
 #[test]
@@ -84,6 +86,7 @@ fn all_sockets_of_a_program_are_held_together_but_for_those_in_the_foreground() 
     assert_eq!(program.does("renumber"), "Ok(())");
     program.until("limited", "[Some(true), Some(true)]");
     assert_eq!(program.does("foreground"), "Ok(())");
+    program.until("states", "[Some(Foreground), Some(OfAnother)]");
     assert_eq!(program.does("limited"), "[Some(false), Some(true)]");
     assert_eq!(held(&users)[0]["flows"].as_array().unwrap().len(), 2);
 
@@ -99,13 +102,14 @@ fn all_sockets_of_a_program_are_held_together_but_for_those_in_the_foreground() 
     assert_eq!(kinds(&held(&users)), ["sockets", "socket"]);
 
     // The thread sees to a minimum, and to nothing that the service has by itself.
-    assert_eq!(program.does("background all, 2 Mbit/s"), "Ok(())");
+    assert_eq!(program.does("background all with 2 Mbit/s"), "Ok(())");
     program.until("states", "[Some(OfAnother), Some(Background)]");
     assert_eq!(kinds(&held(&users)), ["socket"]);
 
     assert_eq!(program.does("background all"), "Ok(())");
     program.until("states", BOTH);
     assert_eq!(program.does("foreground all"), "Ok(())");
+    program.until("states", "[Some(Foreground), Some(Foreground)]");
     assert_eq!(program.does("limited"), "[Some(false), Some(false)]");
     assert!(held(&users).is_empty());
 
@@ -206,6 +210,7 @@ fn sockets_of_a_program_of_roots_are_held_as_well() {
         // What was held for root is let go for whom the program has become.
         assert_eq!(program.does("become another user"), "0");
         assert_eq!(program.does("foreground all"), "Ok(())");
+        program.until("states", "[Some(Foreground), Some(Foreground)]");
         assert_eq!(program.does("limited"), "[Some(false), Some(false)]");
         assert!(users.root_sees().is_empty());
     }
@@ -245,7 +250,7 @@ fn nobody_has_a_socket_held_that_another_user_made() {
     let _accepted = users.scene.listener.accept().unwrap();
     // It lives on in Bob's program, as if Ada's had given it away.
     // SAFETY: takes plain numbers.
-    let number = unsafe { libc::fcntl(of_ada.as_raw_fd(), libc::F_DUPFD, 100) };
+    let number = unsafe { libc::fcntl(of_ada.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 100) };
     let mut program = Program::start(&users, BOB, Some(number));
     let told = program.does("theirs");
     assert!(told.contains("made by another user"), "{told}");
@@ -269,7 +274,10 @@ fn nobody_has_a_socket_held_that_another_user_made() {
         let cause = told["refused"]["cause"].as_str().unwrap();
         assert!(cause.contains("nothing of the name"), "{told}");
     }
-    assert_eq!(held(&users).len(), 1);
+    let cookie = &held(&users)[0]["flows"][0]["cookie"];
+    let message = json!({"let-go": {"ids": [id], "cookies": [cookie]}});
+    assert_eq!(users.ask(BOB, &message), json!({"answer": "done"}));
+    assert_eq!(held(&users)[0]["flows"].as_array().unwrap().len(), 4);
     drop(of_hers);
     // SAFETY: the number is ours alone.
     unsafe { libc::close(number) };

@@ -23,6 +23,8 @@ use crate::support::users::{ADA, Users};
 const LIMITED_BYTES: u32 = 1 << 15;
 /// More than the service holds of one process.
 pub const MANY: usize = 4_200;
+/// Fewer, which the service holds one by one.
+pub const SOME: usize = 40;
 /// Has this test program be the program of a user.
 const PROGRAM: &str = "EBB_TEST_PROGRAM_OF_A_USER";
 
@@ -98,6 +100,14 @@ fn of_user(users: &Users, user: u32, first: Option<RawFd>) -> Command {
     let own = std::env::current_exe().unwrap();
     let mut command = users.command(user, own.to_str().unwrap());
     be_a_program(&mut command, first);
+    // Programs of other tests, which start meanwhile, do not have it.
+    // SAFETY: a plain number, which the child has as well.
+    let keep = move || match first.map_or(0, |it| unsafe { libc::fcntl(it, libc::F_SETFD, 0) }) {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    };
+    // SAFETY: one system call.
+    unsafe { command.pre_exec(keep) };
     command
 }
 
@@ -128,17 +138,17 @@ fn the_program_of_a_user() {
     let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
     for line in std::io::stdin().lines().map_while(Result::ok) {
         let told = match line.as_str() {
-            "background" => format!("{:?}", library::background(&one)),
-            "background all" => format!("{:?}", library::background_all(&library::Options::new())),
-            "background all, 2 Mbit/s" => {
-                let options = library::Options::new().minimum("2mbit").unwrap();
-                format!("{:?}", library::background_all(&options))
+            // Without a pause.
+            steps if steps.starts_with("do ") => {
+                let mut steps = steps[3..].split(", ");
+                format!("{:?}", steps.try_for_each(|step| go(step, &mut one)))
             }
-            "foreground all" => {
-                library::foreground_all();
-                "Ok(())".to_owned()
-            }
-            "foreground" => format!("{:?}", library::foreground(&one)),
+            "background"
+            | "background all"
+            | "background all with 2 Mbit/s"
+            | "foreground all"
+            | "foreground"
+            | "renumber" => format!("{:?}", go(&line, &mut one)),
             "state" => format!("{:?}", library::state(&one).unwrap().standing),
             "limited" => format!(
                 "{:?}",
@@ -174,12 +184,6 @@ fn the_program_of_a_user() {
                 one = connect();
                 "Ok(())".to_owned()
             }
-            // By another number from now on.
-            "renumber" => {
-                let other = one.try_clone().unwrap();
-                one = other;
-                "Ok(())".to_owned()
-            }
             // By the same number in another program, which has one connection more.
             "execute" => {
                 let number = one.as_raw_fd();
@@ -212,6 +216,22 @@ fn the_program_of_a_user() {
                 many.extend((0..MANY).map(|_| connect()));
                 "Ok(())".to_owned()
             }
+            "some" => {
+                many.extend((0..SOME).map(|_| connect()));
+                "Ok(())".to_owned()
+            }
+            "background each" | "foreground each" => {
+                let act = |it: &TcpStream| match line.as_str() {
+                    "background each" => library::background(it),
+                    _ => library::foreground(it),
+                };
+                let mut all = many.iter().chain([&one]).chain(two.as_ref());
+                format!("{:?}", all.try_for_each(act))
+            }
+            "any limited" => {
+                let mut all = many.iter().chain([&one]).chain(two.as_ref());
+                all.any(is_limited).to_string()
+            }
             "costs, one by one" | "costs, together" => {
                 let sockets = (0..costs::CONNECTIONS).map(|_| connect()).collect();
                 costs::measure(sockets, line.ends_with("together")).to_string()
@@ -239,6 +259,28 @@ fn the_program_of_a_user() {
     if let Some(mut child) = child {
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+}
+
+/// One call of the library, or another number for the socket.
+fn go(step: &str, socket: &mut TcpStream) -> library::Result<()> {
+    let usual = library::Options::new;
+    let with_minimum = || usual().minimum("2mbit").unwrap();
+    match step {
+        "background" => library::background(socket),
+        "background with 2 Mbit/s" => library::background_with(socket, &with_minimum()),
+        "background all" => library::background_all(&usual()),
+        "background all with 2 Mbit/s" => library::background_all(&with_minimum()),
+        "foreground" => library::foreground(socket),
+        "foreground all" => {
+            library::foreground_all();
+            Ok(())
+        }
+        "renumber" => {
+            *socket = socket.try_clone().unwrap();
+            Ok(())
+        }
+        other => panic!("{other}"),
     }
 }
 

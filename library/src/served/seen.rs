@@ -4,12 +4,12 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::PoisonError;
+use std::sync::{Condvar, PoisonError};
 use std::time::{Duration, Instant};
 
 use ebb_sockets::cookie_of;
 
-use super::{ANSWERED, Served, Stand, lock};
+use super::{Served, Stand, lock};
 use crate::service::{self, ToldFlow};
 use crate::state::Flow;
 
@@ -22,6 +22,8 @@ const REST: Duration = Duration::from_secs(2);
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 /// So many at once, which is an answer of 200 kB at the most.
 const MOST_AT_ONCE: usize = 256;
+
+static ANSWERED: Condvar = Condvar::new();
 
 /// What arrives, and what is sent.
 type Flows = [Option<Flow>; 2];

@@ -2,12 +2,15 @@
 //! Those that are given together, all sockets of this process: the service holds them together, too,
 //! under one policy and with one budget.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::mem;
 use std::os::fd::RawFd;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use super::{ANSWERED, MOST_MISSES, REST, Served, Stand, congestion_control, lock, take_back};
+use super::{
+    MOST_MISSES, REST, Served, Stand, change_leaving, congestion_control, leaving, lock, take_back,
+};
 use crate::service::{self, Wish};
 use crate::worker;
 
@@ -15,6 +18,8 @@ use crate::worker;
 const MORE_AFTER: Duration = Duration::from_millis(250);
 /// So many at once, which is a short message.
 const MOST_AT_ONCE: usize = 256;
+/// The service holds no more of one process.
+const MOST_HELD: usize = 4_096;
 
 #[derive(Default)]
 pub(super) struct Together {
@@ -24,10 +29,10 @@ pub(super) struct Together {
     /// By this they are asked for.
     pub(super) id: Option<String>,
     misses: u32,
-    /// The service has not answered yet.
-    is_asking: bool,
-    /// Somebody changes whether they are wished.
-    is_changing: bool,
+    /// How often it was changed before whether they are wished.
+    turn: u64,
+    /// Not to be among them, should a program that this one was executed over have named them.
+    unknown: HashSet<u64>,
     /// No more are named before.
     due: Option<Instant>,
 }
@@ -36,49 +41,38 @@ impl Together {
     pub(super) fn is_held(&self) -> bool {
         self.id.is_some()
     }
+
+    pub(super) fn is_wished(&self) -> bool {
+        self.keeps_code_point.is_some()
+    }
 }
 
 /// Whether the service is to hold all sockets together from now on, and whether these keep their
-/// code points; none: when this returns it does not.
+/// code points; none: it is to let them go.
 pub(crate) fn wish_all(keeps_code_point: Option<bool>) {
     if service::place().is_none() {
         return;
     }
-    let is_changing =
-        |it: &mut Option<Served>| it.as_ref().is_some_and(|it| it.together.is_changing);
-    let waited = ANSWERED.wait_while(lock(), is_changing);
-    let mut locked = waited.unwrap_or_else(PoisonError::into_inner);
-    let served = locked.get_or_insert_default();
-    if served.together.keeps_code_point == keeps_code_point {
-        return;
-    }
-    served.together.is_changing = true;
-    served.together.keeps_code_point = None;
-    for wish in mem::take(&mut served.together.queue) {
-        served.sockets.remove(&wish.cookie);
-    }
-    // It is answered within a second or two, whatever happens.
-    let is_asking = |it: &mut Option<Served>| it.as_ref().is_some_and(|it| it.together.is_asking);
-    let waited = ANSWERED.wait_while(locked, is_asking);
-    locked = waited.unwrap_or_else(PoisonError::into_inner);
-    let served = locked.get_or_insert_default();
-    let sockets = &mut served.sockets;
-    sockets.retain(|_, (_, stand)| !matches!(stand, Stand::Together(_)));
-    let id = served.together.id.take();
-    drop(locked);
-    id.iter().for_each(|id| service::let_go(id));
-    begin_anew(keeps_code_point);
+    lock().get_or_insert_default();
+    change_leaving(|served| {
+        if served.together.keeps_code_point == keeps_code_point {
+            return;
+        }
+        for wish in mem::take(&mut served.together.queue) {
+            served.sockets.remove(&wish.cookie);
+        }
+        if let Some(id) = served.together.id.take() {
+            served.let_whole_go(&id);
+        }
+        served.together = Together {
+            keeps_code_point,
+            turn: served.together.turn + 1,
+            ..Together::default()
+        };
+    });
     if keeps_code_point.is_some() {
         worker::wake();
     }
-}
-
-fn begin_anew(keeps_code_point: Option<bool>) {
-    lock().get_or_insert_default().together = Together {
-        keeps_code_point,
-        ..Together::default()
-    };
-    ANSWERED.notify_all();
 }
 
 /// Whether more sockets may be named; it is not asked again for a while.
@@ -105,13 +99,16 @@ pub(crate) fn wish_more(sockets: Vec<(RawFd, u64)>) {
     let Some(keeps_code_point) = served.together.keeps_code_point else {
         return;
     };
-    let is_new = |(_, cookie): &(RawFd, u64)| !served.sockets.contains_key(cookie);
+    let is_known =
+        |cookie: &u64| served.sockets.contains_key(cookie) || served.leaving.has(*cookie);
+    let is_new = |(_, cookie): &(RawFd, u64)| !is_known(cookie);
     let new: Vec<(RawFd, u64)> = sockets.into_iter().filter(is_new).collect();
     if new.is_empty() {
         return;
     }
     served.forget_closed();
     for (descriptor, cookie) in new {
+        served.together.unknown.remove(&cookie);
         served.sockets.insert(cookie, (descriptor, Stand::Queued));
         served.together.queue.push(Wish {
             descriptor,
@@ -123,50 +120,49 @@ pub(crate) fn wish_more(sockets: Vec<(RawFd, u64)>) {
 
 /// Asks for what is wished, some at a time.
 pub(super) fn ask() {
-    while let Some((wishes, id)) = next() {
+    while let Some(asking) = next() {
+        let wishes = &asking.wishes;
         let own: Vec<_> = wishes.iter().map(congestion_control).collect();
-        let added = id.filter(|id| service::add(id, &wishes).is_ok());
+        let added = asking.id.filter(|id| service::add(id, wishes).is_ok());
         // What was held may be held no more, as by a service that has been started anew.
         let asked = match added {
             Some(id) => Ok(id),
-            None => begin(&wishes),
+            None => begin(wishes),
         };
         if let Err(error) = &asked {
             tracing::debug!("the service holds no sockets together: {error}");
         }
-        let mut served = lock();
-        if let Some(served) = served.as_mut() {
-            for (wish, own) in wishes.iter().zip(own) {
-                match &asked {
-                    Ok(_) => {
-                        let stand = (wish.descriptor, Stand::Together(own));
-                        served.sockets.insert(wish.cookie, stand);
-                    }
-                    Err(_) => drop(served.sockets.remove(&wish.cookie)),
-                }
-            }
-            served.together.is_asking = false;
+        if let Some(served) = lock().as_mut() {
             match asked {
-                Ok(id) => served.together.id = Some(id),
-                Err(_) => served.let_those_together_rest(),
+                Ok(id) => served.note_those_together(&id, asking.turn, wishes.iter().zip(own)),
+                Err(_) => served.let_those_together_rest(wishes, asking.turn),
             }
         }
-        ANSWERED.notify_all();
+        leaving::tell();
     }
 }
 
-fn next() -> Option<(Vec<Wish>, Option<String>)> {
+struct Asking {
+    wishes: Vec<Wish>,
+    id: Option<String>,
+    turn: u64,
+}
+
+fn next() -> Option<Asking> {
     let mut served = lock();
     let served = served.as_mut()?;
+    if !served.has_wishes_together() {
+        return None;
+    }
     let queue = &mut served.together.queue;
     let wishes = queue.split_off(queue.len().saturating_sub(MOST_AT_ONCE));
     for wish in &wishes {
         if let Some((_, stand)) = served.sockets.get_mut(&wish.cookie) {
-            *stand = Stand::Asking;
+            *stand = Stand::Asking { is_single: false };
         }
     }
-    served.together.is_asking = !wishes.is_empty();
-    (!wishes.is_empty()).then(|| (wishes, served.together.id.clone()))
+    let (id, turn) = (served.together.id.clone(), served.together.turn);
+    Some(Asking { wishes, id, turn })
 }
 
 fn begin(wishes: &[Wish]) -> std::io::Result<String> {
@@ -176,7 +172,70 @@ fn begin(wishes: &[Wish]) -> std::io::Result<String> {
 }
 
 impl Served {
-    fn let_those_together_rest(&mut self) {
+    /// Whether more can be named: where all go, others are held together after that.
+    pub(super) fn has_wishes_together(&self) -> bool {
+        !self.together.queue.is_empty() && !self.leaving.has_whole()
+    }
+
+    /// It is not known of here, and may be among those that are held together.
+    pub(super) fn let_unknown_go(&mut self, cookie: u64) {
+        if self.together.is_held() {
+            self.leaving.add_one_of_many(cookie, (-1, None));
+        } else if self.together.is_wished() && self.together.unknown.len() < MOST_HELD {
+            self.together.unknown.insert(cookie);
+        }
+    }
+
+    /// Those that are held by this are not wished together any more.
+    fn let_whole_go(&mut self, id: &str) {
+        let is_one = |_: &u64, (_, stand): &mut (RawFd, Stand)| matches!(stand, Stand::Together(_));
+        let with_it = self.sockets.extract_if(is_one);
+        let with_it = with_it.map(|(cookie, (descriptor, stand))| match stand {
+            Stand::Together(own) => (cookie, descriptor, own),
+            _ => (cookie, descriptor, None),
+        });
+        self.leaving.add_whole(id, with_it);
+    }
+
+    /// They are held by this; some, or all, may not be wished any more.
+    fn note_those_together<'a>(
+        &mut self,
+        id: &str,
+        turn: u64,
+        held: impl Iterator<Item = (&'a Wish, Option<OsString>)>,
+    ) {
+        let is_wished = turn == self.together.turn;
+        let mut unwished = Vec::new();
+        for (wish, own) in held {
+            let is_one_wished = self.has_answer(wish);
+            match (is_wished, is_one_wished) {
+                (true, true) => {
+                    let stand = (wish.descriptor, Stand::Together(own));
+                    self.sockets.insert(wish.cookie, stand);
+                }
+                (true, false) => {
+                    let known = (wish.descriptor, own);
+                    self.leaving.add_one_of_many(wish.cookie, known);
+                }
+                (false, _) => unwished.push((wish.cookie, wish.descriptor, own)),
+            }
+        }
+        if !is_wished {
+            return self.leaving.add_whole(id, unwished.into_iter());
+        }
+        self.together.id = Some(id.to_owned());
+        for cookie in mem::take(&mut self.together.unknown) {
+            self.leaving.add_one_of_many(cookie, (-1, None));
+        }
+    }
+
+    fn let_those_together_rest(&mut self, asked: &[Wish], turn: u64) {
+        for wish in asked {
+            self.has_answer(wish);
+        }
+        if turn != self.together.turn {
+            return;
+        }
         for wish in mem::take(&mut self.together.queue) {
             self.sockets.remove(&wish.cookie);
         }
