@@ -27,6 +27,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use crate::namespaces::Networks;
+
 /// There are no more rules at a time.
 pub const MAX_RULES: usize = Constant::EBB_MAX_RULES.0 as usize;
 /// Numbers of what programs act for: of rules, and behind them of claims.
@@ -188,6 +190,20 @@ impl Classifier {
     /// *Errors*: as [`Self::leave_others`].
     pub fn take_over(&self) -> Result<()> {
         self.maps.sets.each(Programs::adopt_existing)
+    }
+
+    /// As [`Self::leave_others`], where what may have to go is in these networks.
+    ///
+    /// *Errors*: as there.
+    pub fn leave_others_in(&self, networks: &Networks) -> Result<()> {
+        self.maps.sets.each_in(networks, Programs::leave)
+    }
+
+    /// As [`Self::take_over`], where what has come is in these networks.
+    ///
+    /// *Errors*: as there.
+    pub fn take_over_in(&self, networks: &Networks) -> Result<()> {
+        self.maps.sets.each_in(networks, Programs::adopt_existing)
     }
 
     /// Lets everything go that is under a rule, at once: who holds the rules one by one has nothing

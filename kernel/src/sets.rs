@@ -7,7 +7,7 @@ use crate::cgroup::Cgroup;
 use crate::error::Result;
 use crate::layout::Config;
 use crate::lease::Lease;
-use crate::namespaces::Namespaces;
+use crate::namespaces::{Namespaces, Networks};
 use crate::programs::{LoadOptions, Programs, Purpose};
 use crate::selection::RuleSelection;
 use ebb_algorithms::Policy;
@@ -157,6 +157,23 @@ impl Sets {
         let walked = acting
             .iter()
             .map(|(_, programs)| walk(programs, &namespaces));
+        walked.fold(Ok(()), Result::and)
+    }
+
+    /// The same over those in some networks.
+    ///
+    /// *Errors*: as [`Self::each`].
+    pub(crate) fn each_in(
+        &self,
+        networks: &Networks,
+        walk: fn(&Programs, &Namespaces) -> Result<()>,
+    ) -> Result<()> {
+        if networks.is_any {
+            return self.each(walk);
+        }
+        let sets = self.lock();
+        let acting = sets.iter().filter_map(Set::acting);
+        let walked = acting.map(|programs| walk(&programs, &networks.found));
         walked.fold(Ok(()), Result::and)
     }
 

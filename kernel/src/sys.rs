@@ -317,6 +317,14 @@ pub(crate) fn enable_run_statistics() -> io::Result<OwnedFd> {
     own(unsafe { raw::bpf_enable_stats(raw::BPF_STATS_RUN_TIME) })
 }
 
+/// The network namespace of a socket.
+pub(crate) fn network_of(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    /// Of linux/sockios.h.
+    const SIOCGSKNS: libc::Ioctl = 0x894c;
+    // SAFETY: the descriptor is open, and nothing is passed beside it.
+    own(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSKNS) })
+}
+
 /// The error of a call that answers negative numbers or sets errno.
 pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result >= 0 {

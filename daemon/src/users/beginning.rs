@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use ebb_algorithms::Policy;
 use ebb_host::clock::unix_time;
 use ebb_keeper::kernel::features;
+use ebb_keeper::kernel::rules::Networks;
 use ebb_keeper::protocol::{Due, Held as Active, Mine, Order, Socket, peer};
 use ebb_keeper::registry::Attached;
 use ebb_keeper::{
@@ -102,9 +103,14 @@ impl Keeping {
     ) -> Active {
         hold.groups = groups;
         hold.watch = is_watched.then(Watch::default);
-        if !matches!(hold.on, On::Command(_)) {
-            self.take_over(around);
+        let mut networks = Networks::default();
+        match &hold.on {
+            // It has none yet.
+            On::Command(_) | On::Sockets(_) => {}
+            On::Socket(socket) => networks.add(socket.copy().as_ref().map(AsFd::as_fd)),
+            On::Processes | On::Cgroup(_) => networks = Networks::any(),
         }
+        self.take_over(&networks, around);
         let active = Active {
             id: hold.id.clone(),
             notices: self.anchors.notices(wanted),

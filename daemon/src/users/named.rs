@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use ebb_host::{ProcessHandle, sockets_in};
 use ebb_keeper::kernel::claims::Claims;
+use ebb_keeper::kernel::rules::Networks;
 use ebb_keeper::protocol::{Reply, ServiceReply, Socket};
 use ebb_keeper::{CopiedSocket, describe};
 
@@ -109,7 +110,7 @@ impl Keeping {
         let (Some(claim), On::Sockets(sockets)) = (&hold.claim, &mut hold.on) else {
             return Err(nothing(id));
         };
-        let mut added = Vec::new();
+        let (mut added, mut networks) = (Vec::new(), Networks::default());
         for socket in named {
             let has_room = sockets.sockets.len() < MOST_SOCKETS;
             if !has_room || sockets.sockets.contains_key(&socket.cookie) {
@@ -123,17 +124,18 @@ impl Keeping {
                 Ok(true) => {
                     sockets.sockets.insert(socket.cookie, socket.descriptor);
                     added.push(socket.cookie);
+                    networks.add(Some(copy.as_fd()));
                 }
                 Ok(false) => {}
                 // All or none: who asks knows what is held.
                 Err(error) => {
-                    take_off(claims, hold, &added);
+                    take_off(claims, hold, &added, &mut networks);
                     return Err(error.into());
                 }
             }
         }
         sockets.used = Instant::now();
-        self.take_over(around);
+        self.take_over(&networks, around);
         self.look.forget();
         Ok(ServiceReply::Answer(Reply::Done))
     }
@@ -146,9 +148,10 @@ impl Keeping {
         asking: Asking<'_>,
         around: &Surroundings<'_>,
     ) -> Result<ServiceReply, No> {
+        let mut networks = Networks::default();
         let (claims, hold) = self.named(id, asking)?;
-        take_off(claims, hold, cookies);
-        around.classifier.leave_others()?;
+        take_off(claims, hold, cookies, &mut networks);
+        around.classifier.leave_others_in(&networks)?;
         self.look.forget();
         Ok(ServiceReply::Answer(Reply::Done))
     }
@@ -163,19 +166,24 @@ impl Keeping {
         asking: Asking<'_>,
         around: &Surroundings<'_>,
     ) -> Result<ServiceReply, No> {
-        let is_of_sockets = |hold: &Hold| matches!(hold.on, On::Socket(_) | On::Sockets(_));
+        let mut networks = Networks::default();
         for id in ids {
-            let hold = self.holds.get(id);
-            if hold.is_some_and(|it| is_of_sockets(it) && may_look(it, asking)) {
-                // Not by a walk for each of them.
-                self.remove(id, true);
+            let hold = self.holds.get(id).filter(|it| may_look(it, asking));
+            match hold.map(|hold| &hold.on) {
+                Some(On::Socket(socket)) => {
+                    networks.add(socket.copy().as_ref().map(AsFd::as_fd));
+                }
+                Some(On::Sockets(_)) => networks = Networks::any(),
+                _ => continue,
             }
+            // Not by a walk for each of them.
+            self.remove(id, true);
         }
         let named = self.named_by(&asking).map(|hold| hold.id.clone());
         if let Some(hold) = named.and_then(|id| self.holds.get_mut(&id)) {
-            take_off(&self.claims, hold, cookies);
+            take_off(&self.claims, hold, cookies, &mut networks);
         }
-        around.classifier.leave_others()?;
+        around.classifier.leave_others_in(&networks)?;
         self.look.forget();
         Ok(ServiceReply::Answer(Reply::Done))
     }
@@ -234,8 +242,8 @@ fn free(hold: &mut Hold, cookies: HashSet<u64>) {
     }
 }
 
-/// They belong to it no more; their connections are let go next.
-fn take_off(claims: &Claims, hold: &mut Hold, cookies: &[u64]) {
+/// They belong to it no more; their connections, in these networks, are let go next.
+fn take_off(claims: &Claims, hold: &mut Hold, cookies: &[u64], networks: &mut Networks) {
     let (Some(claim), On::Sockets(sockets)) = (&hold.claim, &mut hold.on) else {
         return;
     };
@@ -246,12 +254,12 @@ fn take_off(claims: &Claims, hold: &mut Hold, cookies: &[u64]) {
         sockets.find(&mut missing);
     }
     for cookie in cookies {
-        let copy = sockets.copy(*cookie);
-        if let Some(copy) = copy
-            && let Err(error) = claims.remove_socket(claim, copy.as_fd())
-        {
-            tracing::warn!("{}: {error}", hold.id);
-            missing.insert(*cookie);
+        if let Some(copy) = sockets.copy(*cookie) {
+            networks.add(Some(copy.as_fd()));
+            if let Err(error) = claims.remove_socket(claim, copy.as_fd()) {
+                tracing::warn!("{}: {error}", hold.id);
+                missing.insert(*cookie);
+            }
         }
         sockets.sockets.remove(cookie);
     }

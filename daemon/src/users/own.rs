@@ -108,7 +108,12 @@ impl OwnSocket {
 
     /// Whether its process has it still.
     pub(crate) fn is_there(&self) -> bool {
-        copy_of(&self.process.handle, self.socket).is_some()
+        self.copy().is_some()
+    }
+
+    /// A copy of it, while its process has it.
+    pub(crate) fn copy(&self) -> Option<CopiedSocket> {
+        copy_of(&self.process.handle, self.socket)
     }
 
     /// The process that has it.

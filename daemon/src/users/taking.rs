@@ -3,6 +3,7 @@
 
 use ebb_algorithms::Policy;
 use ebb_host::{Family, ProcessHandle, lives_still};
+use ebb_keeper::kernel::rules::Networks;
 use ebb_keeper::protocol::Due;
 use ebb_keeper::registry::Attached;
 use ebb_keeper::{Cgroup, Change, Held, Policies, UploadPolicy, Watch, describe};
@@ -87,9 +88,9 @@ impl Keeping {
         }
     }
 
-    /// Takes over the connections that are claimed and not governed yet.
-    pub(super) fn take_over(&mut self, around: &Surroundings<'_>) {
-        if let Err(error) = around.classifier.take_over() {
+    /// Takes over the connections in these networks that are claimed and not governed yet.
+    pub(super) fn take_over(&mut self, networks: &Networks, around: &Surroundings<'_>) {
+        if let Err(error) = around.classifier.take_over_in(networks) {
             tracing::warn!("while connections were taken over: {error}");
         }
     }
@@ -108,7 +109,7 @@ impl Keeping {
             }
         }
         if !self.holds.is_empty() {
-            self.take_over(around);
+            self.take_over(&Networks::any(), around);
         }
     }
 

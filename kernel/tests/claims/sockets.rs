@@ -4,6 +4,7 @@
 use super::{CONNECTED, ROOT, Scene};
 use ebb_host::ProcessHandle;
 use ebb_kernel::requires_feature;
+use ebb_kernel::rules::Networks;
 use std::os::fd::AsFd;
 
 #[test]
@@ -28,14 +29,21 @@ fn one_socket_is_taken_off_and_its_connection_let_go_both_ways() {
         assert_eq!(added.map(Result::unwrap), [true, false]);
     }
     let socket = running[0].2.as_fd();
-    scene.classifier.take_over().unwrap();
+    // They are where the first one is, and nowhere else.
+    let (nowhere, mut there) = (Networks::default(), Networks::default());
+    there.add(Some(socket));
+    scene.classifier.take_over_in(&nowhere).unwrap();
+    assert!(held.processes().is_empty());
+    scene.classifier.take_over_in(&there).unwrap();
     assert_eq!(held.processes().len(), 2);
     // Another claim's it is not.
     scene.claims.remove_socket(&other.claim, socket).unwrap();
     scene.classifier.leave_others().unwrap();
     assert_eq!(held.processes().len(), 2);
     scene.claims.remove_socket(&held.claim, socket).unwrap();
-    scene.classifier.leave_others().unwrap();
+    scene.classifier.leave_others_in(&nowhere).unwrap();
+    assert_eq!(held.processes().len(), 2);
+    scene.classifier.leave_others_in(&there).unwrap();
     for attachment in &held.attachments {
         assert_eq!(attachment.flows().unwrap().len(), 1);
     }
