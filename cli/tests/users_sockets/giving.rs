@@ -50,7 +50,12 @@ pub fn take(from: &UnixStream) -> OwnedFd {
     let mut message = Message::new();
     // SAFETY: as there; what is taken is nobody else's.
     unsafe {
-        let taken = libc::recvmsg(from.as_raw_fd(), &raw mut message.header, 0);
+        let taken = libc::recvmsg(
+            from.as_raw_fd(),
+            &raw mut message.header,
+            // Programs of other tests, which start meanwhile, do not have it.
+            libc::MSG_CMSG_CLOEXEC,
+        );
         assert_eq!(taken, 1, "{}", std::io::Error::last_os_error());
         let control = libc::CMSG_FIRSTHDR(&raw const message.header);
         assert!(!control.is_null() && (*control).cmsg_type == libc::SCM_RIGHTS);
