@@ -16,18 +16,34 @@ pub(crate) fn read_rows(section: &Section<'_, '_>, cases: &[Case], is_own: bool)
         let row = read_row(section, Each { cases, of: None }, is_own);
         return row.into_iter().collect();
     };
-    let rows = each.iter().filter_map(|name| {
+    if let Err(message) = check_each(section, &each, cases) {
+        section.wrong("each", message);
+        return Vec::new();
+    }
+    let of_case = |name: &String| {
         let of = Some(name.as_str());
-        let each = Each { cases, of };
-        match each.place(name) {
-            Ok(_) => read_row(section, each, is_own),
-            Err(message) => {
-                section.wrong("each", message);
-                None
-            }
+        read_row(section, Each { cases, of }, is_own)
+    };
+    each.iter().filter_map(of_case).collect()
+}
+
+/// What would be wrong with rows for each of these cases.
+fn check_each(section: &Section<'_, '_>, each: &[String], cases: &[Case]) -> Result<(), String> {
+    let all = Each { cases, of: None };
+    for (place, name) in each.iter().enumerate() {
+        all.place(name)?;
+        if each[..place].contains(name) {
+            return Err(format!("`{name}` is there twice"));
         }
-    });
-    rows.collect()
+    }
+    let row: Option<String> = section.get("name");
+    match (each, row) {
+        ([], _) => Err("it names no case; take it away, or name some".to_owned()),
+        (_, Some(row)) if !row.contains(PLACE) => Err(format!(
+            "all rows would be called `{row}`: put {PLACE} into `name`"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The cases of an experiment, and the one that a row is read for, if it is for each of several.

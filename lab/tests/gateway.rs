@@ -9,7 +9,7 @@ use common::{Ran, bound, is_root, judge_runs};
 use ebb_host::testing::requires;
 
 /// A greedy flow of another device, and 4 s later many that yield: what devices get, or what they
-/// send, which the first flow tells by who connects.
+/// send, which the first flow of TCP tells by who connects.
 fn many(way: Way, count: u32, key: &str) -> String {
     let way = match way {
         Way::Down => "connects = \"receiver\"",
@@ -17,8 +17,8 @@ fn many(way: Way, count: u32, key: &str) -> String {
     };
     format!(
         "duration = \"28s\"\n[measure]\nboth = [\"8s\", \"28s\"]\n[bottleneck]\nrate = \"10mbit\"\n\
-         rtt = \"100ms\"\nqueue = 86\n[[flow]]\nname = \"be\"\n{way}\n\
-         [[flow]]\nname = \"call\"\nkind = \"udp\"\nrate = \"50kbit\"\n[[flow]]\nname = \"lbe\"\nclass = \"lbe\"\n{way}\n\
+         rtt = \"100ms\"\nqueue = 86\n[[flow]]\nname = \"call\"\nkind = \"udp\"\nrate = \"50kbit\"\n\
+         [[flow]]\nname = \"be\"\n{way}\n[[flow]]\nname = \"lbe\"\nclass = \"lbe\"\n{way}\n\
          receiver = \"ebb\"\n{key}\ncount = {count}\nstart = \"4s\"\n"
     )
 }

@@ -232,6 +232,23 @@ paper = { \"{}\" = 5 }
     let by_hand = parse(&one_by_one.concat()).unwrap();
     assert_eq!(each.rows.len(), 2);
     assert_eq!(format!("{:?}", each.rows), format!("{:?}", by_hand.rows));
+    for (each, name, told) in [
+        ("", "more in {}", "`each`: it names no case"),
+        (
+            "\"deep\", \"deep\"",
+            "more in {}",
+            "`each`: `deep` is there twice",
+        ),
+        (
+            "\"deep\", \"flat\"",
+            "more",
+            "`each`: all rows would be called `more`",
+        ),
+    ] {
+        let row = row.replace("EACH", &format!("each = [{each}]"));
+        let error = parse(&row.replace("more in {}", name)).unwrap_err();
+        assert!(error.to_string().contains(told), "{error}");
+    }
     let error = parse(&row.replace("EACH", "each = [\"depe\"]")).unwrap_err();
     let error = error.to_string();
     assert!(

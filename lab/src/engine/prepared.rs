@@ -18,7 +18,7 @@ const UDP_HEADER_BYTES: u32 = 28;
 
 /// The one path that all flows of a scenario share.
 pub(super) struct SharedPath {
-    /// From the server to the client: the way of the first flow's data, if that is no device's upload.
+    /// From the server to the client: the way of the first flow's data, where no router says more.
     pub forward: LinkSpec,
     /// The other way.
     pub reverse: LinkSpec,
@@ -57,7 +57,7 @@ impl Refusal<'_> {
 /// *Errors:* [`EngineError::Unsupported`] if there is no such path.
 pub(super) fn shared_path(scenario: &Scenario) -> Result<SharedPath, EngineError> {
     let refuse = Refusal(scenario);
-    let Some(first) = scenario.flows.first() else {
+    let Some(first) = first_to_connect(scenario).or(scenario.flows.first()) else {
         return Err(refuse.because("it has no flow".into(), "write a [[flow]]"));
     };
     let (server, there, here) = match is_from_a_device(scenario, first) {
@@ -71,9 +71,9 @@ pub(super) fn shared_path(scenario: &Scenario) -> Result<SharedPath, EngineError
         reverse,
         bottlenecks: [out, back],
         server,
-        further: vec![[Nanos::ZERO; 2]],
+        further: Vec::new(),
     };
-    for flow in &scenario.flows[1..] {
+    for flow in &scenario.flows {
         let Some(delays) = path.delays_of(scenario, flow)? else {
             let what = format!(
                 "flow `{}` takes another way than `{}`",
@@ -83,15 +83,25 @@ pub(super) fn shared_path(scenario: &Scenario) -> Result<SharedPath, EngineError
         };
         path.further.push(delays);
     }
-    path.further[0] = [path.forward.delay, path.reverse.delay];
     path.begin_at_nearest();
     Ok(path)
 }
 
-/// Whether a device behind a router sends the data: only those behind it can connect.
+/// The first flow that says where a router's devices are: only those behind it can connect.
+fn first_to_connect(scenario: &Scenario) -> Option<&Flow> {
+    let mut flows = scenario.flows.iter();
+    has_router(scenario)
+        .then(|| flows.find(|flow| flow.traffic.is_tcp()))
+        .flatten()
+}
+
+/// Whether a device behind a router sends the data.
 fn is_from_a_device(scenario: &Scenario, flow: &Flow) -> bool {
-    let has_router = scenario.flows.iter().any(|flow| flow.is_by_gateway);
-    has_router && flow.traffic.is_tcp() && !flow.receiver_connects
+    has_router(scenario) && flow.traffic.is_tcp() && !flow.receiver_connects
+}
+
+fn has_router(scenario: &Scenario) -> bool {
+    scenario.flows.iter().any(|flow| flow.is_by_gateway)
 }
 
 /// The same link with another delay.
