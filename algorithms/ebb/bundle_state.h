@@ -113,7 +113,9 @@
 	L(u8, has_met)                 \
 	L(u8, has_jumped)              \
 	L(u8, vain_yields)             \
-	L(u8, retreats)
+	L(u8, retreats)                \
+	L(u8, hides_gaps)              \
+	L(u8, vain_combs)
 
 #define EBB_EBB_COMMON_FIELD(type, name) type name;
 

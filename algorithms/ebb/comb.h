@@ -30,6 +30,7 @@ EBB_INLINE void ebb_ebb_forget_gaps(struct ebb_ebb_state *s)
 	s->close_gaps = 0;
 	s->odd_gaps = 0;
 	s->has_pair = 0;
+	s->hides_gaps = 0;
 }
 
 /*
@@ -168,6 +169,8 @@ EBB_INLINE void ebb_ebb_take_gap(struct ebb_ebb_state *s, const struct ebb_segme
 	if (is_next && s->gap_bytes < ebb_ebb_gap_segments(s) * s->mss_bytes)
 		return;
 	ebb_end_step();
+	s->hides_gaps |= is_next && !ebb_ebb_has_long_gaps(s) &&
+			 s->gap_bytes > s->mss_bytes + s->mss_bytes / EBB_ONE_X2;
 	if (is_next && ebb_ebb_is_merged(s, segment))
 		ebb_ebb_count_odd(s);
 	else if (is_next && (!s->is_testing || ebb_ebb_is_tester(s)))
@@ -181,17 +184,29 @@ EBB_INLINE void ebb_ebb_take_gap(struct ebb_ebb_state *s, const struct ebb_segme
 	s->gap_bytes = 0;
 }
 
+/*
+ * How many times as much a comb takes. Two segments that are acknowledged together hide the gap
+ * between them, which may be close: senders send two at once as well, and those of others that come
+ * before ours look like a comb of single ones. Whether they are one a test tells.
+ */
+EBB_INLINE u32 ebb_ebb_comb_times(const struct ebb_ebb_state *s)
+{
+	return s->hides_gaps ? EBB_EBB_COMB_HIDING_TIMES + s->vain_combs : 1;
+}
+
 /* Out of YIELD: one gap after the other has room for others. */
 EBB_INLINE u8 ebb_ebb_is_comb(struct ebb_ebb_state *s)
 {
 	u32 least = ebb_ebb_has_long_gaps(s) ? EBB_EBB_COMB_LONG_GAPS : EBB_EBB_COMB_GAPS;
+	u32 times = ebb_ebb_comb_times(s);
 
 	if (s->is_yielding || s->is_draining || s->is_awaiting)
 		return 0;
+	least *= times;
 	/* A heap of segments makes C too fast: then none comes as closely again. */
 	if (!s->pace_us_x16)
 		ebb_ebb_forget_gaps(s);
-	if (s->odd_gaps > EBB_EBB_COMB_ODD_GAPS ||
+	if (s->odd_gaps > EBB_EBB_COMB_ODD_GAPS * times ||
 	    s->wide_gaps + s->close_gaps >= least * EBB_ONE_X2)
 		ebb_ebb_forget_gaps(s);
 	ebb_end_step();
@@ -200,7 +215,7 @@ EBB_INLINE u8 ebb_ebb_is_comb(struct ebb_ebb_state *s)
 	/* A router sends the first segments of each at once: most gaps of many are close. */
 	if (s->member.waiting_bytes)
 		return s->wide_gaps >= least / EBB_EBB_COMB_OF_MANY_DIVISOR;
-	return s->wide_gaps >= least && s->wide_gaps > s->close_gaps;
+	return s->wide_gaps >= least && s->wide_gaps > s->close_gaps * times;
 }
 
 /* C is what wide gaps show. */
@@ -236,6 +251,8 @@ EBB_INLINE void ebb_ebb_yield_unseen(struct ebb_ebb_state *s, const struct ebb_s
 
 	s->is_unseen = 1;
 	s->is_testing = 0;
+	if (s->hides_gaps)
+		s->vain_combs = (u8)ebb_min(s->vain_combs + 1u, EBB_EBB_VAIN_COMBS);
 	ebb_ebb_forget_gaps(s);
 	ebb_moves_set_window(&s->moves, s->mss_bytes);
 	ebb_ebb_enter_yield(s, p, segment->now_us);

@@ -63,6 +63,7 @@ EBB_INLINE u8 ebb_ebb_end_test(struct ebb_ebb_state *s, const struct ebb_segment
 {
 	if (ebb_ebb_is_stretched(s)) {
 		s->has_met = 1;
+		s->vain_combs = 0;
 		ebb_ebb_doubt_capacity(s);
 		return 1;
 	}

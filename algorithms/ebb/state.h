@@ -156,6 +156,10 @@ struct ebb_ebb_params {
 #define EBB_EBB_COMB_GAPS 16u
 #define EBB_EBB_COMB_LONG_GAPS 8u
 #define EBB_EBB_COMB_ODD_GAPS 1u
+/* [EBB §fair queues] Where gaps hide others it takes so many times as many, and once more as many for
+ * each comb in vain. */
+#define EBB_EBB_COMB_HIDING_TIMES 2u
+#define EBB_EBB_VAIN_COMBS 3u
 /* [EBB §bundle] Of many connections this part of them is enough. */
 #define EBB_EBB_COMB_OF_MANY_DIVISOR 2u
 /* [EBB §In numbers] Oddness grows with an odd gap, sinks with an even one, and has a bound; from
@@ -311,6 +315,8 @@ struct ebb_ebb_state {
 	u8 has_jumped;  /* since then */
 	u8 vain_yields; /* in a row: nobody was met, and the link was ours at once */
 	u8 retreats;    /* in a row, where there would have been yields */
+	u8 hides_gaps;  /* a gap was that of two segments, and may hide one between them */
+	u8 vain_combs;  /* of such gaps, in a row: no test found others between our segments */
 
 	struct ebb_ebb_member member;
 };

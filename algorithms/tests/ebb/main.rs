@@ -4,6 +4,7 @@
 mod bundle;
 mod closed_loop;
 mod oracle;
+mod pairs;
 mod properties;
 #[path = "../support/receiver_oracle.rs"]
 mod receiver_oracle;

@@ -35,6 +35,8 @@ pub struct Path {
     pub catching_up_us: u64,
     /// The receiver's device waits so long for what follows a segment (us); 0: not at all.
     pub offload_us: u64,
+    /// Who tells the law sees acknowledgements alone, of two segments mostly, as a gateway does.
+    pub are_pairs_told: bool,
     /// The connection is an ordinary one before.
     pub taken_over: Option<TakenOver>,
 }
@@ -70,6 +72,7 @@ impl Default for Path {
             stalls: Vec::new(),
             catching_up_us: 0,
             offload_us: 0,
+            are_pairs_told: false,
             taken_over: None,
         }
     }
