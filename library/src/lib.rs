@@ -67,9 +67,9 @@ pub fn background(socket: &impl AsFd) -> Result<()> {
 pub fn background_with(socket: &impl AsFd, options: &Options) -> Result<()> {
     let terms = options.terms()?;
     worker::change(|governor| governor.give(socket.as_fd(), terms))??;
-    match options.are_usual() {
-        true => served::wish(socket.as_fd(), options.keeps_code_point()),
-        false => served::let_go(socket.as_fd()),
+    match options.order() {
+        Some(order) => served::wish(socket.as_fd(), order),
+        None => served::let_go(socket.as_fd()),
     }
     Ok(())
 }
@@ -96,8 +96,7 @@ pub fn foreground(socket: &impl AsFd) -> Result<()> {
 pub fn background_all(options: &Options) -> Result<()> {
     let terms = options.terms()?;
     worker::change(|governor| governor.give_all(Some(terms)))?;
-    let is_usual = options.are_usual();
-    served::wish_all(is_usual.then(|| options.keeps_code_point()));
+    served::wish_all(options.order());
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use ebb_link::Rate;
 use ebb_sockets::Terms;
 
 use crate::error::{Error, Result};
+use crate::service::Order;
 
 /// The word for a direction that is left alone, and for no minimum.
 const UNTOUCHED: &str = "none";
@@ -69,18 +70,16 @@ impl Options {
         self
     }
 
-    /// Whether they are what the service has by itself: both ways, by nobody's choice of a law.
-    pub(crate) fn are_usual(&self) -> bool {
-        let usual = Self {
+    /// What the service is to do; none: it is not asked, for a law was chosen, or one way is left
+    /// alone. (Of downloads alone under the kernel backend the governor sees nothing, and both would
+    /// act.)
+    pub(crate) fn order(&self) -> Option<Order> {
+        let usual = Self::new();
+        let are_usual = (&self.download, &self.upload) == (&usual.download, &usual.upload);
+        are_usual.then_some(Order {
             keeps_code_point: self.keeps_code_point,
-            ..Self::new()
-        };
-        *self == usual
-    }
-
-    /// Whether what is sent keeps its code point.
-    pub(crate) fn keeps_code_point(&self) -> bool {
-        self.keeps_code_point
+            minimum: self.minimum,
+        })
     }
 
     /// *Errors:* nothing is to yield.

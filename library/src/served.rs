@@ -15,7 +15,7 @@ use ebb_host::sockets_in;
 use ebb_sockets::{CopiedSocket, cookie_of};
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 
-use crate::service::{self, Wish};
+use crate::service::{self, Order, Wish};
 use crate::worker;
 use leaving::Leaving;
 use seen::Seen;
@@ -58,8 +58,8 @@ pub(crate) struct Served {
 enum Stand {
     Queued,
     Asking {
-        /// By itself, or with the others.
-        is_single: bool,
+        /// By itself, and how; none: with the others.
+        single: Option<Order>,
     },
     /// The service is asked for it, but it is not wished any more, or otherwise.
     Unwished,
@@ -73,6 +73,7 @@ struct Held {
     id: String,
     /// Its congestion control before.
     own: Option<OsString>,
+    order: Order,
     misses: u32,
 }
 
@@ -82,18 +83,15 @@ pub(crate) fn lock() -> MutexGuard<'static, Option<Served>> {
 }
 
 /// The thread is to ask for a socket, if there is a service.
-pub(crate) fn wish(socket: BorrowedFd<'_>, keeps_code_point: bool) {
-    if service::place().is_some() && queue(socket.as_raw_fd(), keeps_code_point) {
+pub(crate) fn wish(socket: BorrowedFd<'_>, order: Order) {
+    if service::place().is_some() && queue(socket.as_raw_fd(), order) {
         worker::wake();
     }
 }
 
-fn queue(descriptor: RawFd, keeps_code_point: bool) -> bool {
+fn queue(descriptor: RawFd, order: Order) -> bool {
     let mut served = lock();
     let served = served.get_or_insert_default();
-    if served.rests() {
-        return false;
-    }
     if served.sockets.len() >= MANY.max(served.left * 2) {
         served.forget_closed();
     }
@@ -101,17 +99,27 @@ fn queue(descriptor: RawFd, keeps_code_point: bool) -> bool {
         return false;
     };
     match served.sockets.get(&cookie) {
-        Some((_, Stand::Asking { is_single: true } | Stand::Held(_))) => return false,
-        Some((_, Stand::Queued)) if served.has_wish(cookie) => return false,
-        // One that is given by itself is held by itself, once what held it has let it go.
+        Some((_, Stand::Asking { single: Some(it) })) if *it == order => return false,
+        Some((_, Stand::Held(held))) if held.order == order => return false,
+        Some((_, Stand::Queued)) if served.has_wish(cookie, order) => return false,
+        Some((_, Stand::Asking { single: None } | Stand::Queued | Stand::Together(_)))
+            if served.rests() && served.together.is_wished_so(order) =>
+        {
+            return false;
+        }
+        None if served.rests() => return false,
+        // One that is given by itself, or otherwise, is held so once what held it has let it go.
         _ => served.let_go(cookie),
+    }
+    if served.rests() {
+        return true;
     }
     let stand = (descriptor, Stand::Queued);
     served.sockets.entry(cookie).or_insert(stand);
     served.queue.push(Wish {
         descriptor,
         cookie,
-        keeps_code_point,
+        order,
     });
     true
 }
@@ -134,7 +142,12 @@ pub(crate) fn ask() {
     leaving::tell();
     while let Some(wish) = next() {
         let own = congestion_control(&wish);
-        let held = service::hold(&wish).map(|id| Held { id, own, misses: 0 });
+        let held = service::hold(&wish).map(|id| Held {
+            id,
+            own,
+            order: wish.order,
+            misses: 0,
+        });
         if let Err(error) = &held {
             tracing::debug!("the service holds no socket: {error}");
         }
@@ -149,7 +162,9 @@ fn next() -> Option<Wish> {
     let served = served.as_mut()?;
     let wish = served.queue.swap_remove(served.next_wish()?);
     if let Some((_, stand)) = served.sockets.get_mut(&wish.cookie) {
-        *stand = Stand::Asking { is_single: true };
+        *stand = Stand::Asking {
+            single: Some(wish.order),
+        };
     }
     Some(wish)
 }
@@ -180,8 +195,9 @@ impl Served {
         wishes.rposition(|wish| !self.leaving.has(wish.cookie))
     }
 
-    fn has_wish(&self, cookie: u64) -> bool {
-        self.queue.iter().any(|wish| wish.cookie == cookie)
+    fn has_wish(&self, cookie: u64, order: Order) -> bool {
+        let mut wishes = self.queue.iter();
+        wishes.any(|wish| wish.cookie == cookie && wish.order == order)
     }
 
     /// The service has answered; tells whether that is wished still. One that was given once more

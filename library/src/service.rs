@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ebb_link::Rate;
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt,
 };
@@ -39,7 +40,16 @@ const TRY_AGAIN_AFTER: Duration = Duration::from_millis(25);
 pub(crate) struct Wish {
     pub(crate) descriptor: RawFd,
     pub(crate) cookie: u64,
+    pub(crate) order: Order,
+}
+
+/// How it is to hold sockets, by the laws that it has by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Order {
+    /// What is sent keeps its code point.
     pub(crate) keeps_code_point: bool,
+    /// What they have at the least, each way.
+    pub(crate) minimum: Option<Rate>,
 }
 
 /// Where it would be; looked up once, since programs may change their environment meanwhile.
@@ -63,14 +73,14 @@ impl Wish {
 ///
 /// *Errors:* there is none, it does not answer in time, or it refuses.
 pub(crate) fn hold(wish: &Wish) -> io::Result<String> {
-    hold_these(&json!({"socket": wish.socket()}), wish.keeps_code_point)
+    hold_these(&json!({"socket": wish.socket()}), wish.order)
 }
 
 /// Has it hold sockets of this process together, those that are added.
 ///
 /// *Errors:* as [`hold`].
-pub(crate) fn hold_together(keeps_code_point: bool) -> io::Result<String> {
-    hold_these(&json!("sockets"), keeps_code_point)
+pub(crate) fn hold_together(order: Order) -> io::Result<String> {
+    hold_these(&json!("sockets"), order)
 }
 
 /// Adds sockets to those that it holds together. What it cannot hold is passed over.
@@ -132,8 +142,12 @@ fn is_unknown(answer: &Value) -> bool {
     cause.is_some_and(|cause| cause.contains("unknown variant"))
 }
 
-fn hold_these(whose: &Value, keeps_code_point: bool) -> io::Result<String> {
-    let order = json!({"whose": whose, "keeps-code-point": keeps_code_point});
+fn hold_these(whose: &Value, order: Order) -> io::Result<String> {
+    let order = json!({
+        "whose": whose,
+        "keeps-code-point": order.keeps_code_point,
+        "minimum": order.minimum.map(|rate| rate.to_string()),
+    });
     let answer = ask(&json!({"hold": order}))?;
     let held = &answer["held"];
     let id = held["id"].as_str().ok_or_else(|| refused(&answer))?;

@@ -72,7 +72,11 @@ fn what_is_asked_for_last_is_so_in_the_end() {
             "OfAnother",
             vec!["socket"],
         ),
-        ("foreground, background with 2 Mbit/s", "Background", vec![]),
+        (
+            "foreground, background by its own law",
+            "Background",
+            vec![],
+        ),
         ("foreground, background", "OfAnother", vec!["socket"]),
         ("foreground all, background", "OfAnother", vec!["socket"]),
         ("renumber, foreground", "Foreground", vec![]),

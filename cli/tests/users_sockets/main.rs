@@ -101,8 +101,8 @@ fn all_sockets_of_a_program_are_held_together_but_for_those_in_the_foreground() 
     };
     assert_eq!(kinds(&held(&users)), ["sockets", "socket"]);
 
-    // The thread sees to a minimum, and to nothing that the service has by itself.
-    assert_eq!(program.does("background all with 2 Mbit/s"), "Ok(())");
+    // The thread sees to a law that was chosen, and to nothing that the service has by itself.
+    assert_eq!(program.does("background all by its own law"), "Ok(())");
     program.until("states", "[Some(OfAnother), Some(Background)]");
     assert_eq!(kinds(&held(&users)), ["socket"]);
 
@@ -122,6 +122,45 @@ fn all_sockets_of_a_program_are_held_together_but_for_those_in_the_foreground() 
     program.until("states", BOTH);
     drop(program);
     until("let go", || held(&users).is_empty());
+    service.end(Signal::SIGTERM);
+}
+
+/// Of what kind each is that is held, and what it has at the least.
+fn minimums(users: &Users) -> Vec<String> {
+    let minimum = |it: &Value| format!("{} {}", it["target"]["kind"], it["minimum"]);
+    let mut minimums: Vec<String> = held(users).iter().map(minimum).collect();
+    minimums.sort_unstable();
+    minimums
+}
+
+#[test]
+fn the_service_sees_to_a_minimum() {
+    if !requires_feature("the_service_sees_to_a_minimum", "callback-flags") {
+        return;
+    }
+    const WITHOUT: &str = "\"socket\" null";
+    let users = Users::new("o");
+    let service = users.serve();
+    let mut program = Program::start(&users, ADA, None);
+    assert_eq!(program.does("background with 2 Mbit/s"), "Ok(())");
+    program.until("state", "OfAnother");
+    assert_eq!(minimums(&users), ["\"socket\" \"2mbit\""]);
+
+    // Given otherwise it is held otherwise; given so once more it stays.
+    for _ in 0..2 {
+        assert_eq!(program.does("background"), "Ok(())");
+        until("held without", || minimums(&users) == [WITHOUT]);
+    }
+    assert_eq!(program.does("background all with 2 Mbit/s"), "Ok(())");
+    program.until("states", "[Some(OfAnother), Some(OfAnother)]");
+    assert_eq!(minimums(&users), [WITHOUT, "\"sockets\" \"2mbit\""]);
+    assert_eq!(program.does("background all"), "Ok(())");
+    let both = [WITHOUT, "\"sockets\" null"];
+    until("all held without", || minimums(&users) == both);
+    assert_eq!(program.does("foreground all"), "Ok(())");
+    program.until("states", "[Some(Foreground), Some(Foreground)]");
+    assert!(held(&users).is_empty());
+    drop(program);
     service.end(Signal::SIGTERM);
 }
 

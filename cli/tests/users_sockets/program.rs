@@ -144,7 +144,9 @@ fn the_program_of_a_user() {
                 format!("{:?}", steps.try_for_each(|step| go(step, &mut one)))
             }
             "background"
+            | "background with 2 Mbit/s"
             | "background all"
+            | "background all by its own law"
             | "background all with 2 Mbit/s"
             | "foreground all"
             | "foreground"
@@ -266,10 +268,14 @@ fn the_program_of_a_user() {
 fn go(step: &str, socket: &mut TcpStream) -> library::Result<()> {
     let usual = library::Options::new;
     let with_minimum = || usual().minimum("2mbit").unwrap();
+    // By a law that the service has not.
+    let by_own_law = || usual().download("sampled:target_us=9000").unwrap();
     match step {
         "background" => library::background(socket),
+        "background by its own law" => library::background_with(socket, &by_own_law()),
         "background with 2 Mbit/s" => library::background_with(socket, &with_minimum()),
         "background all" => library::background_all(&usual()),
+        "background all by its own law" => library::background_all(&by_own_law()),
         "background all with 2 Mbit/s" => library::background_all(&with_minimum()),
         "foreground" => library::foreground(socket),
         "foreground all" => {

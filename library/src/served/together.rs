@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::{
     MOST_MISSES, REST, Served, Stand, change_leaving, congestion_control, leaving, lock, take_back,
 };
-use crate::service::{self, Wish};
+use crate::service::{self, Order, Wish};
 use crate::worker;
 
 /// More are named no sooner: a user may ask the service fifty times a second.
@@ -23,8 +23,8 @@ const MOST_HELD: usize = 4_096;
 
 #[derive(Default)]
 pub(super) struct Together {
-    /// Whether they keep their code points; none: they are not wished.
-    keeps_code_point: Option<bool>,
+    /// How they are to be held; none: they are not wished.
+    order: Option<Order>,
     pub(super) queue: Vec<Wish>,
     /// By this they are asked for.
     pub(super) id: Option<String>,
@@ -43,19 +43,22 @@ impl Together {
     }
 
     pub(super) fn is_wished(&self) -> bool {
-        self.keeps_code_point.is_some()
+        self.order.is_some()
+    }
+
+    pub(super) fn is_wished_so(&self, order: Order) -> bool {
+        self.order == Some(order)
     }
 }
 
-/// Whether the service is to hold all sockets together from now on, and whether these keep their
-/// code points; none: it is to let them go.
-pub(crate) fn wish_all(keeps_code_point: Option<bool>) {
+/// How the service is to hold all sockets together from now on; none: it is to let them go.
+pub(crate) fn wish_all(order: Option<Order>) {
     if service::place().is_none() {
         return;
     }
     lock().get_or_insert_default();
     change_leaving(|served| {
-        if served.together.keeps_code_point == keeps_code_point {
+        if served.together.order == order {
             return;
         }
         for wish in mem::take(&mut served.together.queue) {
@@ -65,12 +68,12 @@ pub(crate) fn wish_all(keeps_code_point: Option<bool>) {
             served.let_whole_go(&id);
         }
         served.together = Together {
-            keeps_code_point,
+            order,
             turn: served.together.turn + 1,
             ..Together::default()
         };
     });
-    if keeps_code_point.is_some() {
+    if order.is_some() {
         worker::wake();
     }
 }
@@ -83,7 +86,7 @@ pub(crate) fn wants_more() -> bool {
     };
     let together = &mut served.together;
     let now = Instant::now();
-    let is_due = together.keeps_code_point.is_some() && together.due.is_none_or(|due| now >= due);
+    let is_due = together.order.is_some() && together.due.is_none_or(|due| now >= due);
     if is_due {
         together.due = Some(now + MORE_AFTER);
     }
@@ -96,7 +99,7 @@ pub(crate) fn wish_more(sockets: Vec<(RawFd, u64)>) {
     let Some(served) = served.as_mut() else {
         return;
     };
-    let Some(keeps_code_point) = served.together.keeps_code_point else {
+    let Some(order) = served.together.order else {
         return;
     };
     let is_known =
@@ -113,7 +116,7 @@ pub(crate) fn wish_more(sockets: Vec<(RawFd, u64)>) {
         served.together.queue.push(Wish {
             descriptor,
             cookie,
-            keeps_code_point,
+            order,
         });
     }
 }
@@ -158,7 +161,7 @@ fn next() -> Option<Asking> {
     let wishes = queue.split_off(queue.len().saturating_sub(MOST_AT_ONCE));
     for wish in &wishes {
         if let Some((_, stand)) = served.sockets.get_mut(&wish.cookie) {
-            *stand = Stand::Asking { is_single: false };
+            *stand = Stand::Asking { single: None };
         }
     }
     let (id, turn) = (served.together.id.clone(), served.together.turn);
@@ -166,7 +169,7 @@ fn next() -> Option<Asking> {
 }
 
 fn begin(wishes: &[Wish]) -> std::io::Result<String> {
-    let id = service::hold_together(wishes[0].keeps_code_point)?;
+    let id = service::hold_together(wishes[0].order)?;
     let added = service::add(&id, wishes);
     added.inspect_err(|_| service::let_go(&id)).map(|()| id)
 }
