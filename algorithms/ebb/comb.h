@@ -169,7 +169,7 @@ EBB_INLINE void ebb_ebb_take_gap(struct ebb_ebb_state *s, const struct ebb_segme
 	if (is_next && s->gap_bytes < ebb_ebb_gap_segments(s) * s->mss_bytes)
 		return;
 	ebb_end_step();
-	s->hides_gaps |= is_next && !ebb_ebb_has_long_gaps(s) &&
+	s->hides_gaps |= is_next && segment->segments == 1 && !ebb_ebb_has_long_gaps(s) &&
 			 s->gap_bytes > s->mss_bytes + s->mss_bytes / EBB_ONE_X2;
 	if (is_next && ebb_ebb_is_merged(s, segment))
 		ebb_ebb_count_odd(s);
@@ -249,10 +249,11 @@ EBB_INLINE void ebb_ebb_yield_unseen(struct ebb_ebb_state *s, const struct ebb_s
 {
 	u64 spread = (segment->right_edge_seq * EBB_EBB_SPREAD) >> EBB_EBB_SPREAD_SHIFT;
 
+	/* A train that was stretched is none in vain. */
+	if (s->hides_gaps && !s->is_testing)
+		s->vain_combs = (u8)ebb_min(s->vain_combs + 1u, EBB_EBB_VAIN_COMBS);
 	s->is_unseen = 1;
 	s->is_testing = 0;
-	if (s->hides_gaps)
-		s->vain_combs = (u8)ebb_min(s->vain_combs + 1u, EBB_EBB_VAIN_COMBS);
 	ebb_ebb_forget_gaps(s);
 	ebb_moves_set_window(&s->moves, s->mss_bytes);
 	ebb_ebb_enter_yield(s, p, segment->now_us);

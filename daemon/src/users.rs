@@ -60,6 +60,8 @@ pub(crate) struct Keeping {
     look: Look,
     saved: Saved,
     looked: Instant,
+    /// Somebody's connections were not walked over when that had to be.
+    is_walk_due: bool,
 }
 
 /// What the service has beside it.
@@ -208,6 +210,7 @@ impl Keeping {
             look: Look::default(),
             saved,
             looked: Instant::now(),
+            is_walk_due: false,
         })
     }
 

@@ -67,7 +67,7 @@ EBB_INLINE void ebb_describe_arrival(struct ebb_half *half, const struct ebb_pac
 	told->seq = newly_bytes ? half->head.next_seq : half->head.next_seq + mss_bytes;
 	told->payload_bytes = newly_bytes ? newly_bytes : mss_bytes;
 	told->segments = (u32)ebb_div(newly_bytes + mss_bytes - 1, mss_bytes, 1);
-	/* [RFC1122 §4.2.3.2] Two did not come together: so many are acknowledged together. */
+	/* [RFC1122 §4.2.3.2] Two need not have come together: so many are acknowledged together. */
 	if (told->segments <= EBB_UPLOAD_LEAST_SEGMENTS)
 		told->segments = 1;
 	told->has_timestamps = 0;

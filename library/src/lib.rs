@@ -2,7 +2,7 @@
 //! One socket in the background: it gets the bandwidth that nobody else wants, both ways, and all
 //! of it when nobody does.
 //!
-//! [`background`] puts a TCP socket there, [`foreground`] takes it back, at once; [`state`] tells
+//! [`background`] puts a TCP socket there, [`foreground`] takes it back; [`state`] tells
 //! what is seen of it. [`background_all`] is for all sockets that the process has and will have.
 //! All may be called from any thread, and none needs a privilege. A thread of the library's own
 //! looks at the sockets and sleeps while nothing moves.
@@ -66,6 +66,7 @@ pub fn background(socket: &impl AsFd) -> Result<()> {
 /// *Errors:* those of [`background`]; the options let nothing yield.
 pub fn background_with(socket: &impl AsFd, options: &Options) -> Result<()> {
     let terms = options.terms()?;
+    let _one_by_one = worker::calls();
     worker::change(|governor| governor.give(socket.as_fd(), terms))??;
     match options.order() {
         Some(order) => served::wish(socket.as_fd(), order),
@@ -80,6 +81,7 @@ pub fn background_with(socket: &impl AsFd, options: &Options) -> Result<()> {
 ///
 /// *Errors:* it is no socket.
 pub fn foreground(socket: &impl AsFd) -> Result<()> {
+    let _one_by_one = worker::calls();
     match worker::ask(|governor| governor.take_back(socket.as_fd())) {
         Some(answer) => answer.map(drop)?,
         None => inode_of_socket(socket.as_fd()).map(drop)?,
@@ -95,6 +97,7 @@ pub fn foreground(socket: &impl AsFd) -> Result<()> {
 /// *Errors:* the options let nothing yield; there is no thread to be had.
 pub fn background_all(options: &Options) -> Result<()> {
     let terms = options.terms()?;
+    let _one_by_one = worker::calls();
     worker::change(|governor| governor.give_all(Some(terms)))?;
     served::wish_all(options.order());
     Ok(())
@@ -103,6 +106,7 @@ pub fn background_all(options: &Options) -> Result<()> {
 /// Takes all sockets to the foreground, as [`foreground`] does, also those that were put into the
 /// background one by one.
 pub fn foreground_all() {
+    let _one_by_one = worker::calls();
     worker::ask(|governor| governor.take_all_back());
     served::let_all_go();
 }

@@ -127,9 +127,7 @@ pub(crate) fn let_these_go(ids: &[String], cookies: &[u64], together: Option<&st
         Err(error) => {
             tracing::debug!("the service does not let go: {error}");
             match error.kind() {
-                ErrorKind::NotFound
-                | ErrorKind::ConnectionRefused
-                | ErrorKind::PermissionDenied => Told::Nobody,
+                ErrorKind::NotFound | ErrorKind::ConnectionRefused => Told::Nobody,
                 _ => Told::Unanswered,
             }
         }

@@ -23,6 +23,8 @@ static WORKER: Mutex<Worker> = Mutex::new(Worker {
     governor: None,
     is_running: false,
 });
+/// A call tells the governor and the service: two of one socket are done one after the other.
+static CALLS: Mutex<()> = Mutex::new(());
 static CHANGED: Condvar = Condvar::new();
 static HOOKS: Once = Once::new();
 
@@ -30,6 +32,11 @@ struct Worker {
     /// None: nothing was asked for yet.
     governor: Option<Governor>,
     is_running: bool,
+}
+
+/// Nobody else changes what is governed until this is let go; taken before all other locks.
+pub(crate) fn calls() -> MutexGuard<'static, ()> {
+    CALLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Changes what is governed; the thread acts on it at once.
@@ -134,6 +141,7 @@ fn hook() {
 }
 
 type Locked = (
+    MutexGuard<'static, ()>,
     MutexGuard<'static, Worker>,
     MutexGuard<'static, Option<Served>>,
 );
@@ -146,7 +154,7 @@ thread_local! {
 
 extern "C" fn before_fork() {
     // A thread that is ending has none.
-    let _ = FORKING.try_with(|held| held.set(Some((lock(), served::lock()))));
+    let _ = FORKING.try_with(|held| held.set(Some((calls(), lock(), served::lock()))));
 }
 
 extern "C" fn after_fork() {
@@ -155,7 +163,7 @@ extern "C" fn after_fork() {
 
 /// The child has the sockets, but not the thread. What yields is the parent's affair.
 extern "C" fn in_child() {
-    if let Ok(Some((mut worker, mut served))) = FORKING.try_with(Cell::take) {
+    if let Ok(Some((_calls, mut worker, mut served))) = FORKING.try_with(Cell::take) {
         // What the service holds is the parent's affair, too.
         *served = None;
         worker.is_running = false;

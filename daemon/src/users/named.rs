@@ -151,7 +151,22 @@ impl Keeping {
         let mut networks = Networks::default();
         let (claims, hold) = self.named(id, asking)?;
         take_off(claims, hold, cookies, &mut networks);
+        self.leave_others(networks, around)
+    }
+
+    /// Nothing limits what has been taken off when this is answered. If it fails who asks again finds
+    /// nothing there that could say where to walk.
+    fn leave_others(
+        &mut self,
+        mut networks: Networks,
+        around: &Surroundings<'_>,
+    ) -> Result<ServiceReply, No> {
+        if self.is_walk_due {
+            networks = Networks::any();
+        }
+        self.is_walk_due = true;
         around.classifier.leave_others_in(&networks)?;
+        self.is_walk_due = false;
         self.look.forget();
         Ok(ServiceReply::Answer(Reply::Done))
     }
@@ -183,9 +198,7 @@ impl Keeping {
         if let Some(hold) = named.and_then(|id| self.holds.get_mut(&id)) {
             take_off(&self.claims, hold, cookies, &mut networks);
         }
-        around.classifier.leave_others_in(&networks)?;
-        self.look.forget();
-        Ok(ServiceReply::Answer(Reply::Done))
+        self.leave_others(networks, around)
     }
 
     /// What is held for the sockets that who asks names.

@@ -16,7 +16,8 @@ const MOST_AT_ONCE: usize = 1_024;
 /// A service that is too busy is told again so soon, then after twice as long, up to
 const SOON: Duration = Duration::from_millis(25);
 const SELDOM: Duration = Duration::from_secs(1);
-/// For one that does not answer the thread has waited already.
+/// For one that does not answer the thread has waited already, and looks at nothing meanwhile: it is
+/// told again so late, then later. Whatever it was told it does when it goes on.
 const UNANSWERED: Duration = Duration::from_secs(2);
 /// Where there is none it is looked for so often; its programs let go after so long.
 const NOBODY: Duration = Duration::from_millis(250);
@@ -106,6 +107,13 @@ impl Leaving {
         );
     }
 
+    /// One that may be among those that are held together; of so many it is one too much.
+    pub(super) fn add_unknown(&mut self, cookie: u64, most: usize) {
+        if self.sockets.len() < most {
+            self.add_one_of_many(cookie, (-1, None));
+        }
+    }
+
     /// All that are held together by this.
     pub(super) fn add_whole(
         &mut self,
@@ -148,7 +156,7 @@ impl Leaving {
         let pause = match told {
             Told::Done => return self.settle(batch),
             Told::Refused => SELDOM.min(SOON * 2u32.pow(self.tries.min(8))),
-            Told::Unanswered => UNANSWERED,
+            Told::Unanswered => UNANSWERED * 2u32.pow(self.tries.min(2)),
             Told::Nobody => {
                 let since = *self.absent_since.get_or_insert(now);
                 if now.duration_since(since) >= LEASE {
@@ -169,10 +177,14 @@ impl Leaving {
         let ids: HashSet<String> = batch.ids.into_iter().collect();
         let cookies: HashSet<u64> = batch.cookies.into_iter().collect();
         self.wholes.retain(|id| !ids.contains(id));
-        self.sockets.retain(|cookie, left| match &left.origin {
-            Origin::Itself(id) | Origin::Whole(id) => !ids.contains(id),
-            Origin::Others => !cookies.contains(cookie),
-        });
+        let is_settled = |cookie: &u64, left: &mut Left| match &left.origin {
+            Origin::Itself(id) | Origin::Whole(id) => ids.contains(id),
+            Origin::Others => cookies.contains(cookie),
+        };
+        for (cookie, left) in self.sockets.extract_if(is_settled) {
+            // Another service may have answered than the one that held it.
+            take_back(cookie, left.descriptor, left.own.as_ref());
+        }
         (self.due, self.tries, self.absent_since) = (None, 0, None);
     }
 

@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
+use std::iter;
 use std::mem;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
@@ -171,7 +172,14 @@ fn next() -> Option<Asking> {
 fn begin(wishes: &[Wish]) -> std::io::Result<String> {
     let id = service::hold_together(wishes[0].order)?;
     let added = service::add(&id, wishes);
-    added.inspect_err(|_| service::let_go(&id)).map(|()| id)
+    // What is held so has nothing yet that is known here, or may have it by now.
+    added
+        .inspect_err(|_| {
+            if let Some(served) = lock().as_mut() {
+                served.leaving.add_whole(&id, iter::empty());
+            }
+        })
+        .map(|()| id)
 }
 
 impl Served {
@@ -182,10 +190,15 @@ impl Served {
 
     /// It is not known of here, and may be among those that are held together.
     pub(super) fn let_unknown_go(&mut self, cookie: u64) {
-        if self.together.is_held() {
-            self.leaving.add_one_of_many(cookie, (-1, None));
-        } else if self.together.is_wished() && self.together.unknown.len() < MOST_HELD {
-            self.together.unknown.insert(cookie);
+        let unknown = &mut self.together.unknown;
+        if self.together.id.is_some() {
+            self.leaving.add_unknown(cookie, MOST_HELD);
+        } else if self.together.order.is_some() {
+            // Those that were noted long ago are closed by now.
+            if unknown.len() >= MOST_HELD {
+                unknown.clear();
+            }
+            unknown.insert(cookie);
         }
     }
 
@@ -228,13 +241,22 @@ impl Served {
         }
         self.together.id = Some(id.to_owned());
         for cookie in mem::take(&mut self.together.unknown) {
-            self.leaving.add_one_of_many(cookie, (-1, None));
+            // One that is held by itself meanwhile is not among them.
+            let is_single = matches!(self.sockets.get(&cookie), Some((_, Stand::Held(_))));
+            if !is_single && !self.leaving.has(cookie) {
+                self.leaving.add_one_of_many(cookie, (-1, None));
+            }
         }
     }
 
     fn let_those_together_rest(&mut self, asked: &[Wish], turn: u64) {
+        let is_held = turn == self.together.turn && self.together.is_held();
         for wish in asked {
-            self.has_answer(wish);
+            // It may be added yet, by a service that has not answered.
+            if !self.has_answer(wish) && is_held {
+                let known = (wish.descriptor, None);
+                self.leaving.add_one_of_many(wish.cookie, known);
+            }
         }
         if turn != self.together.turn {
             return;
