@@ -170,7 +170,7 @@ EBB_INLINE void ebb_ebb_take_gap(struct ebb_ebb_state *s, const struct ebb_segme
 		return;
 	ebb_end_step();
 	s->hides_gaps |= is_next && segment->segments == 1 && !ebb_ebb_has_long_gaps(s) &&
-			 s->gap_bytes > s->mss_bytes + s->mss_bytes / EBB_ONE_X2;
+			 segment->payload_bytes > s->mss_bytes + s->mss_bytes / EBB_ONE_X2;
 	if (is_next && ebb_ebb_is_merged(s, segment))
 		ebb_ebb_count_odd(s);
 	else if (is_next && (!s->is_testing || ebb_ebb_is_tester(s)))
