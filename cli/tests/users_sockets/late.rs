@@ -84,3 +84,33 @@ fn a_service_that_is_stopped_limits_nobody_who_wants_to_be_free() {
         service.end(Signal::SIGTERM);
     }
 }
+
+/// It is named to a service that does not answer, and is taken to the foreground meanwhile.
+#[test]
+fn what_a_service_adds_too_late_it_lets_go() {
+    let name = "what_a_service_adds_too_late_it_lets_go";
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    let users = Users::new("ml");
+    let service = users.serve();
+    let mut program = Program::start(&users, ADA, None);
+    assert_eq!(program.does("background all"), "Ok(())");
+    program.until("states", "[Some(OfAnother), Some(OfAnother)]");
+    let flows = || held(&users)[0]["flows"].as_array().unwrap().len();
+    assert_eq!(flows(), 4);
+    signal(&service, Signal::SIGSTOP);
+    assert_eq!(program.does("close"), "Ok(())");
+    program.streams[0] = users.scene.listener.accept().unwrap().0;
+    // By then the thread has named the new one, and waits.
+    thread::sleep(LONG / 2);
+    assert_eq!(program.does("foreground"), "Ok(())");
+    thread::sleep(LONG * 2);
+    signal(&service, Signal::SIGCONT);
+    program.until("state", "Foreground");
+    thread::sleep(LONG);
+    program.until("limited", "[Some(false), Some(true)]");
+    assert_eq!(flows(), 2);
+    drop(program);
+    service.end(Signal::SIGTERM);
+}
