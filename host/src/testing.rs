@@ -9,7 +9,7 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
 /// How long something may take that has to come. Only tests that fail wait so long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -55,7 +55,7 @@ pub fn requires_root(test_name: &str) -> bool {
 /// Waits until it is so.
 ///
 /// # Panics
-/// If it is not so within a minute, which is for machines that are busy; says what was waited for.
+/// If it is not so within 20 seconds; says what was waited for.
 #[track_caller]
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
