@@ -82,29 +82,22 @@ impl Leaving {
     }
 
     pub(super) fn add_single(&mut self, cookie: u64, descriptor: RawFd, held: Held) {
-        let (own, origin) = (held.own, Origin::Itself(held.id));
-        self.sockets.insert(
-            cookie,
-            Left {
-                descriptor,
-                own,
-                origin,
-            },
-        );
+        self.add(cookie, (descriptor, held.own), Origin::Itself(held.id));
     }
 
     /// One of those that are held together, with its number and its congestion control before.
     pub(super) fn add_one_of_many(&mut self, cookie: u64, known: (RawFd, Option<OsString>)) {
+        self.add(cookie, known, Origin::Others);
+    }
+
+    fn add(&mut self, cookie: u64, known: (RawFd, Option<OsString>), origin: Origin) {
         let (descriptor, own) = known;
-        let origin = Origin::Others;
-        self.sockets.insert(
-            cookie,
-            Left {
-                descriptor,
-                own,
-                origin,
-            },
-        );
+        let left = Left {
+            descriptor,
+            own,
+            origin,
+        };
+        self.sockets.insert(cookie, left);
     }
 
     /// One that may be among those that are held together; of so many it is one too much.
@@ -121,18 +114,9 @@ impl Leaving {
         sockets: impl Iterator<Item = (u64, RawFd, Option<OsString>)>,
     ) {
         self.wholes.insert(id.to_owned());
-        let with_it = sockets.map(|(cookie, descriptor, own)| {
-            let origin = Origin::Whole(id.to_owned());
-            (
-                cookie,
-                Left {
-                    descriptor,
-                    own,
-                    origin,
-                },
-            )
-        });
-        self.sockets.extend(with_it);
+        for (cookie, descriptor, own) in sockets {
+            self.add(cookie, (descriptor, own), Origin::Whole(id.to_owned()));
+        }
     }
 
     fn batch(&self, together: Option<&String>) -> Batch {
