@@ -145,12 +145,7 @@ impl Scene {
 
     /// The connections of a rule for what arrives: what they have carried under it.
     pub fn carried(&self, rule: &str) -> Vec<u64> {
-        let seen = self.seen();
-        let found = seen.iter().find(|it| it["target"]["name"] == rule);
-        let flows = found.map_or(&[][..], |it| it["flows"].as_array().unwrap());
-        let down = flows.iter().filter(|flow| flow["direction"] == "down");
-        down.map(|flow| flow["payload_bytes"].as_u64().unwrap())
-            .collect()
+        carried_by(&self.seen(), rule)
     }
 
     pub fn until_carried(&self, rule: &str, expected: &[u64]) {
@@ -158,6 +153,15 @@ impl Scene {
             self.carried(rule) == expected
         });
     }
+}
+
+/// What is attached under this rule's name: what its connections have carried, of what arrives.
+pub fn carried_by(seen: &[Value], rule: &str) -> Vec<u64> {
+    let found = seen.iter().find(|it| it["target"]["name"] == rule);
+    let flows = found.map_or(&[][..], |it| it["flows"].as_array().unwrap());
+    let down = flows.iter().filter(|flow| flow["direction"] == "down");
+    down.map(|flow| flow["payload_bytes"].as_u64().unwrap())
+        .collect()
 }
 
 impl Deref for Scene {
