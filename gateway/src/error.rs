@@ -29,6 +29,18 @@ pub enum Error {
         /// The kernel's number of the kind.
         kind: u16,
     },
+    /// Programs see what came with the tunnel's own header there.
+    #[error(
+        "interface {name} is a tunnel: before Linux 5.14 its packets show the tunnel's own header \
+         to programs (this is {release}): name an interface of Ethernet that they pass as well, or \
+         use Linux 5.14 or newer"
+    )]
+    OldTunnel {
+        /// Its name.
+        name: String,
+        /// The kernel's release.
+        release: String,
+    },
     /// Nothing is forwarded over it.
     #[error("interface {name} is this machine's own: name the one that the clients are behind")]
     Loopback {

@@ -2,6 +2,7 @@
 //! Interfaces of this thread's network namespace.
 
 use crate::error::{Error, Result};
+use ebb_host::sysctl;
 use std::ffi::CString;
 use std::fmt;
 use std::io;
@@ -18,7 +19,18 @@ const BARE: [u16; 7] = [
     libc::ARPHRD_IPGRE,
     519, // ARPHRD_RAWIP
 ];
+/// Of these, those whose packets have the header of the tunnel in front of IP's, as programs see
+/// them when they come in, before this release (its commit "ipip: allow redirecting ipip and mplsip
+/// packets to eth devices", and those beside it).
+const TUNNELS: [u16; 4] = [
+    libc::ARPHRD_TUNNEL,
+    libc::ARPHRD_TUNNEL6,
+    libc::ARPHRD_SIT,
+    libc::ARPHRD_IPGRE,
+];
+const TUNNELS_SINCE: (u32, u32) = (5, 14);
 const ETHERNET_BYTES: u32 = 14;
+const RELEASE: &str = "kernel.osrelease";
 
 /// An interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +43,8 @@ pub struct Interface {
 impl Interface {
     /// The interface of this name.
     ///
-    /// *Errors:* [`Error::NoInterface`]; [`Error::Loopback`]; [`Error::UnknownLink`].
+    /// *Errors:* [`Error::NoInterface`]; [`Error::Loopback`]; [`Error::UnknownLink`];
+    /// [`Error::OldTunnel`].
     pub fn of(name: &str) -> Result<Self> {
         let none = |source| Error::NoInterface {
             name: name.to_owned(),
@@ -43,6 +56,10 @@ impl Interface {
         let link_bytes = match kind {
             libc::ARPHRD_ETHER => ETHERNET_BYTES,
             libc::ARPHRD_LOOPBACK => return Err(Error::Loopback { name }),
+            kind if TUNNELS.contains(&kind) && !shows_tunnels() => {
+                let release = sysctl(RELEASE).unwrap_or_default();
+                return Err(Error::OldTunnel { name, release });
+            }
             kind if BARE.contains(&kind) => 0,
             kind => return Err(Error::UnknownLink { name, kind }),
         };
@@ -85,6 +102,20 @@ impl fmt::Display for Interface {
     }
 }
 
+/// No type of the kernel's tells it, so its release does. What cannot be read is new.
+fn shows_tunnels() -> bool {
+    let release = sysctl(RELEASE);
+    let version = release.as_deref().and_then(version);
+    version.is_none_or(|it| it >= TUNNELS_SINCE)
+}
+
+/// The first two numbers of a release.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|it: char| !it.is_ascii_digit());
+    let mut number = || numbers.next()?.parse().ok();
+    Some((number()?, number()?))
+}
+
 fn number_of(name: &str) -> io::Result<u32> {
     let name = CString::new(name)?;
     // SAFETY: a string that ends with a zero, which lives through the call.
@@ -116,4 +147,16 @@ fn kind_of(name: &str) -> io::Result<u16> {
     }
     // SAFETY: this is the member that the request fills in.
     Ok(unsafe { request.ifr_ifru.ifru_hwaddr }.sa_family)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version;
+
+    #[test]
+    fn releases_have_two_numbers_first() {
+        assert_eq!(version("5.10.0-32-cloud-amd64"), Some((5, 10)));
+        assert_eq!(version("6.1-rc3+"), Some((6, 1)));
+        assert_eq!(version("unknown"), None);
+    }
 }

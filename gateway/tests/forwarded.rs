@@ -6,17 +6,20 @@
 mod support;
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use ebb_gateway::{Flow, Gateway, Hook, Interface, Options, Way};
+use ebb_gateway::{Error, Flow, Gateway, Hook, Interface, Options, Way};
 use ebb_host::testing::{requires, requires_root};
 use support::everything;
-use support::namespace::{Namespace, enter_router};
+use support::namespace::{Namespace, enter_a_router, enter_router};
 
 const BYTES: usize = 4 << 20;
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7));
+const SERVER_IPV6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd51, 0, 0, 0, 0, 0, 0, 7));
+const PORT: u16 = 9000;
 /// What a client asks for and gets over QUIC, without headers.
 const QUIC_BYTES: [usize; 2] = [100, 1200];
 const QUIC_PACKETS: usize = 20;
@@ -108,32 +111,90 @@ fn cake_that_filters_acknowledgements_changes_nothing() {
     assert!(dropped > 0, "no acknowledgement was left out: {told}");
 }
 
+#[test]
+fn a_download_over_ipv6_is_held() {
+    if !requires_root("a_download_over_ipv6_is_held") {
+        return;
+    }
+    let (router, ends) = enter_a_router();
+    router.set_sysctl("net.ipv6.conf.all.forwarding", "1");
+    for (end, interface, prefix) in [(&ends[0], "lan0", "fd07"), (&ends[1], "wan0", "fd51")] {
+        router.ip(&format!("addr add {prefix}::1/64 dev {interface} nodad\n"));
+        end.ip(&format!(
+            "addr add {prefix}::7/64 dev eth0 nodad\n\
+             route add default via {prefix}::1\n"
+        ));
+    }
+    expect_download_held(&ends, SERVER_IPV6, &start("lan0", None));
+}
+
+/// The client is reached by a VLAN: the interface with the tags sees these, that of the VLAN not.
+#[test]
+fn a_download_by_a_vlan_is_held_on_both_of_its_interfaces() {
+    let name = "a_download_by_a_vlan_is_held_on_both_of_its_interfaces";
+    if !requires_root(name) {
+        return;
+    }
+    for interface in ["lan0", "lan0.7"] {
+        let (router, ends) = enter_a_router();
+        let vlan = |of: &str| format!("link add link {of} name {of}.7 type vlan id 7\n");
+        let has_vlans = router.can_ip(&vlan("lan0"));
+        if !requires(name, "vlan", "VLANs (CONFIG_VLAN_8021Q)", has_vlans) {
+            return;
+        }
+        ends[0].ip(&vlan("eth0"));
+        for (end, of, host) in [(&router, "lan0", 1), (&ends[0], "eth0", 7)] {
+            end.ip(&format!(
+                "addr flush dev {of}\n\
+                 addr add 192.168.7.{host}/24 dev {of}.7\n\
+                 link set {of}.7 up\n"
+            ));
+        }
+        ends[0].ip("route replace default via 192.168.7.1\n");
+        expect_download_held(&ends, SERVER, &start(interface, None));
+    }
+}
+
+/// As PPP and TUN: IP's header is the first.
+#[test]
+fn a_download_by_a_tunnel_without_ethernet_is_held() {
+    let name = "a_download_by_a_tunnel_without_ethernet_is_held";
+    if !requires_root(name) {
+        return;
+    }
+    let (router, ends) = enter_a_router();
+    let tunnel = |host, other| {
+        format!(
+            "link add tunnel0 type ipip local 192.168.7.{host} remote 192.168.7.{other}\n\
+             addr add 10.9.0.{host}/24 dev tunnel0\n\
+             link set tunnel0 up\n"
+        )
+    };
+    let has_tunnels = router.can_ip(&tunnel(1, 7));
+    if !requires(name, "ipip", "tunnels (CONFIG_NET_IPIP)", has_tunnels) {
+        return;
+    }
+    ends[0].ip(&tunnel(7, 1));
+    ends[0].ip("route replace default via 10.9.0.1\n");
+    match Interface::of("tunnel0") {
+        Err(error @ Error::OldTunnel { .. }) => {
+            return assert!(error.to_string().contains("5.14 or newer"), "{error}");
+        }
+        interface => assert!(!interface.unwrap().has_macs()),
+    }
+    expect_download_held(&ends, SERVER, &start("tunnel0", None));
+}
+
 fn expect_held(hook: Option<Hook>) {
     expect_held_between(&enter_router(), hook);
 }
 
-fn expect_held_between([client, server]: &[Namespace; 2], hook: Option<Hook>) {
-    let options = Options {
-        interfaces: vec![Interface::of("lan0").unwrap()],
-        policy: "ebb".parse().unwrap(),
-        is_observing: false,
-        hook,
-        connections: 1_024,
-        is_patient: false,
-    };
-    let gateway = Gateway::start(&options, &[everything()]).unwrap();
+fn expect_held_between(ends: &[Namespace; 2], hook: Option<Hook>) {
+    let gateway = start("lan0", hook);
     assert!(hook.is_none() || gateway.hook() == hook);
+    expect_download_held(ends, SERVER, &gateway);
 
-    let flow = download(client, server, &gateway);
-    assert_eq!(flow.way, Way::Download);
-    assert!(flow.rewritten > 0, "{flow:?}");
-    assert!(flow.window_bytes < flow.own_bytes, "{flow:?}");
-    let counters = gateway.counters();
-    assert_eq!((counters.connections, counters.governed), (1, 1));
-    // What was lost on its way comes twice.
-    assert!(counters.received_bytes >= BYTES as u64, "{counters:?}");
-    assert_eq!(counters.quic_bytes, 0);
-
+    let [client, server] = ends;
     exchange(client, server);
     let counters = gateway.counters();
     let payload = QUIC_PACKETS * (QUIC_BYTES[0] + QUIC_BYTES[1]);
@@ -147,13 +208,42 @@ fn expect_held_between([client, server]: &[Namespace; 2], hook: Option<Hook>) {
     assert_eq!(gateway.flows().len(), 1);
 }
 
+fn start(interface: &str, hook: Option<Hook>) -> Gateway {
+    let options = Options {
+        interfaces: vec![Interface::of(interface).unwrap()],
+        policy: "ebb".parse().unwrap(),
+        is_observing: false,
+        hook,
+        connections: 1_024,
+        is_patient: false,
+    };
+    Gateway::start(&options, &[everything()]).unwrap()
+}
+
+/// The server sends no faster than this, so that there is a queue to hold short.
+const NARROW: &str = "qdisc replace dev eth0 root tbf rate 100mbit burst 32k limit 1m";
+
+fn expect_download_held([client, server]: &[Namespace; 2], address: IpAddr, gateway: &Gateway) {
+    let narrowed = server.run_in(|| Command::new("tc").args(NARROW.split(' ')).status());
+    assert!(narrowed.unwrap().success());
+    let flow = download(client, server, address, gateway);
+    assert_eq!(flow.way, Way::Download);
+    assert!(flow.rewritten > 0, "{flow:?}");
+    assert!(flow.window_bytes < flow.own_bytes, "{flow:?}");
+    let counters = gateway.counters();
+    assert_eq!((counters.connections, counters.governed), (1, 1));
+    // What was lost on its way comes twice.
+    assert!(counters.received_bytes >= BYTES as u64, "{counters:?}");
+    assert_eq!(counters.quic_bytes, 0);
+}
+
 fn byte_at(place: usize) -> u8 {
     (place * 31 + place / 251) as u8
 }
 
 /// Answers how the gateway has it before it ends.
-fn download(client: &Namespace, server: &Namespace, gateway: &Gateway) -> Flow {
-    let listener = server.run_in(|| TcpListener::bind("0.0.0.0:9000").unwrap());
+fn download(client: &Namespace, server: &Namespace, address: IpAddr, gateway: &Gateway) -> Flow {
+    let listener = server.run_in(|| TcpListener::bind((address, PORT)).unwrap());
     let sending = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
@@ -161,7 +251,8 @@ fn download(client: &Namespace, server: &Namespace, gateway: &Gateway) -> Flow {
         stream.write_all(&all).unwrap();
         stream
     });
-    let mut stream = client.run_in(|| TcpStream::connect("198.51.100.7:9000").unwrap());
+    gateway.renew();
+    let mut stream = client.run_in(|| TcpStream::connect((address, PORT)).unwrap());
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut got = vec![0; BYTES];
     for part in got.chunks_mut(BYTES / 64) {
@@ -183,7 +274,7 @@ fn download(client: &Namespace, server: &Namespace, gateway: &Gateway) -> Flow {
 fn exchange(client: &Namespace, server: &Namespace) {
     let there = server.run_in(|| UdpSocket::bind("0.0.0.0:443").unwrap());
     let here = client.run_in(|| UdpSocket::bind("0.0.0.0:0").unwrap());
-    here.connect("198.51.100.7:443").unwrap();
+    here.connect((SERVER, 443)).unwrap();
     let mut room = [0; 2048];
     for socket in [&there, &here] {
         socket.set_read_timeout(Some(PATIENCE)).unwrap();

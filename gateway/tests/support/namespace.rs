@@ -50,6 +50,11 @@ impl Namespace {
 
     /// Runs lines of `ip` (iproute2).
     pub fn ip(&self, lines: &str) {
+        assert!(self.can_ip(lines), "{lines}");
+    }
+
+    /// The same; answers whether all of them were done.
+    pub fn can_ip(&self, lines: &str) -> bool {
         let status = self.run_in(|| {
             let mut ip = Command::new("ip");
             let ip = ip.args(["-batch", "-"]).stdin(Stdio::piped());
@@ -59,7 +64,7 @@ impl Namespace {
             drop(input);
             child.wait().unwrap()
         });
-        assert!(status.success(), "{lines}");
+        status.success()
     }
 }
 
@@ -71,11 +76,20 @@ fn in_thread<R: Send>(function: impl FnOnce() -> R + Send) -> R {
 /// Moves the calling thread to a router between a client, 192.168.7.7 behind `lan0`, and a server,
 /// 198.51.100.7 behind `wan0`.
 pub fn enter_router() -> [Namespace; 2] {
+    enter_a_router().1
+}
+
+/// The same; answers the router, too.
+pub fn enter_a_router() -> (Namespace, [Namespace; 2]) {
+    /// Addresses of links are tried for a second else, and neighbours are not asked for meanwhile.
+    const TRIES_ADDRESSES: &str = "net.ipv6.conf.default.accept_dad";
     let router = Namespace::create();
     router.enter();
+    router.set_sysctl(TRIES_ADDRESSES, "0");
     router.set_sysctl("net.ipv4.ip_forward", "1");
-    [("lan0", "192.168.7"), ("wan0", "198.51.100")].map(|(interface, prefix)| {
+    let ends = [("lan0", "192.168.7"), ("wan0", "198.51.100")].map(|(interface, prefix)| {
         let end = Namespace::create();
+        end.set_sysctl(TRIES_ADDRESSES, "0");
         router.ip(&format!(
             "link add {interface} type veth peer name eth0 netns {}\n\
              addr add {prefix}.1/24 dev {interface}\n\
@@ -89,5 +103,6 @@ pub fn enter_router() -> [Namespace; 2] {
              route add default via {prefix}.1\n"
         ));
         end
-    })
+    });
+    (router, ends)
 }
