@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A million handshakes that nobody ends: tables are as large as before, and packets of others leave
-//! as they came.
+//! as they came. More connections than laws have room for.
 
 mod support;
 
@@ -10,9 +10,11 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use ebb_gateway::{Gateway, Rule};
 use ebb_host::testing::requires_root;
-use support::{Segment, everything, gateway, shake_hands, tables, window};
+use support::{Segment, everything, gateway, receive, shake_hands, tables, window};
 
 const HANDSHAKES: u32 = 1_000_000;
+/// Of one way of a connection each, for which there is room.
+const LAWS: u32 = 8_192;
 /// As `ebb gateway` has it by itself.
 const CONNECTIONS: u32 = 65_536;
 /// What docs/gateway.md says of the table, and all other tables with it.
@@ -99,4 +101,48 @@ fn a_million_handshakes_take_no_memory_and_change_no_packet_of_others() {
         flows <= 2,
         "a state of a law for a handshake alone: {flows}"
     );
+}
+
+/// As many connections as laws have room for, each with data: the next ones are left alone and
+/// counted, until one of the first has ended.
+#[test]
+fn without_room_for_another_law_a_connection_is_left_alone_until_there_is_some() {
+    let name = "without_room_for_another_law_a_connection_is_left_alone_until_there_is_some";
+    if !requires_root(name) {
+        return;
+    }
+    let gateway = gateway(&[everything()], CONNECTIONS);
+    let connection = |number: u32| Segment {
+        client: IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + number)),
+        ..Segment::of(6000)
+    };
+    let begun = |number| {
+        let mut segment = connection(number);
+        shake_hands(&gateway, &segment);
+        receive(&gateway, &mut segment, 1448);
+        segment
+    };
+    let mut first = begun(0);
+    for number in 1..LAWS {
+        begun(number);
+    }
+    assert_eq!(gateway.flows().len(), LAWS as usize);
+    let is_held = |segment: &mut Segment| {
+        let granted = (0..50).map(|_| receive(&gateway, segment, 1448));
+        granted.last() < Some(segment.window)
+    };
+    for number in LAWS..LAWS + 3 {
+        assert!(!is_held(&mut begun(number)), "{number} has a law");
+    }
+    let counters = gateway.counters();
+    assert_eq!((counters.governed, counters.without_room), (LAWS.into(), 3));
+    assert!(is_held(&mut first), "who was there is held as before");
+
+    let reset = Segment {
+        is_rst: true,
+        ..first
+    };
+    assert_eq!(reset.pass(&gateway), reset.frame());
+    assert!(is_held(&mut begun(LAWS + 3)), "one has ended");
+    assert_eq!(gateway.counters().without_room, 3);
 }

@@ -10,7 +10,11 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::{Duration, Instant};
 use support::{SCALE, Segment, everything, gateway, gateway_by, receive, shake_hands, window};
+
+/// What `docs/gateway.md` promises of a gateway that was killed.
+const LEASE: Duration = Duration::from_secs(2);
 
 #[test]
 fn windows_never_grow_and_no_edge_is_taken_back_over_ipv4_ipv6_and_tags() {
@@ -93,6 +97,41 @@ fn what_is_not_background_leaves_as_it_came() {
     for _ in 0..50 {
         assert_eq!(receive(&gateway, &mut segment, 1448), segment.window);
     }
+}
+
+/// As after a `kill -9` of the owner.
+#[test]
+fn without_its_owner_windows_are_free_within_two_seconds() {
+    if !requires_root("without_its_owner_windows_are_free_within_two_seconds") {
+        return;
+    }
+    let gateway = gateway(&[everything()], 65_536);
+    let mut segment = Segment::of(2100);
+    shake_hands(&gateway, &segment);
+    let is_held = |segment: &mut Segment| {
+        let granted = (0..50).map(|_| receive(&gateway, segment, 1448));
+        granted.last() < Some(segment.window)
+    };
+    assert!(is_held(&mut segment));
+    let before = Instant::now();
+    gateway.renew();
+    let after = Instant::now();
+    let (mut held, mut is_over) = (0, false);
+    while !is_over {
+        is_over = after.elapsed() >= LEASE;
+        let is_free = window(&segment.pass(&gateway)) == segment.window;
+        if is_over {
+            assert!(is_free, "held after {:?}", after.elapsed());
+        } else if before.elapsed() < LEASE {
+            assert!(!is_free, "free before its time");
+            held += 1;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(held > 0, "the machine slept for two seconds");
+    // An owner that was stopped alone, and goes on.
+    assert!(gateway.renew(), "it had stopped");
+    assert!(is_held(&mut segment));
 }
 
 #[test]

@@ -74,6 +74,7 @@ pub struct Segment {
     pub window: u16,
     pub is_syn: bool,
     pub is_ack: bool,
+    pub is_rst: bool,
     pub payload: usize,
     pub tag: Option<u16>,
     /// The differentiated services byte.
@@ -92,6 +93,7 @@ impl Segment {
             window: 502,
             is_syn: false,
             is_ack: true,
+            is_rst: false,
             payload: 0,
             tag: None,
             traffic_class: 0,
@@ -147,6 +149,9 @@ impl Segment {
         }
         if self.is_ack {
             builder = builder.ack(self.ack);
+        }
+        if self.is_rst {
+            builder = builder.rst();
         }
         let mut options = vec![TcpOptionElement::Timestamp(77, 99)];
         if self.is_syn {
