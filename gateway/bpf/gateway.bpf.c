@@ -173,7 +173,7 @@ EBB_INLINE void ebb_pass(struct __sk_buff *skb, u32 is_from_client)
 	if (!is_its || (seen->flags & both) != both)
 		return;
 	if (scratch->packet.flags & EBB_TCP_FLAG_RST) {
-		ebb_forget_halves(scratch, seen);
+		ebb_end_halves(scratch);
 		return;
 	}
 	if (ebb_note_packet(skb, &scratch->packet, seen, is_from_client))

@@ -57,6 +57,26 @@ EBB_INLINE void ebb_forget_halves(struct ebb_scratch *scratch, struct ebb_seen *
 	seen->flags &= ~(EBB_HAS_DOWNLOAD | EBB_HAS_UPLOAD);
 }
 
+EBB_INLINE void ebb_end_half(const u64 *number)
+{
+	struct ebb_half *half = bpf_map_lookup_elem(&ebb_halves, number);
+
+	if (half)
+		half->head.is_ending = 1;
+}
+
+/*
+ * Of a connection that was reset, what is under way may come still, and would begin its laws anew: they
+ * stay until nothing has come for a while. Where the reset was forged, it goes on under them.
+ */
+EBB_INLINE void ebb_end_halves(struct ebb_scratch *scratch)
+{
+	ebb_end_half(&scratch->number);
+	ebb_look_at(scratch, 1);
+	ebb_end_half(&scratch->number);
+	ebb_look_at(scratch, 0);
+}
+
 EBB_INLINE void ebb_note_syn(struct __sk_buff *skb, struct ebb_packet *packet,
 			     struct ebb_seen *seen, u32 is_from_client)
 {

@@ -38,6 +38,11 @@ impl ControlMapping {
         self.lease().swap(until_ns, Ordering::Relaxed) <= now_ns
     }
 
+    /// Whether the lease is over.
+    pub(crate) fn has_lapsed(&self) -> bool {
+        self.lease().load(Ordering::Relaxed) <= monotonic_ns()
+    }
+
     /// They let everything go, for good.
     pub(crate) fn release(&self) {
         self.released().store(1, Ordering::Release);

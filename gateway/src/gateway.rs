@@ -157,6 +157,12 @@ impl Gateway {
         })
     }
 
+    /// Whether the programs have stopped, since nobody renewed their lease in time: what they know is
+    /// to be forgotten ([`Self::lapse`]) before they act again.
+    pub fn has_lapsed(&self) -> bool {
+        !self.is_released && self.control.has_lapsed()
+    }
+
     /// Lets the programs act for another two seconds; answers whether they had stopped, since
     /// nobody had said so for longer.
     pub fn renew(&self) -> bool {
@@ -214,7 +220,7 @@ impl Gateway {
     /// Makes room: forgets what has ended, and what has been silent for long.
     pub fn forget_silent(&self) {
         let now_ns = monotonic_ns();
-        for key in self.halves.keys() {
+        for key in self.keys() {
             let Ok(Some(value)) = self.halves.lookup(&key, MapFlags::ANY) else {
                 continue;
             };
@@ -243,9 +249,14 @@ impl Gateway {
     }
 
     fn forget_all(&self) {
-        for key in self.halves.keys() {
+        for key in self.keys() {
             let _ = self.halves.delete(&key);
         }
+    }
+
+    /// All of them at once: behind one that was deleted the kernel begins again with the first.
+    fn keys(&self) -> Vec<Vec<u8>> {
+        self.halves.keys().collect()
     }
 
     /// Runs a program so often on a packet that nobody sent, with its link's header: from a client,

@@ -163,13 +163,15 @@ impl Held for GatewayHeld {
             }
             self.gateway.leave(&lost)?;
         }
-        if self.gateway.renew() {
+        // By what they knew before they would take back what was granted meanwhile.
+        if self.gateway.has_lapsed() {
             self.gateway.lapse();
             let pause = self.renewed.elapsed().as_secs_f64();
             self.notices.push(format!(
                 "nothing yielded for a while: this process was stopped for {pause:.1} s"
             ));
         }
+        self.gateway.renew();
         self.renewed = Instant::now();
         if self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();
