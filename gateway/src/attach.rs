@@ -5,6 +5,7 @@
 use crate::error::{Error, Result};
 use crate::interface::Interface;
 use crate::offload;
+use crate::trial;
 use libbpf_rs::libbpf_sys as raw;
 use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook};
 use std::fmt;
@@ -130,7 +131,7 @@ impl Attachment {
         match self {
             // A link goes with its interface alone.
             Self::Tcx { .. } => true,
-            Self::Clsact { filters } => filters.iter().all(|filter| filter.hook().query().is_ok()),
+            Self::Clsact { filters } => filters.iter().all(Filter::is_there),
         }
     }
 
@@ -150,9 +151,15 @@ impl Attachment {
             Filter::put(interface, program, point)
                 .map_err(|error| failed(interface, io::Error::other(error.to_string())))
         };
-        Ok(Self::Clsact {
-            filters: [put(from_lan, TC_INGRESS)?, put(to_lan, TC_EGRESS)?],
-        })
+        let filters = [put(from_lan, TC_INGRESS)?, put(to_lan, TC_EGRESS)?];
+        // The queueing discipline `ingress` has one place for both ways, where the second program
+        // has put itself over the first.
+        if !filters.iter().all(Filter::is_there) {
+            return Err(Error::NotClsact {
+                interface: interface.name().to_owned(),
+            });
+        }
+        Ok(Self::Clsact { filters })
     }
 }
 
@@ -182,6 +189,13 @@ impl Filter {
         libbpf_rs::set_print(usual);
         put?;
         Ok(filter)
+    }
+
+    /// Whether what stands there is this program, and no other one.
+    fn is_there(&self) -> bool {
+        let own = trial::number(self.program.as_fd());
+        let found = self.hook().query();
+        matches!((own, found), (Ok(own), Ok(found)) if own == found)
     }
 
     fn hook(&self) -> TcHook {

@@ -77,6 +77,41 @@ pub enum Error {
         /// The interface.
         interface: String,
     },
+    /// A flowtable passes packets between ports, past the interface above them.
+    #[error(
+        "flowtable {table} has {port}, and passes packets between it and others past {interface}, \
+         where the gateway would be: name {port} to be behind the gateway as well, or take it out \
+         of the flowtable (nft list flowtables shows it)"
+    )]
+    Bypass {
+        /// The flowtable, with its table.
+        table: String,
+        /// What is below the interface.
+        port: String,
+        /// The interface.
+        interface: String,
+    },
+    /// There is another queueing discipline in the place of clsact.
+    #[error(
+        "interface {interface} has the queueing discipline `ingress`, which has no place for \
+         programs on packets that leave: put `clsact` there in its stead ('tc qdisc replace dev \
+         {interface} clsact'; its filters have to be added again), or use tcx (Linux 6.6 or newer)"
+    )]
+    NotClsact {
+        /// The interface.
+        interface: String,
+    },
+    /// No packet has what a rule goes by.
+    #[error(
+        "rule {rule} is for an address of Ethernet (mac, netns), and packets of {interface} have \
+         none: name the client by its address"
+    )]
+    NoMacs {
+        /// The rule.
+        rule: String,
+        /// The interface.
+        interface: String,
+    },
     /// Another Ebb is the gateway of this interface.
     #[error("another Ebb is the gateway of {interface} already: 'ebb status' names it")]
     Taken {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Flowtables that have the hardware forward: what it forwards passes no program.
+//! Flowtables that have packets pass no program of ours: those that have the hardware forward, and
+//! those that forward between ports below the interface.
 
 use crate::error::{Error, Result};
 use crate::interface::Interface;
@@ -10,8 +11,9 @@ use std::process::{Command, Stdio};
 /// Where the kernel tells of interfaces: of the network namespace in which this was mounted.
 const INTERFACES: &str = "/sys/class/net";
 
-/// Refuses an interface whose packets the hardware forwards. Without the tool `nft` there are no
-/// flowtables, or nobody who could say.
+/// Refuses an interface whose packets the hardware forwards, or a flowtable past it: between the ports
+/// of a bridge it does so since Linux 5.13. Without the tool `nft` there are no flowtables, or nobody
+/// who could say.
 pub(crate) fn refuse(interface: &Interface) -> Result<()> {
     let listed = Command::new("nft")
         .args(["list", "flowtables"])
@@ -21,11 +23,33 @@ pub(crate) fn refuse(interface: &Interface) -> Result<()> {
         return Ok(());
     };
     let listed = String::from_utf8_lossy(&output.stdout);
-    let mut found = with_lower(Path::new(INTERFACES), interface.name()).into_iter();
-    match found.find_map(|name| Some((offloading(&listed, &name)?, name))) {
-        Some((table, interface)) => Err(Error::HardwareOffload { table, interface }),
-        None => Ok(()),
+    refuse_by(
+        &listed,
+        interface.name(),
+        with_lower(Path::new(INTERFACES), interface.name()),
+    )
+}
+
+fn refuse_by(listed: &str, interface: &str, with_lower: Vec<String>) -> Result<()> {
+    for name in with_lower {
+        match having(listed, &name) {
+            Some((table, true)) => {
+                return Err(Error::HardwareOffload {
+                    table,
+                    interface: name,
+                });
+            }
+            Some((table, false)) if name != interface => {
+                return Err(Error::Bypass {
+                    table,
+                    port: name,
+                    interface: interface.to_owned(),
+                });
+            }
+            _ => {}
+        }
     }
+    Ok(())
 }
 
 /// An interface and those below it, which its packets come through: ports of a bridge, what a VLAN
@@ -46,10 +70,11 @@ fn with_lower(interfaces: &Path, name: &str) -> Vec<String> {
     all
 }
 
-/// The flowtable with `flags offload` that has the device, as `nft list flowtables` tells them.
-fn offloading(listed: &str, device: &str) -> Option<String> {
+/// The flowtable that has the device, and whether it has `flags offload`, as `nft list flowtables`
+/// tells them; one with that goes before others.
+fn having(listed: &str, device: &str) -> Option<(String, bool)> {
     let (mut table, mut flowtable, mut has_device) = (String::new(), String::new(), false);
-    let mut is_offloading = false;
+    let (mut is_offloading, mut soft) = (false, None);
     for line in listed.lines().map(str::trim) {
         if let Some(name) = line.strip_prefix("table ") {
             table = name.trim_end_matches(" {").to_owned();
@@ -63,16 +88,20 @@ fn offloading(listed: &str, device: &str) -> Option<String> {
                 .any(|name| name == device);
         } else if line.starts_with("flags ") {
             is_offloading = line.contains("offload");
-        } else if line == "}" && has_device && is_offloading {
-            return Some(format!("{table} {flowtable}"));
+        } else if line == "}" && std::mem::take(&mut has_device) {
+            let found = (format!("{table} {flowtable}"), is_offloading);
+            if is_offloading {
+                return Some(found);
+            }
+            soft.get_or_insert(found);
         }
     }
-    None
+    soft
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{offloading, with_lower};
+    use super::{Error, having, refuse_by, with_lower};
 
     /// As nftables 1.0.6 prints it.
     const LISTED: &str = "\
@@ -90,13 +119,22 @@ table inet filter {
 ";
 
     #[test]
-    fn only_hardware_that_has_the_interface_is_in_the_way() {
-        assert_eq!(offloading(LISTED, "lan0"), None);
-        assert_eq!(
-            offloading(LISTED, "lan1").as_deref(),
-            Some("inet filter hard")
-        );
-        assert_eq!(offloading(LISTED, "lan"), None);
+    fn hardware_is_in_the_way_and_else_what_has_a_port_below() {
+        let of = |device: &str| having(LISTED, device);
+        assert_eq!(of("lan0"), Some(("inet filter soft".into(), false)));
+        assert_eq!(of("wan0"), Some(("inet filter hard".into(), true)));
+        assert_eq!(of("lan"), None);
+        let refused = |interface: &str, with_lower: &[&str]| {
+            let with_lower = with_lower.iter().map(ToString::to_string).collect();
+            refuse_by(LISTED, interface, with_lower)
+        };
+        assert!(refused("lan0", &["lan0"]).is_ok());
+        assert!(matches!(
+            refused("br-lan", &["br-lan", "lan0"]),
+            Err(Error::Bypass { port, interface, .. }) if port == "lan0" && interface == "br-lan"
+        ));
+        let hard = refused("br-lan", &["br-lan", "lan1"]);
+        assert!(matches!(hard, Err(Error::HardwareOffload { .. })));
     }
 
     /// A VLAN on a bridge of two ports.

@@ -2,10 +2,11 @@
 //! Which connections are background, and how the programs judge.
 
 use crate::condition::{CodePoint, Mac, Mark, Ports, Prefix};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::interface::Interface;
 use crate::layout::{RawRule, RawSubject, RawVerdict};
 use crate::namespace::mac_in;
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// As many rules as the programs ask.
@@ -72,8 +73,11 @@ pub struct Verdict {
     pub again_at_bytes: Option<u64>,
 }
 
-/// Asks the rules as the programs do; the first one that is for a connection counts.
-pub fn judge(rules: &[Rule], subject: &Subject) -> Verdict {
+/// Asks the rules as the programs do; the first one that is for a connection counts. One for a
+/// network namespace that is not there is for nothing.
+///
+/// *Errors:* [`Error::Namespace`]; it takes root to look into one.
+pub fn judge(rules: &[Rule], subject: &Subject) -> Result<Verdict> {
     // Interfaces are told apart by their places here: what is asked about may not exist.
     let names = rules.iter().filter_map(|rule| rule.interface.as_deref());
     let mut names: Vec<&str> = names.chain(subject.interface.as_deref()).collect();
@@ -85,13 +89,16 @@ pub fn judge(rules: &[Rule], subject: &Subject) -> Verdict {
             .position(|other| Some(*other) == name.as_deref());
         place.map_or(0, |place| place as u32 + 1)
     };
-    let raw_rules: Vec<RawRule> = rules
-        .iter()
-        .map(|rule| {
-            let raw = rule.raw_with(number(&rule.interface));
-            (rule.raw_in_namespace(raw)).unwrap_or_else(|_| rule.raw_for_nothing())
-        })
-        .collect();
+    let raw_rules = rules.iter().map(|rule| {
+        let raw = rule.raw_with(number(&rule.interface));
+        match rule.raw_in_namespace(raw) {
+            Err(Error::Namespace { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                Ok(rule.raw_for_nothing())
+            }
+            raw => raw,
+        }
+    });
+    let raw_rules: Vec<RawRule> = raw_rules.collect::<Result<_>>()?;
     let raw = subject.raw(number(&subject.interface));
     let mut verdict = RawVerdict::default();
     // SAFETY: as many rules as are told, all of them live through the call.
@@ -103,11 +110,11 @@ pub fn judge(rules: &[Rule], subject: &Subject) -> Verdict {
             &raw mut verdict,
         );
     }
-    Verdict {
+    Ok(Verdict {
         rule: (verdict.rule as usize).checked_sub(1),
         is_background: verdict.is_background != 0,
         again_at_bytes: (verdict.again_at_bytes != u64::MAX).then_some(verdict.again_at_bytes),
-    }
+    })
 }
 
 impl Subject {

@@ -6,7 +6,7 @@ mod support;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ebb_gateway::{Gateway, Rule};
+use ebb_gateway::{Gateway, Rule, Subject, judge};
 use ebb_host::testing::requires_root;
 use support::{Segment, everything, gateway, receive, shake_hands};
 
@@ -168,4 +168,31 @@ fn bulk_is_what_has_moved_so_much_and_nothing_before() {
     let own = segment.window;
     assert_eq!(least(&gateway, &mut segment, segments - 1), own);
     assert!(least(&gateway, &mut segment, 50) < own);
+}
+
+#[test]
+fn who_asks_hears_of_a_namespace_that_cannot_be_looked_into() {
+    let rules = |namespace: &str| {
+        [Rule {
+            namespace: Some(namespace.to_owned()),
+            ..everything()
+        }]
+    };
+    let subject = Subject {
+        client: Ipv4Addr::new(192, 168, 7, 10).into(),
+        remote: Ipv4Addr::new(198, 51, 100, 7).into(),
+        remote_port: 443,
+        mac: None,
+        interface: None,
+        code_point: None,
+        mark: 0,
+        moved_bytes: 0,
+    };
+    // It can be opened, and not entered: as one's own without root.
+    let error = judge(&rules("/dev/null"), &subject)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("network namespace /dev/null"), "{error}");
+    let verdict = judge(&rules("/nonexistent"), &subject).unwrap();
+    assert_eq!(verdict.rule, None);
 }

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use ebb_gateway::{Error, Flow, Gateway, Hook, Interface, Options, Way};
+use ebb_gateway::{Error, Flow, Gateway, Hook, Interface, Options, Rule, Way};
 use ebb_host::testing::{requires, requires_root};
 use support::everything;
 use support::namespace::{Namespace, enter_a_router, enter_router};
@@ -128,6 +128,49 @@ fn a_download_over_ipv6_is_held() {
     expect_download_held(&ends, SERVER_IPV6, &start("lan0", None));
 }
 
+#[test]
+fn rules_by_addresses_of_ethernet_are_refused_where_there_are_none() {
+    let name = "rules_by_addresses_of_ethernet_are_refused_where_there_are_none";
+    if !requires_root(name) {
+        return;
+    }
+    let (router, _ends) = enter_a_router();
+    let has_tun = router.can_ip("tuntap add tun0 mode tun\n");
+    if !requires(name, "tun", "TUN (CONFIG_TUN)", has_tun) {
+        return;
+    }
+    let rule = Rule {
+        name: "console".to_owned(),
+        mac: Some("02:00:00:00:00:01".parse().unwrap()),
+        ..everything()
+    };
+    let mut gateway = Gateway::start(&options("tun0", None), &[everything()]).unwrap();
+    let error = gateway.set_rules(&[rule]).unwrap_err().to_string();
+    assert!(
+        error.contains("rule console") && error.contains("tun0"),
+        "{error}"
+    );
+}
+
+/// It has one place for programs, whichever way packets go: the last that comes has it.
+#[test]
+fn by_clsact_an_interface_with_the_queueing_discipline_ingress_is_refused() {
+    let name = "by_clsact_an_interface_with_the_queueing_discipline_ingress_is_refused";
+    if !requires_root(name) {
+        return;
+    }
+    let _ends = enter_router();
+    let mut tc = Command::new("tc");
+    let added = tc.args(["qdisc", "add", "dev", "lan0", "ingress"]).status();
+    assert!(added.unwrap().success());
+    let refused = Gateway::start(&options("lan0", Some(Hook::Clsact)), &[everything()]);
+    let error = refused.unwrap_err().to_string();
+    assert!(
+        error.contains("`ingress`") && error.contains("clsact"),
+        "{error}"
+    );
+}
+
 /// The client is reached by a VLAN: the interface with the tags sees these, that of the VLAN not.
 #[test]
 fn a_download_by_a_vlan_is_held_on_both_of_its_interfaces() {
@@ -209,15 +252,18 @@ fn expect_held_between(ends: &[Namespace; 2], hook: Option<Hook>) {
 }
 
 fn start(interface: &str, hook: Option<Hook>) -> Gateway {
-    let options = Options {
+    Gateway::start(&options(interface, hook), &[everything()]).unwrap()
+}
+
+fn options(interface: &str, hook: Option<Hook>) -> Options {
+    Options {
         interfaces: vec![Interface::of(interface).unwrap()],
         policy: "ebb".parse().unwrap(),
         is_observing: false,
         hook,
         connections: 1_024,
         is_patient: false,
-    };
-    Gateway::start(&options, &[everything()]).unwrap()
+    }
 }
 
 /// The server sends no faster than this, so that there is a queue to hold short.

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use ebb_algorithms::{Policy, Side};
 use ebb_keeper::gateway::file::{self, Rules};
-use ebb_keeper::gateway::wanted::{CONNECTIONS, CONNECTIONS_BOUNDS};
+use ebb_keeper::gateway::wanted::{CONNECTIONS, CONNECTIONS_BOUNDS, twice};
 use ebb_keeper::gateway::{
     CodePoint, Counters, Event, Hook, Interface, Mac, Options, Session, Subject, judge,
 };
@@ -97,8 +97,8 @@ struct Why {
     #[arg(long)]
     dscp: Option<CodePoint>,
 
-    /// The mark that the packet filter gives its packets
-    #[arg(long, default_value_t = 0)]
+    /// The mark that the packet filter gives its packets, as 16 or 0x10
+    #[arg(long, default_value = "0", value_parser = mark)]
     mark: u32,
 
     /// What it has moved without a pause of ten seconds, as 30MB
@@ -167,7 +167,10 @@ impl Gateway {
         let Some(path) = &self.rules else {
             bail!("which rules? name a file of them");
         };
-        let rules = file::read_alone(path)?;
+        if let Some(name) = twice(&self.lan) {
+            bail!("--lan {name} is there twice: name each interface once");
+        }
+        let rules = file::read_alone(path, &self.lan)?;
         require_root("gateway")?;
         let options = self.options()?;
         let mut session = Session::begin(path.clone(), &options, &rules.rules)?;
@@ -178,7 +181,7 @@ impl Gateway {
             path.display(),
             hook.unwrap_or_default()
         ));
-        let status = follow(&mut session, path)?;
+        let status = follow(&mut session, path, &self.lan)?;
         account(&session.held().counters())
             .iter()
             .for_each(|line| complain(line));
@@ -209,12 +212,12 @@ fn connections_bounds() -> RangeInclusive<i64> {
     least.into()..=most.into()
 }
 
-fn follow(session: &mut Session, path: &Path) -> Result<u8> {
+fn follow(session: &mut Session, path: &Path, lan: &[String]) -> Result<u8> {
     loop {
         match session.next_event()? {
             Event::Notice(text) => complain(&text),
             Event::ReadAgain => {
-                if let Err(error) = read_again(session, path) {
+                if let Err(error) = read_again(session, path, lan) {
                     complain(&format!("{}; going on as before", output::describe(&error)));
                 }
             }
@@ -224,8 +227,8 @@ fn follow(session: &mut Session, path: &Path) -> Result<u8> {
 }
 
 /// Takes other rules from the file; what is wrong there changes nothing.
-fn read_again(session: &mut Session, path: &Path) -> Result<()> {
-    let rules = file::read_alone(path)?;
+fn read_again(session: &mut Session, path: &Path, lan: &[String]) -> Result<()> {
+    let rules = file::read_alone(path, lan)?;
     Ok(session.held().set_rules(&rules.rules)?)
 }
 
@@ -233,9 +236,9 @@ fn read_again(session: &mut Session, path: &Path) -> Result<()> {
 fn account(counters: &Counters) -> Vec<String> {
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     let mut lines = vec![format!(
-        "{} of {} connections yielded: {:.1} MB received, {:.1} MB sent",
-        counters.governed,
+        "{} connections passed, {} ways of them yielded: {:.1} MB received, {:.1} MB sent",
         counters.connections,
+        counters.governed,
         megabytes(counters.received_bytes),
         megabytes(counters.sent_bytes),
     )];
@@ -258,6 +261,23 @@ fn account(counters: &Counters) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// As packet filters print it, or as a number.
+fn mark(text: &str) -> Result<u32, String> {
+    let read = match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    read.map_err(|error| format!("{error}: a mark is a number of 32 bits, as 16 or 0x10"))
+}
+
+/// As rules have it: 300kB, 1.5MB.
+fn size(bytes: u64) -> String {
+    match bytes {
+        ..1_000_000 => format!("{}kB", bytes as f64 / 1e3),
+        _ => format!("{}MB", bytes as f64 / 1e6),
+    }
 }
 
 impl Why {
@@ -287,16 +307,27 @@ impl Why {
             ),
             None => "is left alone: no rule is for it".to_owned(),
         };
-        let verdict = judge(&rules, &subject);
+        let verdict = judge(&rules, &subject)?;
         let mut text = format!("{} with {} {}\n", self.client, self.remote, said(verdict));
         if let Some(bytes) = verdict.again_at_bytes {
             subject.moved_bytes = bytes;
-            let then = said(judge(&rules, &subject));
-            text += &format!(
-                "from {:.0} MB without a pause on it {then}\n",
-                bytes as f64 / 1e6
-            );
+            let then = said(judge(&rules, &subject)?);
+            text += &format!("from {} without a pause on it {then}\n", size(bytes));
         }
         output::print(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{mark, size};
+
+    #[test]
+    fn marks_and_sizes_are_written_as_in_rules() {
+        assert_eq!([mark("16"), mark("0x10")], [Ok(16), Ok(16)]);
+        assert!(mark("0x1ffffffff").unwrap_err().contains("32 bits"));
+        assert_eq!(size(300_000), "300kB");
+        assert_eq!(size(1_500_000), "1.5MB");
+        assert_eq!(size(20_000_000), "20MB");
     }
 }

@@ -11,7 +11,8 @@ impl Gateway {
     /// Other rules, for what passes from now on. What is under a rule that was there before keeps its
     /// law's state.
     ///
-    /// *Errors:* [`Error::TooManyRules`]; a rule names an interface that is not there.
+    /// *Errors:* [`Error::TooManyRules`]; [`Error::NoMacs`]; a rule names an interface that is not
+    /// there.
     pub fn set_rules(&mut self, rules: &[Rule]) -> Result<()> {
         if rules.len() > MAX_RULES {
             return Err(Error::TooManyRules {
@@ -19,6 +20,7 @@ impl Gateway {
                 most: MAX_RULES,
             });
         }
+        self.refuse_without_macs(rules)?;
         let raw = self.raw(rules, self.is_patient)?;
         let bundles = self.bundles.next(rules);
         for (rule, number) in rules.iter().zip(bundles.numbers()) {
@@ -32,13 +34,30 @@ impl Gateway {
         Ok(())
     }
 
+    /// A link of bare IP has no addresses of Ethernet.
+    fn refuse_without_macs(&self, rules: &[Rule]) -> Result<()> {
+        let Some(interface) = self.first.as_ref().filter(|it| !it.has_macs()) else {
+            return Ok(());
+        };
+        let needs_mac = |rule: &&Rule| rule.mac.is_some() || rule.namespace.is_some();
+        match rules.iter().find(needs_mac) {
+            Some(rule) => Err(Error::NoMacs {
+                rule: rule.name.clone(),
+                interface: interface.name().to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+
     /// As the programs ask them. With patience one that names what is not there is for nothing; of
-    /// interfaces the owner knows that.
+    /// interfaces the owner knows that. A namespace that goes while it runs changes nothing else, so
+    /// other rules may come then.
     fn raw(&mut self, rules: &[Rule], is_patient: bool) -> Result<Vec<RawRule>> {
         let mut unknown = BTreeSet::new();
+        let runs = !self.stands.is_empty();
         let raw = rules.iter().map(|rule| match rule.raw() {
             Err(Error::NoInterface { .. }) if is_patient => Ok(rule.raw_for_nothing()),
-            Err(error @ Error::Namespace { .. }) if is_patient => {
+            Err(error @ Error::Namespace { .. }) if is_patient || runs => {
                 unknown.insert(format!("{error}; until then its rule is for nothing"));
                 Ok(rule.raw_for_nothing())
             }

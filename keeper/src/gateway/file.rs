@@ -41,15 +41,15 @@ pub fn read(path: &Path) -> Result<Rules, ScenarioError> {
             let wanted = read_wanted(&section, path);
             wanted.map(|wanted| wanted.rules).unwrap_or_default()
         }
-        None => read_root(root),
+        None => read_root(root, None),
     })
 }
 
-/// Reads a file of rules alone.
+/// Reads a file of rules alone, for a gateway on these interfaces.
 ///
-/// *Errors:* as [`read`].
-pub fn read_alone(path: &Path) -> Result<Rules, ScenarioError> {
-    read_by(path, read_root)
+/// *Errors:* as [`read`]; a rule names another interface.
+pub fn read_alone(path: &Path, interfaces: &[String]) -> Result<Rules, ScenarioError> {
+    read_by(path, |root| read_root(root, Some(interfaces)))
 }
 
 fn read_by(
@@ -76,8 +76,8 @@ fn parse(
     }
 }
 
-fn read_root(root: &Section<'_, '_>) -> Rules {
-    let read = read_rules(root, None);
+fn read_root(root: &Section<'_, '_>, interfaces: Option<&[String]>) -> Rules {
+    let read = read_rules(root, interfaces);
     root.finish_with(|key| match key {
         "rules" => Some("unknown key; write [[rule]]".into()),
         SECTION => Some("ebbd keeps it: put the file into /etc/ebb, 'ebb rules' lists it".into()),
@@ -100,7 +100,9 @@ pub(super) fn read_rules(parent: &Section<'_, '_>, interfaces: Option<&[String]>
         if let (Some(name), Some(interfaces)) = (&rule.interface, interfaces)
             && !interfaces.contains(name)
         {
-            section.wrong("interface", format!("{name} is none of those of `lan`"));
+            let lan = interfaces.join(", ");
+            let wrong = format!("{name} is none of those that devices are behind (lan): {lan}");
+            section.wrong("interface", wrong);
         }
         read.lines.push(section.line());
         read.rules.push(rule);
@@ -185,6 +187,12 @@ fn code_points(section: &Section<'_, '_>) -> Vec<CodePoint> {
             .map_err(|error| section.wrong("dscp", error.to_string()))
             .ok()
     };
+    if names.is_empty() {
+        section.wrong(
+            "dscp",
+            "no code point; write some, or leave it out: any will do then",
+        );
+    }
     names.iter().filter_map(parse).collect()
 }
 
@@ -231,7 +239,7 @@ bulk = "20MB"
 
     #[test]
     fn reads_which_connections_yield() {
-        let file = parse("home.toml", HOME, read_root).unwrap();
+        let file = parse("home.toml", HOME, |root| read_root(root, None)).unwrap();
         assert_eq!(file.lines, [2, 7, 11, 15]);
         let [laptop, console, marked, rest] = &file.rules[..] else {
             panic!("{file:?}");
@@ -246,7 +254,9 @@ bulk = "20MB"
     }
 
     fn first_problem(text: &str) -> (usize, String) {
-        match parse("home.toml", text, read_root) {
+        match parse("home.toml", text, |root| {
+            read_root(root, Some(&["br-lan".to_owned()]))
+        }) {
             Err(ScenarioError::Problems(problems)) => {
                 let problem = problems.into_iter().next().unwrap();
                 (problem.line, problem.message)
@@ -267,6 +277,8 @@ bulk = "20MB"
             ),
             ("98:b6", "98:g6", 9, "no address of Ethernet"),
             ("\"LE\"", "\"CS9\"", 13, "no code point"),
+            ("[\"CS1\", \"LE\"]", "[]", 13, "any will do"),
+            ("yields = false", "interface = \"lan1\"", 5, "br-lan"),
             ("8000-8100", "8100-8000", 17, "no port"),
             ("0x10/0xff", "0x110/0xff", 18, "no mark"),
             ("20MB", "20 apples", 19, "`bulk`"),

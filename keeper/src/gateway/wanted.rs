@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A gateway that the service is to keep: a section among its rules.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ebb_algorithms::{Policy, Side};
@@ -113,6 +114,12 @@ fn check_names(section: &Section<'_, '_>, rules: &Rules) {
     }
 }
 
+/// What is there more than once.
+pub fn twice(names: &[String]) -> Option<&String> {
+    let mut seen = BTreeSet::new();
+    names.iter().find(|name| !seen.insert(*name))
+}
+
 /// One, or a list.
 fn read_interfaces(section: &Section<'_, '_>) -> Vec<String> {
     let is_list = section
@@ -127,6 +134,8 @@ fn read_interfaces(section: &Section<'_, '_>) -> Vec<String> {
         section.wrong("lan", format!("{name:?} is no name of an interface"));
     } else if is_list && names.is_empty() {
         section.wrong("lan", "name the interfaces that the devices are behind");
+    } else if let Some(name) = twice(&names) {
+        section.wrong("lan", format!("{name} is there twice"));
     }
     names
 }
@@ -180,7 +189,7 @@ mod tests {
             (
                 "client = \"192.168.1.20\"",
                 "interface = \"lan0\"",
-                "none of those of `lan`",
+                "none of those that devices are behind (lan)",
             ),
             ("client = \"192.168.1.20\"", "unit = \"a\"", "unknown key"),
         ] {
