@@ -234,8 +234,9 @@ impl<R: Told> Rules<'_, '_, R> {
         })?;
         let help = "Connections that are under the rule now.";
         self.gauge("open_connections", help, |rule| {
-            let cookies = rule.flows().iter().map(|flow| flow.cookie);
-            cookies.collect::<std::collections::BTreeSet<_>>().len() as u64
+            // By its ends: a gateway has another number for each way.
+            let ends = rule.flows().iter().map(|flow| (flow.local, flow.peer));
+            ends.collect::<std::collections::BTreeSet<_>>().len() as u64
         })?;
         let help =
             "Connections that were set free since the service did not renew its lease in time.";

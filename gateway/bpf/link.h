@@ -117,8 +117,13 @@ EBB_INLINE int ebb_read_addresses(struct __sk_buff *skb, u32 offset, u32 is_from
 	}
 	if ((void *)(ipv6 + 1) > end || ipv4->version_length >> 4 != 6)
 		return 0;
-	if (ipv6->next_header == EBB_IPPROTO_FRAGMENT)
-		EBB_COUNT(fragments, 1);
+	if (ipv6->next_header == EBB_IPPROTO_FRAGMENT) {
+		/* The header behind it says first what is in pieces. */
+		const u8 *protocol = (const u8 *)(ipv6 + 1);
+
+		if ((void *)(protocol + 1) <= end && *protocol == EBB_IPPROTO_TCP)
+			EBB_COUNT(fragments, 1);
+	}
 	if (ipv6->next_header == EBB_IPPROTO_UDP) {
 		ebb_count_other(skb, EBB_IPPROTO_UDP, offset + sizeof(*ipv6));
 		return 0;

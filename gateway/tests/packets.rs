@@ -99,6 +99,33 @@ fn what_is_not_background_leaves_as_it_came() {
     }
 }
 
+/// The first piece of a packet: between the header of IPv6 and what it brings is another one.
+#[test]
+fn pieces_of_tcp_packets_are_counted_and_those_of_others_not() {
+    const OF_ETHERNET: usize = 14;
+    const IPV6_BYTES: usize = 40;
+    const FRAGMENT: u8 = 44;
+    if !requires_root("pieces_of_tcp_packets_are_counted_and_those_of_others_not") {
+        return;
+    }
+    let gateway = gateway(&[everything()], 65_536);
+    let segment = Segment {
+        client: "fd07::1".parse().unwrap(),
+        remote: "fd51::7".parse().unwrap(),
+        payload: 100,
+        ..Segment::of(2200)
+    };
+    for (protocol, counted) in [(17, 0), (58, 0), (6, 1)] {
+        let mut frame = segment.frame();
+        frame[OF_ETHERNET + 6] = FRAGMENT;
+        let at = OF_ETHERNET + IPV6_BYTES;
+        frame.splice(at..at, [protocol, 0, 0, 1, 0, 0, 0, 7]);
+        let passed = gateway.try_packet(true, &frame, 1).unwrap();
+        assert_eq!(passed.packet, frame);
+        assert_eq!(gateway.counters().fragments, counted, "{protocol}");
+    }
+}
+
 /// As after a `kill -9` of the owner.
 #[test]
 fn without_its_owner_windows_are_free_within_two_seconds() {

@@ -81,7 +81,8 @@ impl Kept {
     fn rules_seen(&self, ledger: &mut Ledger, now: Instant) -> Vec<GatewayRuleSeen> {
         let (name, rules) = (self.name(), &self.wanted.rules.rules);
         let held = self.post.as_ref().map(Post::as_held);
-        let flows = held.map_or_else(
+        // What it knew when it was let go is of then.
+        let flows = held.filter(|_| self.is_held()).map_or_else(
             || vec![Vec::new(); rules.len()],
             |held| held.flows_of_rules(rules.len()),
         );

@@ -6,6 +6,7 @@ use super::*;
 use crate::ledger::{Counts, Looks, Totals};
 use crate::snapshot::{GatewayRuleSeen, GatewaySeen};
 use ebb_keeper::gateway::Counters;
+use serde_json::json;
 
 fn rule(name: &str, state: State) -> RuleSeen {
     let mut queue = QueueSeen::default();
@@ -44,6 +45,19 @@ fn rule(name: &str, state: State) -> RuleSeen {
     }
 }
 
+/// Both ways of one connection, as a gateway tells of it.
+fn both_ways() -> Vec<FlowView> {
+    let way = |(cookie, direction)| {
+        let told = json!({
+            "cookie": cookie, "direction": direction, "local": "192.168.7.2:5000",
+            "peer": "198.51.100.7:443", "law": "ebb", "payload_bytes": 1, "window_bytes": 2896,
+            "rtt_us": null, "queue_us": null, "mode": "grow", "reason": "", "is_acting": true,
+        });
+        serde_json::from_value(told).unwrap()
+    };
+    [(1, "down"), (2, "up")].map(way).into()
+}
+
 fn gateway(name: &str) -> GatewaySeen {
     let rules = ["console", "what is \"large\""];
     GatewaySeen {
@@ -64,7 +78,10 @@ fn gateway(name: &str) -> GatewaySeen {
             .map(|rule_name| GatewayRuleSeen {
                 gateway: name.to_owned(),
                 name: rule_name.to_owned(),
-                flows: Vec::new(),
+                flows: match (name, rule_name) {
+                    ("guests", "console") => both_ways(),
+                    _ => Vec::new(),
+                },
                 totals: rule("any", State::On).totals,
             })
             .collect(),
@@ -180,6 +197,10 @@ fn everything_is_told_as_the_standard_has_it() {
         (
             "ebb_gateway_rule_open_connections{gateway=home,rule=console}",
             0.0,
+        ),
+        (
+            "ebb_gateway_rule_open_connections{gateway=guests,rule=console}",
+            1.0,
         ),
         (
             "ebb_gateway_rule_failures_open_total{gateway=home,rule=console}",
