@@ -13,7 +13,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 
 use crate::giving::take;
-use crate::held;
+use crate::{held, minimums};
 use crate::program::{MANY, Program, is_clamped, place};
 use crate::support::users::{ADA, Users};
 
@@ -25,6 +25,29 @@ const MODES: [(bool, &str, &str); 3] = [
 ];
 /// So many the service holds of one process.
 const MOST_HELD: usize = 4_096;
+
+/// It has what it asks for itself, and not what the one before it asked for.
+#[test]
+fn a_program_that_was_executed_has_its_own_minimum() {
+    if !requires_feature("a_program_that_was_executed_has_its_own_minimum", "callback-flags") {
+        return;
+    }
+    let users = Users::new("n");
+    let service = users.serve();
+    let mut program = Program::start(&users, ADA, None);
+    assert_eq!(program.does("background all with 2 Mbit/s"), "Ok(())");
+    program.until("state", "OfAnother");
+    assert_eq!(minimums(&users), ["\"sockets\" \"2mbit\""]);
+    program.tell("execute");
+    program.streams.truncate(1);
+    let accepted = users.scene.listener.accept().unwrap().0;
+    program.streams.push(accepted);
+    assert_eq!(program.does("background all"), "Ok(())");
+    program.until("state", "OfAnother");
+    assert_eq!(minimums(&users), ["\"sockets\" null"]);
+    drop(program);
+    service.end(Signal::SIGTERM);
+}
 
 #[test]
 fn of_a_program_that_is_executed_over_nothing_is_governed_but_what_was_and_nothing_leaks() {

@@ -10,7 +10,8 @@ use ebb_keeper::kernel::rules::Networks;
 use ebb_keeper::protocol::{Due, Held as Active, Mine, Order, Socket, peer};
 use ebb_keeper::registry::Attached;
 use ebb_keeper::{
-    Backend, Cgroup, CopiedSocket, KernelHeld, Minimum, Policies, UploadPolicy, Wanted, Watch,
+    Backend, Cgroup, Change, CopiedSocket, Held as _, KernelHeld, Minimum, Policies, UploadPolicy,
+    Wanted, Watch,
 };
 
 use super::hold::{Hold, On, Starter};
@@ -46,8 +47,8 @@ impl Keeping {
             Mine::Socket(socket) => self.singly(socket, &asking),
             _ => None,
         };
-        if let Some(before) = before {
-            return self.again(before, &wanted);
+        if let Some(id) = before.map(|hold| hold.id.clone()) {
+            return self.again(id, &wanted);
         }
         self.refuse_one_more(user)?;
         let hold = self.hold_whose(&order.whose, asking, &wanted, around)?;
@@ -227,17 +228,20 @@ impl Keeping {
     }
 
     /// Who asks has it held already: whoever asked for it heard of it too late, or was executed over.
-    fn again(&self, hold: &Hold, wanted: &Policies) -> Result<Active, No> {
-        match is_same(hold.held.policies(), wanted) {
-            true => Ok(Active {
-                id: hold.id.clone(),
-                notices: self.anchors.notices(wanted),
-            }),
-            false => Err(No::Already(format!(
-                "you have that held by another policy: {}; detach that first",
-                hold.id
-            ))),
+    /// What it has at the least is what was asked for last.
+    fn again(&mut self, id: String, wanted: &Policies) -> Result<Active, No> {
+        let hold = self.holds.get_mut(&id);
+        let hold = hold.filter(|hold| is_same(hold.held.policies(), wanted));
+        let Some(hold) = hold else {
+            return Err(No::Already(format!(
+                "you have that held by another policy: {id}; detach that first"
+            )));
+        };
+        if hold.held.policies().minimum != wanted.minimum {
+            hold.held.change(&Change::Minimum(wanted.minimum))?;
         }
+        let notices = self.anchors.notices(wanted);
+        Ok(Active { id, notices })
     }
 
     /// Who starts another command hears no more of the one before, whose policy has ended.
