@@ -177,9 +177,12 @@ impl Governor {
     /// Lifts every limit; new connections are governed again at the next [`Self::tick`]. Those whose
     /// limits cannot be lifted now, for want of descriptors, stay under its laws.
     pub fn release(&mut self) {
+        // There may be no search any more that would see to these two.
+        self.find_moved();
         for (inode, governed) in std::mem::take(&mut self.connections) {
             self.let_go(inode, governed);
         }
+        self.lift_lost();
     }
 
     /// Changes the laws or their parameters, live. Another law starts anew on each connection.
@@ -346,11 +349,10 @@ fn copy(processes: &HashMap<u32, Process>, governed: &Governed) -> io::Result<Co
         Some(process) => process.socket(descriptor)?,
         None => Process::open(pid, true)?.socket(descriptor)?,
     };
-    // The number may have been used again since.
-    if socket.cookie()? == governed.connection.cookie {
-        Ok(socket)
-    } else {
-        Err(gone())
+    // The number may have been used again since, also for what is no socket.
+    match socket.cookie() {
+        Ok(cookie) if cookie == governed.connection.cookie => Ok(socket),
+        _ => Err(gone()),
     }
 }
 

@@ -7,12 +7,15 @@
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ebb_algorithms::Policy;
-use ebb_sockets::{Direction, Flow, Governor, Kind, Note, Options, Root, sockets_of};
+use ebb_sockets::{
+    CopiedSocket, Direction, Flow, Governor, Kind, Note, Options, Root, Terms, sockets_of,
+};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 const NO_CLAMP_BYTES: u32 = 1 << 30;
@@ -239,4 +242,51 @@ fn without_any_descriptor_nothing_is_let_go_unsaid_and_what_is_missed_is_counted
     governor.release();
     assert!(is_free(&first) && is_free(&second));
     assert!(heard.lock().unwrap().is_empty());
+}
+
+#[test]
+fn what_could_not_be_let_go_without_descriptors_is_soon_when_nothing_else_is_given() {
+    let _turn = turn();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut other, _) = listener.accept().unwrap();
+    other.write_all(&[1; 1_000]).unwrap();
+    assert!(own.peek(&mut [0; 1_000]).unwrap() > 0);
+    let options = Options {
+        includes_loopback: true,
+        ..Options::default()
+    };
+    let mut governor = Governor::new(Root::Own, options).unwrap();
+    let terms = Terms {
+        download: Some(Policy::receiver("sampled").unwrap()),
+        ..Terms::default()
+    };
+    let clamp = || {
+        let copy = CopiedSocket::from_own(own.as_raw_fd()).unwrap();
+        copy.window_clamp().unwrap()
+    };
+    governor.give(own.as_fd(), terms).unwrap();
+    until(&mut governor, "limited", |_| clamp() < LIMITED_BYTES);
+
+    // All that are below are used; below three none would be asked for.
+    let free = own.try_clone().unwrap();
+    let limit = Limit::of(free.as_raw_fd().unsigned_abs().into());
+    drop(free);
+    assert!(governor.take_back(own.as_fd()).unwrap());
+    // It is not lifted, and is to be tried again.
+    assert!(governor.has_given());
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(1) {
+        governor.tick();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(limit);
+    assert!(governor.has_given() && clamp() < LIMITED_BYTES);
+    let began = Instant::now();
+    while clamp() != NO_CLAMP_BYTES && began.elapsed() < Duration::from_secs(3) {
+        governor.tick();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(clamp(), NO_CLAMP_BYTES);
+    assert!(!governor.has_given());
 }

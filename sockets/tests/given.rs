@@ -189,7 +189,7 @@ fn what_a_child_still_has_when_it_was_closed_here_is_let_go_there() {
     let child = match unsafe { fork() }.unwrap() {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
-            let is_right = is_let_go_later(own.as_raw_fd());
+            let is_right = is_let_go_later(own.as_raw_fd()) == (true, true);
             // SAFETY: ends the process.
             unsafe { libc::_exit(i32::from(!is_right)) }
         }
@@ -203,8 +203,75 @@ fn what_a_child_still_has_when_it_was_closed_here_is_let_go_there() {
     assert_eq!(ended, WaitStatus::Exited(child, 0));
 }
 
-/// It is limited at first, and not for long.
-fn is_let_go_later(descriptor: RawFd) -> bool {
+/// A child has a copy of a socket when this is done with it here, before the next tick.
+fn is_let_go_in_a_child(leave: impl FnOnce(TcpStream, Governor)) {
+    let (own, _other) = pair();
+    let mut governor = governor();
+    governor.give(own.as_fd(), terms()).unwrap();
+    until(&mut governor, "limited", |_| is_limited(own.as_raw_fd()));
+    // SAFETY: the child makes system calls on what it has, and ends without clearing up.
+    match unsafe { fork() }.unwrap() {
+        ForkResult::Parent { child } => {
+            leave(own, governor);
+            assert_eq!(waitpid(child, None).unwrap(), WaitStatus::Exited(child, 0));
+        }
+        ForkResult::Child => {
+            // It may be let go before it is looked at here.
+            let is_right = is_let_go_later(own.as_raw_fd()).1;
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(i32::from(!is_right)) }
+        }
+    }
+}
+
+#[test]
+fn what_only_a_child_has_is_let_go_there_before_the_governor_has_gone() {
+    is_let_go_in_a_child(|own, governor| {
+        drop(own);
+        drop(governor);
+    });
+}
+
+#[test]
+fn what_only_a_child_has_is_let_go_there_when_everything_is_taken_back() {
+    is_let_go_in_a_child(|own, mut governor| {
+        // The number is a file's by then.
+        let number = own.as_raw_fd();
+        let file = std::fs::File::open("/proc/self/stat").unwrap();
+        // SAFETY: the number stays open, and is closed once, by its old owner.
+        assert_eq!(unsafe { libc::dup2(file.as_raw_fd(), number) }, number);
+        governor.take_all_back();
+        assert!(!governor.has_given());
+        governor.abandon();
+    });
+}
+
+#[test]
+fn a_socket_that_has_another_number_by_now_is_let_go_with_everything() {
+    let let_go: [fn(Governor) -> Option<Governor>; 2] = [
+        |mut governor| {
+            governor.take_all_back();
+            Some(governor)
+        },
+        |governor| {
+            drop(governor);
+            None
+        },
+    ];
+    for let_go in let_go {
+        let (own, _other) = pair();
+        let mut governor = governor();
+        governor.give(own.as_fd(), terms()).unwrap();
+        until(&mut governor, "limited", |_| is_limited(own.as_raw_fd()));
+        let second = own.try_clone().unwrap();
+        drop(own);
+        let _governor = let_go(governor);
+        assert!(!is_limited(second.as_raw_fd()));
+    }
+}
+
+/// Whether it is limited at first, and whether it is not for long.
+fn is_let_go_later(descriptor: RawFd) -> (bool, bool) {
     let clamp = || {
         let copy = CopiedSocket::from_own(descriptor);
         copy.and_then(|it| it.window_clamp()).unwrap_or(0)
@@ -214,7 +281,7 @@ fn is_let_go_later(descriptor: RawFd) -> bool {
     while clamp() != NO_CLAMP_BYTES && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
-    was_limited && clamp() == NO_CLAMP_BYTES
+    (was_limited, clamp() == NO_CLAMP_BYTES)
 }
 
 #[test]

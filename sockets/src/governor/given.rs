@@ -273,6 +273,7 @@ impl Governor {
     /// Forgets everything and lifts nothing: for the child of a process that still governs.
     pub fn abandon(mut self) {
         self.connections.clear();
+        self.given.lost.clear();
     }
 
     /// When a search is due again that may be at this time.
@@ -280,7 +281,28 @@ impl Governor {
         if !self.followed.is_own() {
             return due;
         }
-        due.max(Instant::now() + self.given.rest(|inode| self.is_open(inode)))
+        let mut rest = self.given.rest(|inode| self.is_open(inode));
+        // What could not be let go is to be tried again, whatever else is given.
+        let mut inodes = self.connections.keys();
+        if inodes.any(|inode| self.given.terms(*inode).is_none()) {
+            rest = rest.min(RARELY);
+        }
+        due.max(Instant::now() + rest)
+    }
+
+    /// Finds those again that this process has by other numbers by now than at the last search.
+    pub(super) fn find_moved(&mut self) {
+        let is_there = |(inode, governed): (&u64, &Governed)| {
+            inode_of(governed.place.1).is_ok_and(|it| it == *inode)
+        };
+        if !self.followed.is_own() || self.connections.iter().all(is_there) {
+            return;
+        }
+        for (descriptor, inode) in sockets_in(std::process::id()).unwrap_or_default() {
+            if let Some(governed) = self.connections.get_mut(&inode) {
+                governed.place.1 = descriptor;
+            }
+        }
     }
 
     /// Takes those over that were given since the last tick: a search would look at all.
