@@ -219,7 +219,9 @@ pub unsafe extern "C" fn ebb_state(fd: c_int, state: *mut ebb_state) -> c_int {
 /// @return a text that is valid until this thread's next call that fails; "" if none did
 #[unsafe(no_mangle)]
 pub extern "C" fn ebb_last_error() -> *const c_char {
-    LAST.with_borrow(|text| text.as_ptr())
+    // A thread that is ending has none.
+    let last = LAST.try_with(|text| text.borrow().as_ptr());
+    last.unwrap_or(c"".as_ptr())
 }
 
 /// Puts a number of enum ebb_held_back into words.
@@ -260,7 +262,8 @@ fn answer(act: impl FnOnce() -> std::result::Result<(), Wrong>) -> c_int {
     };
     // No text of ours has a zero byte, but a policy may have any.
     let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
-    LAST.set(text);
+    // A thread that is ending keeps none: a panic would end the process.
+    let _ = LAST.try_with(|last| last.replace(text));
     number
 }
 

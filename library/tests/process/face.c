@@ -233,6 +233,25 @@ static void test_end(void)
 	close(other);
 }
 
+static void call_late(void)
+{
+	EXPECT(ebb_foreground(-1) == EBB_NOT_A_SOCKET);
+	EXPECT(ebb_last_error());
+}
+
+/* What a thread had of its own is gone by then, its last error, too. */
+static void test_calls_at_exit(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		EXPECT(ebb_foreground(-1) == EBB_NOT_A_SOCKET && *ebb_last_error());
+		EXPECT(!atexit(call_late));
+		exit(0);
+	}
+	EXPECT(ends_well(child));
+}
+
 /* What is executed has no descriptor of the library's: sockets of it would count here. */
 static void test_exec(void)
 {
@@ -333,6 +352,7 @@ int main(void)
 	test_errors();
 	test_fork();
 	test_end();
+	test_calls_at_exit();
 	test_exec();
 	test_number_is_used_again();
 	test_threads();
