@@ -71,6 +71,7 @@ struct State {
 #[pyfunction]
 #[pyo3(signature = (socket, *, download=None, upload=None, keep_code_point=false, minimum=None))]
 fn background(
+    py: Python<'_>,
     socket: &Bound<'_, PyAny>,
     download: Option<&str>,
     upload: Option<&str>,
@@ -78,40 +79,46 @@ fn background(
     minimum: Option<&str>,
 ) -> PyResult<()> {
     let options = options(download, upload, keep_code_point, minimum)?;
-    ebb::background_with(&borrowed(socket)?, &options).map_err(raised)
+    let socket = borrowed(socket)?;
+    // Others may run meanwhile, here and below: the library may wait for somebody.
+    py.detach(|| ebb::background_with(&socket, &options))
+        .map_err(raised)
 }
 
 /// Puts all TCP sockets of this process into the background.
 #[pyfunction]
 #[pyo3(signature = (*, download=None, upload=None, keep_code_point=false, minimum=None))]
 fn background_all(
+    py: Python<'_>,
     download: Option<&str>,
     upload: Option<&str>,
     keep_code_point: bool,
     minimum: Option<&str>,
 ) -> PyResult<()> {
     let options = options(download, upload, keep_code_point, minimum)?;
-    ebb::background_all(&options).map_err(raised)
+    py.detach(|| ebb::background_all(&options)).map_err(raised)
 }
 
 /// Takes a socket to the foreground. Its limits are lifted when this returns; of one that ebbd
 /// holds some milliseconds later, and state() says so.
 #[pyfunction]
-fn foreground(socket: &Bound<'_, PyAny>) -> PyResult<()> {
-    ebb::foreground(&borrowed(socket)?).map_err(raised)
+fn foreground(py: Python<'_>, socket: &Bound<'_, PyAny>) -> PyResult<()> {
+    let socket = borrowed(socket)?;
+    py.detach(|| ebb::foreground(&socket)).map_err(raised)
 }
 
 /// Takes all sockets to the foreground.
 #[pyfunction]
-fn foreground_all() {
-    ebb::foreground_all();
+fn foreground_all(py: Python<'_>) {
+    py.detach(ebb::foreground_all);
 }
 
 /// Tells what is seen of a socket, as of the last look at it. Of one that ebbd governs that tells,
 /// which is waited for: up to a fifth of a second where it does not answer.
 #[pyfunction]
 fn state(py: Python<'_>, socket: &Bound<'_, PyAny>) -> PyResult<State> {
-    let state = ebb::state(&borrowed(socket)?).map_err(raised)?;
+    let socket = borrowed(socket)?;
+    let state = py.detach(|| ebb::state(&socket)).map_err(raised)?;
     let of = |flow: Option<ebb::Flow>| flow.map(|it| Py::new(py, Flow::from(it))).transpose();
     Ok(State {
         standing: standing(state.standing),

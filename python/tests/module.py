@@ -4,8 +4,11 @@ are not of the loopback device."""
 
 import asyncio
 import os
+import signal
 import socket
 import sys
+import tempfile
+import threading
 import time
 
 import ebb
@@ -80,6 +83,45 @@ def fork(own):
     ebb.foreground(own)
 
 
+def others_run_while_somebody_waits(listener):
+    """In a child, whose service does not answer and tells nothing of what another Ebb governs."""
+    child = os.fork()
+    if child:
+        assert os.waitpid(child, 0)[1] == 0
+        return
+    own, _other = pair(listener)
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as mute:
+        mute.bind(folder + "/socket")
+        mute.listen()
+        another = os.fork()
+        if not another:
+            ebb.background(own)
+            time.sleep(60)
+            os._exit(0)
+        becomes_limited(own)
+        os.environ["EBB_SERVICE_SOCKET"] = folder + "/socket"
+        count = 0
+        is_done = threading.Event()
+
+        def go_on():
+            nonlocal count
+            while not is_done.wait(0.005):
+                count += 1
+
+        threading.Thread(target=go_on, daemon=True).start()
+        ebb.background(own)
+        standing = ""
+        while standing != "of another":
+            before = count
+            standing = ebb.state(own).standing
+        # It was waited for a fifth of a second.
+        assert count - before > 3, count - before
+        is_done.set()
+        os.kill(another, signal.SIGKILL)
+        os.waitpid(another, 0)
+    os._exit(0)
+
+
 async def with_asyncio(listener):
     reader, writer = await asyncio.open_connection(
         *listener.getsockname(), local_addr=(CLIENT, 0)
@@ -98,6 +140,8 @@ async def with_asyncio(listener):
 def main():
     stubs_are_right(sys.argv[1])
     with socket.create_server((SERVER, 0)) as listener:
+        # Where the service is is looked up once, so this is first.
+        others_run_while_somebody_waits(listener)
         own, other = pair(listener)
         there_and_back(own)
         fork(own)
