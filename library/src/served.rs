@@ -160,13 +160,26 @@ pub(crate) fn ask() {
 fn next() -> Option<Wish> {
     let mut served = lock();
     let served = served.as_mut()?;
-    let wish = served.queue.swap_remove(served.next_wish()?);
-    if let Some((_, stand)) = served.sockets.get_mut(&wish.cookie) {
-        *stand = Stand::Asking {
-            single: Some(wish.order),
-        };
+    while let Some(next) = served.next_wish() {
+        let wish = served.queue.swap_remove(next);
+        // One that was closed meanwhile would be refused.
+        if !is_there(wish.cookie, wish.descriptor) {
+            served.sockets.remove(&wish.cookie);
+            continue;
+        }
+        if let Some((_, stand)) = served.sockets.get_mut(&wish.cookie) {
+            *stand = Stand::Asking {
+                single: Some(wish.order),
+            };
+        }
+        return Some(wish);
     }
-    Some(wish)
+    None
+}
+
+/// Whether a socket still has the number that it had.
+fn is_there(cookie: u64, descriptor: RawFd) -> bool {
+    cookie_of(descriptor).is_ok_and(|it| it == cookie)
 }
 
 fn note(wish: &Wish, held: Option<Held>) {
@@ -184,7 +197,9 @@ fn note(wish: &Wish, held: Option<Held>) {
             let leaving = &mut served.leaving;
             leaving.add_single(wish.cookie, wish.descriptor, held);
         }
-        None => served.rest(),
+        None if is_there(wish.cookie, wish.descriptor) => served.rest(),
+        // It was refused because it was closed, which says nothing of others.
+        None => {}
     }
 }
 
@@ -227,7 +242,6 @@ impl Served {
     /// Forgets sockets that were closed. Those that are held together may have other numbers by now;
     /// the service lets go single ones that have.
     fn forget_closed(&mut self) {
-        let is_there = |cookie, descriptor| cookie_of(descriptor).is_ok_and(|it| it == cookie);
         let mut missing = HashSet::new();
         self.sockets.retain(|cookie, (descriptor, stand)| {
             let is_asked = matches!(stand, Stand::Asking { .. } | Stand::Unwished);
@@ -261,8 +275,9 @@ impl Served {
 pub(crate) fn look() {
     let ids = match service::held() {
         Ok(ids) => ids,
-        Err(error) if matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock) => return,
-        Err(_) => Vec::new(),
+        Err(error) if is_without_service(error.kind()) => Vec::new(),
+        // One that is too busy, or a want of descriptors here, says nothing of what it holds.
+        Err(_) => return,
     };
     let mut served = lock();
     let Some(served) = served.as_mut() else {
@@ -284,6 +299,12 @@ pub(crate) fn look() {
         !is_lost
     });
     served.look_at_those_together(&ids);
+}
+
+/// Whether there is no service, or another one than can have held anything.
+fn is_without_service(error: ErrorKind) -> bool {
+    use ErrorKind::{ConnectionRefused, NotFound, Unsupported};
+    matches!(error, ConnectionRefused | NotFound | Unsupported)
 }
 
 /// Whether that is due; it is not again for a while.

@@ -179,7 +179,8 @@ fn insist(id: &str, message: &Value) {
 
 /// By what all is asked for that it holds for this user.
 ///
-/// *Errors:* it is gone, or does not answer in time.
+/// *Errors:* it is gone, does not answer in time, or refuses; [`ErrorKind::Unsupported`]: it is one
+/// of another version.
 pub(crate) fn held() -> io::Result<Vec<String>> {
     let answer = ask(&json!("records"))?;
     let records = answer["records"]
@@ -239,7 +240,7 @@ fn refused(answer: &Value) -> io::Error {
 fn ask(message: &Value) -> io::Result<Value> {
     let mut frame: Value = serde_json::from_slice(&exchange(message, WITHIN)?)?;
     if frame["ebb"] != VERSION {
-        return Err(refused(&frame));
+        return Err(io::Error::new(ErrorKind::Unsupported, frame.to_string()));
     }
     Ok(frame["message"].take())
 }

@@ -15,6 +15,8 @@ use crate::support::users::{ADA, Users};
 
 /// As long as the library waits for an answer, and longer.
 const LONG: Duration = Duration::from_millis(1_500);
+/// Fewer than a user may ask for in a second.
+const CLOSED: usize = 5;
 
 pub fn signal(service: &Service, signal: Signal) {
     let pid = i32::try_from(service.child.id()).unwrap();
@@ -111,6 +113,34 @@ fn what_a_service_adds_too_late_it_lets_go() {
     thread::sleep(LONG);
     program.until("limited", "[Some(false), Some(true)]");
     assert_eq!(flows(), 2);
+    drop(program);
+    service.end(Signal::SIGTERM);
+}
+
+/// The service refuses them, which says nothing of others.
+#[test]
+fn what_is_closed_before_the_service_hears_of_it_is_in_nobodys_way() {
+    let name = "what_is_closed_before_the_service_hears_of_it_is_in_nobodys_way";
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    let users = Users::new("mc");
+    users.set("[users]\npolicies = 100\n");
+    let service = users.serve();
+    let mut program = Program::start(&users, ADA, None);
+    // A policy that nobody has had yet takes the service long.
+    let closed = ["background", "close"].repeat(CLOSED).join(", ");
+    for _ in 0..2 {
+        assert_eq!(program.does(&format!("do {closed}, background")), "Ok(())");
+        for _ in 0..CLOSED {
+            program.streams[0] = users.scene.listener.accept().unwrap().0;
+        }
+        program.until("state", "OfAnother");
+        // By then it has answered for all of them.
+        thread::sleep(LONG);
+    }
+    until("held", || held(&users).len() == 1);
+    assert_eq!(program.does("state"), "OfAnother");
     drop(program);
     service.end(Signal::SIGTERM);
 }

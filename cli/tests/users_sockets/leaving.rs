@@ -193,3 +193,35 @@ fn a_service_that_is_too_busy_or_ends_is_told_again() {
         drop(program);
     }
 }
+
+#[test]
+fn what_a_busy_service_holds_is_not_forgotten() {
+    let name = "what_a_busy_service_holds_is_not_forgotten";
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    let users = Users::new("lf");
+    users.set("[users]\nconnections = 2\n");
+    for what in WAYS {
+        let service = users.serve();
+        let mut program = Program::start(&users, ADA, None);
+        assert_eq!(program.does(what), "Ok(())");
+        program.until("state", "OfAnother");
+        let others = [(); 6].map(|()| {
+            thread::sleep(LATER / 20);
+            users.connect(ADA).unwrap()
+        });
+        // The library looks every other second whether the service holds it, and is refused.
+        for _ in 0..6 {
+            thread::sleep(LATER / 2);
+            assert_eq!(program.does("state"), "OfAnother", "{what}");
+        }
+        drop(others);
+        assert_eq!(program.does("foreground all"), "Ok(())");
+        until("let go", || held(&users).is_empty());
+        program.until("state", "Foreground");
+        assert_eq!(program.does("one limited"), "false");
+        drop(program);
+        service.end(Signal::SIGTERM);
+    }
+}

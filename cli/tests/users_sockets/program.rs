@@ -125,7 +125,6 @@ fn the_program_of_a_user() {
     let Ok(first) = std::env::var(PROGRAM) else {
         return;
     };
-    let connect = || TcpStream::connect("10.78.0.2:7000").unwrap();
     let given: RawFd = first.parse().unwrap();
     let (mut one, two) = (connect(), (given < 0).then(connect));
     let is_limited = |mut socket: &TcpStream| {
@@ -150,7 +149,8 @@ fn the_program_of_a_user() {
             | "background all with 2 Mbit/s"
             | "foreground all"
             | "foreground"
-            | "renumber" => format!("{:?}", go(&line, &mut one)),
+            | "renumber"
+            | "close" => format!("{:?}", go(&line, &mut one)),
             "state" => format!("{:?}", library::state(&one).unwrap().standing),
             "limited" => format!(
                 "{:?}",
@@ -208,10 +208,6 @@ fn the_program_of_a_user() {
                     &UnixStream::connect_addr(&place(parent_id())).unwrap(),
                     one.as_raw_fd(),
                 );
-                "Ok(())".to_owned()
-            }
-            "close" => {
-                one = connect();
                 "Ok(())".to_owned()
             }
             "many" => {
@@ -286,8 +282,17 @@ fn go(step: &str, socket: &mut TcpStream) -> library::Result<()> {
             *socket = socket.try_clone().unwrap();
             Ok(())
         }
+        // There is another one.
+        "close" => {
+            *socket = connect();
+            Ok(())
+        }
         other => panic!("{other}"),
     }
+}
+
+fn connect() -> TcpStream {
+    TcpStream::connect("10.78.0.2:7000").unwrap()
 }
 
 /// What the service answers when this is to be held.
