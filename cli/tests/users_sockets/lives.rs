@@ -13,9 +13,9 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 
 use crate::giving::take;
-use crate::{held, minimums};
 use crate::program::{MANY, Program, is_clamped, place};
 use crate::support::users::{ADA, Users};
+use crate::{held, minimums};
 
 /// Whether the service runs, what is told, and what `state` says then.
 const MODES: [(bool, &str, &str); 3] = [
@@ -29,7 +29,10 @@ const MOST_HELD: usize = 4_096;
 /// It has what it asks for itself, and not what the one before it asked for.
 #[test]
 fn a_program_that_was_executed_has_its_own_minimum() {
-    if !requires_feature("a_program_that_was_executed_has_its_own_minimum", "callback-flags") {
+    if !requires_feature(
+        "a_program_that_was_executed_has_its_own_minimum",
+        "callback-flags",
+    ) {
         return;
     }
     let users = Users::new("n");
