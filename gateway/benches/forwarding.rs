@@ -103,7 +103,7 @@ struct Router {
 
 impl Router {
     fn start() -> Self {
-        let [client, server] = enter_router();
+        let (_router, [client, server]) = enter_router();
         let pace = Arc::new(AtomicU32::new(UNPACED));
         serve(&server, Arc::clone(&pace));
         Self {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use ebb_gateway::{Error, Flow, Gateway, Hook, Interface, Options, Rule, Way};
 use ebb_host::testing::{requires, requires_root};
 use support::everything;
-use support::namespace::{Namespace, enter_a_router, enter_router};
+use support::namespace::{Namespace, enter_router};
 
 const BYTES: usize = 4 << 20;
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7));
@@ -57,7 +57,7 @@ fn a_flowtable_without_hardware_hides_nothing() {
     if !requires_root(name) {
         return;
     }
-    let ends = enter_router();
+    let (_router, ends) = enter_router();
     let made = Command::new("nft").arg(SOFT).output();
     let is_made = made.is_ok_and(|output| output.status.success());
     if !requires(
@@ -86,7 +86,7 @@ fn cake_that_filters_acknowledgements_changes_nothing() {
     if !requires_root(name) {
         return;
     }
-    let ends = enter_router();
+    let (_router, ends) = enter_router();
     // Acknowledgements wait, so that some are left out.
     let rates = [("lan0", "50mbit"), ("wan0", "200kbit")];
     let has_cake = rates.iter().all(|(interface, rate)| {
@@ -116,7 +116,7 @@ fn a_download_over_ipv6_is_held() {
     if !requires_root("a_download_over_ipv6_is_held") {
         return;
     }
-    let (router, ends) = enter_a_router();
+    let (router, ends) = enter_router();
     router.set_sysctl("net.ipv6.conf.all.forwarding", "1");
     for (end, interface, prefix) in [(&ends[0], "lan0", "fd07"), (&ends[1], "wan0", "fd51")] {
         router.ip(&format!("addr add {prefix}::1/64 dev {interface} nodad\n"));
@@ -134,7 +134,7 @@ fn rules_by_addresses_of_ethernet_are_refused_where_there_are_none() {
     if !requires_root(name) {
         return;
     }
-    let (router, _ends) = enter_a_router();
+    let (router, _ends) = enter_router();
     let has_tun = router.can_ip("tuntap add tun0 mode tun\n");
     if !requires(name, "tun", "TUN (CONFIG_TUN)", has_tun) {
         return;
@@ -159,7 +159,7 @@ fn by_clsact_an_interface_with_the_queueing_discipline_ingress_is_refused() {
     if !requires_root(name) {
         return;
     }
-    let _ends = enter_router();
+    let _all = enter_router();
     let mut tc = Command::new("tc");
     let added = tc.args(["qdisc", "add", "dev", "lan0", "ingress"]).status();
     assert!(added.unwrap().success());
@@ -179,7 +179,7 @@ fn a_download_by_a_vlan_is_held_on_both_of_its_interfaces() {
         return;
     }
     for interface in ["lan0", "lan0.7"] {
-        let (router, ends) = enter_a_router();
+        let (router, ends) = enter_router();
         let vlan = |of: &str| format!("link add link {of} name {of}.7 type vlan id 7\n");
         let has_vlans = router.can_ip(&vlan("lan0"));
         if !requires(name, "vlan", "VLANs (CONFIG_VLAN_8021Q)", has_vlans) {
@@ -205,7 +205,7 @@ fn a_download_by_a_tunnel_without_ethernet_is_held() {
     if !requires_root(name) {
         return;
     }
-    let (router, ends) = enter_a_router();
+    let (router, ends) = enter_router();
     let tunnel = |host, other| {
         format!(
             "link add tunnel0 type ipip local 192.168.7.{host} remote 192.168.7.{other}\n\
@@ -229,7 +229,8 @@ fn a_download_by_a_tunnel_without_ethernet_is_held() {
 }
 
 fn expect_held(hook: Option<Hook>) {
-    expect_held_between(&enter_router(), hook);
+    let (_router, ends) = enter_router();
+    expect_held_between(&ends, hook);
 }
 
 fn expect_held_between(ends: &[Namespace; 2], hook: Option<Hook>) {

@@ -161,14 +161,14 @@ fn without_room_for_another_law_a_connection_is_left_alone_until_there_is_some()
         reset.pass(&gateway);
     }
     std::thread::sleep(ENDED_FOR);
+    // Nobody renews the lease meanwhile: it goes through the table once, as this does.
+    let began = Instant::now();
+    assert_eq!(gateway.flows().len(), LAWS as usize);
+    let once = began.elapsed();
     let began = Instant::now();
     gateway.forget_silent();
-    // Nobody renews the lease meanwhile.
-    assert!(
-        began.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        began.elapsed()
-    );
+    let took = began.elapsed();
+    assert!(took < 20 * once, "{took:?}, and {once:?} to look at all");
     assert_eq!(gateway.flows().len(), LAWS as usize / 2);
     assert!(is_held(&mut begun(LAWS + 3)), "some have ended");
     assert_eq!(gateway.counters().without_room, 3);

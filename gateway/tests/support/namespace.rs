@@ -74,13 +74,8 @@ fn in_thread<R: Send>(function: impl FnOnce() -> R + Send) -> R {
 }
 
 /// Moves the calling thread to a router between a client, 192.168.7.7 behind `lan0`, and a server,
-/// 198.51.100.7 behind `wan0`.
-pub fn enter_router() -> [Namespace; 2] {
-    enter_a_router().1
-}
-
-/// The same; answers the router, too.
-pub fn enter_a_router() -> (Namespace, [Namespace; 2]) {
+/// 198.51.100.7 behind `wan0`; answers the router and these two.
+pub fn enter_router() -> (Namespace, [Namespace; 2]) {
     /// Addresses of links are tried for a second else, and neighbours are not asked for meanwhile.
     const TRIES_ADDRESSES: &str = "net.ipv6.conf.default.accept_dad";
     let router = Namespace::create();
