@@ -171,6 +171,13 @@ pub struct Mark {
     pub(crate) mask: u32,
 }
 
+impl Mark {
+    /// The bits that are set.
+    pub fn value(self) -> u32 {
+        self.value
+    }
+}
+
 impl FromStr for Mark {
     type Err = Error;
 

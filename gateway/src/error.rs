@@ -80,8 +80,8 @@ pub enum Error {
     /// A flowtable passes packets between ports, past the interface above them.
     #[error(
         "flowtable {table} has {port}, and passes packets between it and others past {interface}, \
-         where the gateway would be: name {port} to be behind the gateway as well, or take it out \
-         of the flowtable (nft list flowtables shows it)"
+         where the gateway would be: be the gateway of {port} in the stead of {interface}, or take \
+         it out of the flowtable (nft list flowtables shows it)"
     )]
     Bypass {
         /// The flowtable, with its table.

@@ -163,10 +163,11 @@ impl Gateway {
         !self.is_released && self.control.has_lapsed()
     }
 
-    /// Lets the programs act for another two seconds; answers whether they had stopped, since
-    /// nobody had said so for longer.
-    pub fn renew(&self) -> bool {
-        !self.is_released && self.control.renew()
+    /// Lets the programs act for another two seconds.
+    pub fn renew(&self) {
+        if !self.is_released {
+            self.control.renew();
+        }
     }
 
     /// How its programs stand on the interfaces.

@@ -11,7 +11,7 @@ use ebb_algorithms::{Policy, Side};
 use ebb_keeper::gateway::file::{self, Rules};
 use ebb_keeper::gateway::wanted::{CONNECTIONS, CONNECTIONS_BOUNDS, twice};
 use ebb_keeper::gateway::{
-    CodePoint, Counters, Event, Hook, Interface, Mac, Options, Session, Subject, judge,
+    CodePoint, Counters, Event, Hook, Interface, Mac, Mark, Options, Session, Subject, judge,
 };
 
 use crate::backend::require_root;
@@ -98,8 +98,8 @@ struct Why {
     dscp: Option<CodePoint>,
 
     /// The mark that the packet filter gives its packets, as 16 or 0x10
-    #[arg(long, default_value = "0", value_parser = mark)]
-    mark: u32,
+    #[arg(long, default_value = "0")]
+    mark: Mark,
 
     /// What it has moved without a pause of ten seconds, as 30MB
     #[arg(long, value_name = "SIZE", value_parser = ebb_scenario::reading::size)]
@@ -263,15 +263,6 @@ fn account(counters: &Counters) -> Vec<String> {
     lines
 }
 
-/// As packet filters print it, or as a number.
-fn mark(text: &str) -> Result<u32, String> {
-    let read = match text.strip_prefix("0x") {
-        Some(digits) => u32::from_str_radix(digits, 16),
-        None => text.parse(),
-    };
-    read.map_err(|error| format!("{error}: a mark is a number of 32 bits, as 16 or 0x10"))
-}
-
 /// As rules have it: 300kB, 1.5MB.
 fn size(bytes: u64) -> String {
     match bytes {
@@ -290,7 +281,7 @@ impl Why {
             mac: self.mac,
             interface: self.interface,
             code_point: self.dscp,
-            mark: self.mark,
+            mark: self.mark.value(),
             moved_bytes: self.moved.unwrap_or(0),
         };
         let file = self.rules.display();
@@ -320,12 +311,10 @@ impl Why {
 
 #[cfg(test)]
 mod tests {
-    use super::{mark, size};
+    use super::size;
 
     #[test]
-    fn marks_and_sizes_are_written_as_in_rules() {
-        assert_eq!([mark("16"), mark("0x10")], [Ok(16), Ok(16)]);
-        assert!(mark("0x1ffffffff").unwrap_err().contains("32 bits"));
+    fn sizes_are_written_as_in_rules() {
         assert_eq!(size(300_000), "300kB");
         assert_eq!(size(1_500_000), "1.5MB");
         assert_eq!(size(20_000_000), "20MB");
