@@ -66,6 +66,11 @@ EBB_INLINE void ebb_map_address(u32 *words, u32 address)
 	words[EBB_MAPPED_WORD + 1] = address;
 }
 
+EBB_INLINE u32 ebb_is_mapped(const u32 *words)
+{
+	return !(words[0] | words[1] | (words[EBB_MAPPED_WORD] ^ bpf_htonl(EBB_MAPPED)));
+}
+
 /* Counts what is no TCP; the transport header's first bytes are its ports. */
 EBB_INLINE void ebb_count_other(struct __sk_buff *skb, u32 protocol, u32 offset)
 {

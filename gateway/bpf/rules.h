@@ -14,6 +14,10 @@
 /* No number of bytes: the verdict stands however much is moved. */
 #define EBB_NEVER_BYTES 0xffffffffffffffffull
 
+/* Conditions that need no value, or have one that any could be: ebb_rule.flags. */
+#define EBB_RULE_HAS_MAC 1u
+#define EBB_RULE_IS_IPV6 2u /* has a prefix of it: ::/0 is for no IPv4 */
+
 /* Every condition that is not given holds for all. IPv4 addresses are ::ffff:a.b.c.d. */
 struct ebb_rule {
 	u32 client[EBB_ADDRESS_WORDS]; /* network order, as all addresses and masks */
@@ -28,7 +32,7 @@ struct ebb_rule {
 	u16 first_port;
 	u16 last_port; /* of the remote end; 0: any */
 	u8 mac[EBB_MAC_BYTES];
-	u8 has_mac;
+	u8 flags;
 	u8 is_background; /* what it is for yields; else it is left alone */
 };
 
@@ -42,6 +46,8 @@ struct ebb_subject {
 	u32 interface;
 	u16 remote_port;
 	u8 mac[EBB_MAC_BYTES]; /* the client's; zeros: unknown */
+	u32 unmet_flags;       /* of rules that cannot be for it: EBB_RULE_IS_IPV6 with IPv4 */
+	u32 reserved;
 };
 
 struct ebb_verdict {
@@ -50,13 +56,14 @@ struct ebb_verdict {
 	u32 is_background;
 };
 
-EBB_INLINE u32 ebb_is_within(const u32 *address, const u32 *prefix, const u32 *mask)
+/* Bits of an address that are not those of a prefix. */
+EBB_INLINE u32 ebb_outside(const u32 *address, const u32 *prefix, const u32 *mask)
 {
 	u32 differs = 0;
 
 	for (u32 i = 0; i < EBB_ADDRESS_WORDS; i++)
 		differs |= (address[i] ^ prefix[i]) & mask[i];
-	return !differs;
+	return differs;
 }
 
 EBB_INLINE u32 ebb_is_mac(const u8 *mac, const u8 *wanted)
@@ -68,22 +75,27 @@ EBB_INLINE u32 ebb_is_mac(const u8 *mac, const u8 *wanted)
 	return !differs;
 }
 
-/* Whether all conditions hold but for the bytes. */
+/*
+ * Whether all conditions hold but for the bytes. Some are judged together: the verifier follows both
+ * ways of each branch for each rule.
+ */
 EBB_INLINE u32 ebb_rule_is_for(const struct ebb_rule *rule, const struct ebb_subject *subject)
 {
-	if (!ebb_is_within(subject->client, rule->client, rule->client_mask) ||
-	    !ebb_is_within(subject->remote, rule->remote, rule->remote_mask))
+	u32 differs = rule->flags & subject->unmet_flags;
+
+	differs |= ebb_outside(subject->client, rule->client, rule->client_mask);
+	differs |= ebb_outside(subject->remote, rule->remote, rule->remote_mask);
+	differs |= (subject->mark ^ rule->mark) & rule->mark_mask;
+	if (differs)
 		return 0;
 	if (rule->last_port &&
 	    (subject->remote_port < rule->first_port || subject->remote_port > rule->last_port))
 		return 0;
-	if (rule->has_mac && !ebb_is_mac(subject->mac, rule->mac))
+	if (rule->flags & EBB_RULE_HAS_MAC && !ebb_is_mac(subject->mac, rule->mac))
 		return 0;
 	if (rule->interface && rule->interface != subject->interface)
 		return 0;
-	if (rule->code_points && !(rule->code_points & subject->code_points))
-		return 0;
-	return !((subject->mark ^ rule->mark) & rule->mark_mask);
+	return !rule->code_points || rule->code_points & subject->code_points;
 }
 
 /* Asks the next rule; answers whether the verdict stands. */

@@ -208,6 +208,7 @@ EBB_INLINE void ebb_ask_rules(struct __sk_buff *skb, struct ebb_scratch *scratch
 	subject->mark = seen->mark;
 	subject->interface = scratch->ends.interface;
 	subject->remote_port = (u16)scratch->ends.ports;
+	subject->unmet_flags = ebb_is_mapped(scratch->ends.client) ? EBB_RULE_IS_IPV6 : 0;
 	for (u32 i = 0; i < EBB_MAC_BYTES; i++)
 		subject->mac[i] = seen->mac[i];
 	verdict->again_at_bytes = EBB_NEVER_BYTES;

@@ -148,8 +148,13 @@ impl Attachment {
     fn clsact(interface: &Interface, programs: [BorrowedFd<'_>; 2]) -> Result<Self> {
         let [from_lan, to_lan] = programs;
         let put = |program, point| {
-            Filter::put(interface, program, point)
-                .map_err(|error| failed(interface, io::Error::other(error.to_string())))
+            Filter::put(interface, program, point).map_err(|error| match error.kind() {
+                // The kernel does not tell more: filters of one priority are of one kind.
+                libbpf_rs::ErrorKind::InvalidInput => Error::PriorityTaken {
+                    interface: interface.name().to_owned(),
+                },
+                _ => failed(interface, io::Error::other(error.to_string())),
+            })
         };
         let filters = [put(from_lan, TC_INGRESS)?, put(to_lan, TC_EGRESS)?];
         // The queueing discipline `ingress` has one place for both ways, where the second program
@@ -178,17 +183,19 @@ impl Filter {
         program: BorrowedFd<'_>,
         point: TcAttachPoint,
     ) -> libbpf_rs::Result<Self> {
-        let filter = Self {
-            program: program.try_clone_to_owned()?,
-            interface: interface.number() as i32,
-            point,
-        };
+        let (interface, owned) = (interface.number() as i32, program.try_clone_to_owned()?);
         // That the queueing discipline is there already is no error, but libbpf would print it.
         let usual = libbpf_rs::set_print(None);
-        let put = filter.hook().create().and_then(|mut hook| hook.attach());
+        let put = filter_hook(program, interface, point)
+            .create()
+            .and_then(|mut hook| hook.attach());
         libbpf_rs::set_print(usual);
         put?;
-        Ok(filter)
+        Ok(Self {
+            program: owned,
+            interface,
+            point,
+        })
     }
 
     /// Whether what stands there is this program, and no other one.
@@ -199,14 +206,19 @@ impl Filter {
     }
 
     fn hook(&self) -> TcHook {
-        let mut hook = TcHook::new(self.program.as_fd());
-        hook.ifindex(self.interface)
-            .attach_point(self.point)
-            .handle(FILTER_HANDLE)
-            .priority(FILTER_PRIORITY)
-            .replace(true);
-        hook
+        filter_hook(self.program.as_fd(), self.interface, self.point)
     }
+}
+
+/// Where a filter of ours stands, or is to.
+fn filter_hook(program: BorrowedFd<'_>, interface: i32, point: TcAttachPoint) -> TcHook {
+    let mut hook = TcHook::new(program);
+    hook.ifindex(interface)
+        .attach_point(point)
+        .handle(FILTER_HANDLE)
+        .priority(FILTER_PRIORITY)
+        .replace(true);
+    hook
 }
 
 impl Drop for Filter {

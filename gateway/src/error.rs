@@ -101,6 +101,16 @@ pub enum Error {
         /// The interface.
         interface: String,
     },
+    /// Others have the place of our filters.
+    #[error(
+        "interface {interface} has filters of another kind at priority 1 of clsact, where the \
+         gateway's go: move those to another priority ('tc filter show dev {interface} ingress', \
+         and egress, show them), or use tcx (Linux 6.6 or newer)"
+    )]
+    PriorityTaken {
+        /// The interface.
+        interface: String,
+    },
     /// No packet has what a rule goes by.
     #[error(
         "rule {rule} is for an address of Ethernet (mac, netns), and packets of {interface} have \

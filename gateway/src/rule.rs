@@ -11,6 +11,9 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// As many rules as the programs ask.
 pub const MAX_RULES: usize = 64;
+/// `EBB_RULE_…` of `bpf/rules.h`.
+const HAS_MAC: u8 = 1;
+const IS_IPV6: u8 = 2;
 /// The kernel numbers interfaces from 1 on, and has no such number.
 const NO_INTERFACE: u32 = u32::MAX;
 
@@ -129,6 +132,11 @@ impl Subject {
             moved_bytes: self.moved_bytes,
             interface,
             mac: self.mac.map_or([0; 6], |mac| mac.0),
+            unmet_flags: match self.client {
+                IpAddr::V4(_) => IS_IPV6.into(),
+                IpAddr::V6(_) => 0,
+            },
+            reserved: 0,
         }
     }
 }
@@ -182,12 +190,12 @@ impl Rule {
             return Ok(raw);
         };
         let Mac(mac) = mac_in(name)?;
-        if raw.has_mac != 0 && raw.mac != mac {
+        if raw.flags & HAS_MAC != 0 && raw.mac != mac {
             return Ok(self.raw_for_nothing());
         }
         Ok(RawRule {
             mac,
-            has_mac: 1,
+            flags: raw.flags | HAS_MAC,
             ..raw
         })
     }
@@ -202,6 +210,9 @@ impl Rule {
         let (client, remote) = (self.client.unwrap_or(any), self.remote.unwrap_or(any));
         let ports = self.ports.unwrap_or_default();
         let mark = self.mark.unwrap_or_default();
+        let has_mac = u8::from(self.mac.is_some());
+        let mut prefixes = self.client.iter().chain(&self.remote);
+        let is_ipv6 = u8::from(prefixes.any(|prefix| prefix.address.is_ipv6()));
         RawRule {
             client: words(client.address),
             client_mask: client.mask(),
@@ -215,7 +226,7 @@ impl Rule {
             first_port: ports.first,
             last_port: ports.last,
             mac: self.mac.map_or([0; 6], |mac| mac.0),
-            has_mac: self.mac.is_some().into(),
+            flags: has_mac * HAS_MAC | is_ipv6 * IS_IPV6,
             is_background: self.is_background.into(),
         }
     }

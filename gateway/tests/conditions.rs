@@ -5,8 +5,10 @@
 mod support;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::thread;
+use std::time::Duration;
 
-use ebb_gateway::{Gateway, Rule, Subject, judge};
+use ebb_gateway::{Gateway, MAX_RULES, Rule, Subject, judge};
 use ebb_host::testing::requires_root;
 use support::{Segment, everything, gateway, receive, shake_hands};
 
@@ -70,7 +72,7 @@ fn a_rule_is_for_what_meets_its_condition_and_for_nothing_else() {
         rule
     };
     let ipv4 = |a, b, c, d| Ipv4Addr::new(a, b, c, d);
-    let cases: [(&str, Rule, Vec<Segment>, Vec<Segment>); 6] = [
+    let cases: [(&str, Rule, Vec<Segment>, Vec<Segment>); 8] = [
         (
             "client",
             rule(&|it| it.client = some("192.168.7.0/28")),
@@ -82,6 +84,18 @@ fn a_rule_is_for_what_meets_its_condition_and_for_nothing_else() {
             rule(&|it| it.client = some("fd07::/16")),
             vec![over_ipv6(0xfd07, 4501)],
             vec![over_ipv6(0xfd08, 4502), from(ipv4(192, 168, 7, 15))],
+        ),
+        (
+            "client, all of IPv6",
+            rule(&|it| it.client = some("::/0")),
+            vec![over_ipv6(0xfd07, 4503)],
+            vec![from(ipv4(192, 168, 7, 15))],
+        ),
+        (
+            "remote, all of IPv4",
+            rule(&|it| it.remote = some("0.0.0.0/0")),
+            vec![from(ipv4(192, 168, 7, 15))],
+            vec![over_ipv6(0xfd07, 4504)],
         ),
         (
             "remote",
@@ -168,6 +182,54 @@ fn bulk_is_what_has_moved_so_much_and_nothing_before() {
     let own = segment.window;
     assert_eq!(least(&gateway, &mut segment, segments - 1), own);
     assert!(least(&gateway, &mut segment, 50) < own);
+}
+
+/// `docs/gateway.md` says: without a pause of ten seconds.
+#[test]
+fn bulk_that_pauses_for_ten_seconds_begins_anew() {
+    if !requires_root("bulk_that_pauses_for_ten_seconds_begins_anew") {
+        return;
+    }
+    const SEGMENTS: usize = 100;
+    let rule = Rule {
+        bulk_bytes: (SEGMENTS * BYTES) as u64,
+        ..everything()
+    };
+    let gateway = gateway(&[rule], 65_536);
+    let mut segments = [4301, 4302].map(Segment::of);
+    let own = segments[0].window;
+    for segment in &mut segments {
+        shake_hands(&gateway, segment);
+        assert_eq!(least(&gateway, segment, SEGMENTS - 1), own);
+        assert!(least(&gateway, segment, 50) < own);
+    }
+    let [paused, going] = &mut segments;
+    // Five seconds are no pause.
+    thread::sleep(Duration::from_secs(5));
+    assert!(least(&gateway, going, 50) < own);
+    thread::sleep(Duration::from_millis(5_500));
+    assert_eq!(least(&gateway, paused, SEGMENTS - 1), own);
+    assert!(least(&gateway, paused, 50) < own);
+    assert!(least(&gateway, going, 50) < own);
+}
+
+#[test]
+fn there_is_room_for_sixty_four_rules_and_the_last_one_counts() {
+    if !requires_root("there_is_room_for_sixty_four_rules_and_the_last_one_counts") {
+        return;
+    }
+    let rule = |number: usize| Rule {
+        client: format!("192.168.7.{}", number + 1).parse().ok(),
+        ..everything()
+    };
+    let mut rules: Vec<Rule> = (0..MAX_RULES).map(rule).collect();
+    let mut gateway = gateway(&rules, 65_536);
+    assert!(is_held(&gateway, from(Ipv4Addr::new(192, 168, 7, 64))));
+    assert!(!is_held(&gateway, from(Ipv4Addr::new(192, 168, 7, 65))));
+    rules.push(rule(MAX_RULES));
+    let error = gateway.set_rules(&rules).unwrap_err().to_string();
+    assert!(error.contains("65") && error.contains("64"), "{error}");
+    assert!(is_held(&gateway, from(Ipv4Addr::new(192, 168, 7, 1))));
 }
 
 #[test]

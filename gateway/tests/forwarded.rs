@@ -171,6 +171,37 @@ fn by_clsact_an_interface_with_the_queueing_discipline_ingress_is_refused() {
     );
 }
 
+/// As of somebody who limits a rate there.
+#[test]
+fn by_clsact_filters_of_another_kind_at_our_priority_are_named() {
+    let name = "by_clsact_filters_of_another_kind_at_our_priority_are_named";
+    if !requires_root(name) {
+        return;
+    }
+    let _all = enter_router();
+    let tc = |line: &str| Command::new("tc").args(line.split(' ')).status().unwrap();
+    assert!(tc("qdisc add dev lan0 clsact").success());
+    let adds = |priority: u32| {
+        let line = format!(
+            "filter add dev lan0 egress protocol all prio {priority} u32 match u32 0 0 flowid 1:1"
+        );
+        tc(&line).success()
+    };
+    if !requires(name, "u32", "filters of tc (CONFIG_NET_CLS_U32)", adds(1)) {
+        return;
+    }
+    let start = || Gateway::start(&options("lan0", Some(Hook::Clsact)), &[everything()]);
+    let error = start().unwrap_err().to_string();
+    assert!(
+        error.contains("tc filter show dev lan0") && error.contains("priority 1"),
+        "{error}"
+    );
+    // Theirs is there still, and by another priority both are.
+    assert!(tc("filter del dev lan0 egress prio 1").success());
+    assert!(adds(2));
+    start().unwrap();
+}
+
 /// The client is reached by a VLAN: the interface with the tags sees these, that of the VLAN not.
 #[test]
 fn a_download_by_a_vlan_is_held_on_both_of_its_interfaces() {

@@ -4,7 +4,7 @@
 
 mod support;
 
-use ebb_gateway::{Gateway, Rule};
+use ebb_gateway::{Gateway, Rule, Way};
 use ebb_host::testing::requires_root;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -29,19 +29,19 @@ fn windows_never_grow_and_no_edge_is_taken_back_over_ipv4_ipv6_and_tags() {
         steps,
         any::<u32>(),
         any::<bool>(),
-        prop::option::of(1u16..4000),
+        [prop::option::of(1u16..4000), prop::option::of(1u16..4000)],
     );
     let mut runner = TestRunner::new(Config {
         failure_persistence: None,
         ..Config::with_cases(60)
     });
     let smaller = Cell::new(0);
-    let checked = runner.run(&case, |(steps, first, is_ipv6, tag)| {
+    let checked = runner.run(&case, |(steps, first, is_ipv6, tags)| {
         gateway.renew();
         port.set(port.get() + 1);
         let mut segment = Segment {
             ack: first,
-            tag,
+            tags,
             ..Segment::of(port.get())
         };
         if is_ipv6 {
@@ -231,6 +231,8 @@ fn a_flood_of_handshakes_changes_no_packet_and_leaves_room() {
     assert!(held, "who comes after it is governed");
 }
 
+const MSS_BYTES: usize = 1448;
+
 /// The client sends data, and it is acknowledged.
 fn send(gateway: &Gateway, segment: &mut Segment, bytes: usize) -> u32 {
     let data = Segment {
@@ -249,11 +251,28 @@ fn send(gateway: &Gateway, segment: &mut Segment, bytes: usize) -> u32 {
 }
 
 #[test]
+fn an_upload_begins_with_its_eleventh_segment() {
+    if !requires_root("an_upload_begins_with_its_eleventh_segment") {
+        return;
+    }
+    let gateway = gateway(&[everything()], 65_536);
+    let mut segment = Segment::of(6900);
+    shake_hands(&gateway, &segment);
+    let uploads = || {
+        let flows = gateway.flows().into_iter();
+        flows.filter(|flow| flow.way == Way::Upload).count()
+    };
+    for number in 1..=12 {
+        send(&gateway, &mut segment, MSS_BYTES);
+        assert_eq!(uploads(), usize::from(number >= 11), "{number}");
+    }
+}
+
+#[test]
 fn a_client_that_yields_may_send_two_segments() {
     if !requires_root("a_client_that_yields_may_send_two_segments") {
         return;
     }
-    const MSS_BYTES: usize = 1448;
     let policy = "ebb:start_segments=1";
     let gateway = gateway_by(policy.parse().unwrap(), &[everything()], 65_536);
     let mut segment = Segment::of(7000);

@@ -21,6 +21,7 @@ use support::{Ebb, stderr};
 mod beside_kernel;
 mod held;
 mod home;
+mod life;
 mod others;
 mod paths;
 mod programs;

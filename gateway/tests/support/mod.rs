@@ -76,7 +76,8 @@ pub struct Segment {
     pub is_ack: bool,
     pub is_rst: bool,
     pub payload: usize,
-    pub tag: Option<u16>,
+    /// Tags of VLANs: the outer one, if there are two, and the inner one.
+    pub tags: [Option<u16>; 2],
     /// The differentiated services byte.
     pub traffic_class: u8,
 }
@@ -95,7 +96,7 @@ impl Segment {
             is_ack: true,
             is_rst: false,
             payload: 0,
-            tag: None,
+            tags: [None; 2],
             traffic_class: 0,
         }
     }
@@ -137,11 +138,13 @@ impl Segment {
             ),
             _ => unreachable!("both ends are of one kind"),
         };
-        let builder = match self.tag {
-            Some(tag) => ethernet
-                .single_vlan(etherparse::VlanId::try_new(tag).unwrap())
-                .ip(address),
-            None => ethernet.ip(address),
+        let vlan = |tag| etherparse::VlanId::try_new(tag).unwrap();
+        let builder = match self.tags {
+            [Some(outer), Some(inner)] => {
+                ethernet.double_vlan(vlan(outer), vlan(inner)).ip(address)
+            }
+            [None, Some(tag)] => ethernet.single_vlan(vlan(tag)).ip(address),
+            _ => ethernet.ip(address),
         };
         let mut builder = builder.tcp(ports.0, ports.1, self.seq, self.window);
         if self.is_syn {

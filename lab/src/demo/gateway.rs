@@ -69,6 +69,13 @@ impl Gateway {
         said.clone()
     }
 
+    /// Asks it to read its file again, by SIGHUP.
+    ///
+    /// *Errors:* the system's.
+    pub fn read_again(&self) -> std::io::Result<()> {
+        Ok(kill(self.pid(), Signal::SIGHUP)?)
+    }
+
     /// Asks it to end, by SIGTERM, and waits until it has.
     ///
     /// *Errors:* the system's.
