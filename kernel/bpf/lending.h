@@ -257,7 +257,10 @@ EBB_INLINE void ebb_before_outgoing(struct bpf_sock_ops *ops)
 	ebb_forget(tp, ebb_has_lapsed(now_ns));
 }
 
-/* Once a round trip: the program itself may have chosen another congestion control. */
+/*
+ * Once a round trip: the program itself may have chosen another congestion control, and who governed
+ * the connection before may have taken its own mark off after we came.
+ */
 EBB_INLINE void ebb_select_again(struct bpf_sock_ops *ops)
 {
 	struct bpf_sock *sk = ops->sk;
@@ -266,10 +269,12 @@ EBB_INLINE void ebb_select_again(struct bpf_sock_ops *ops)
 	if (!sk)
 		return;
 	origin = bpf_sk_storage_get(&ebb_origins, sk, 0, 0);
-	if (!origin || bpf_sk_storage_get(&ebb_uploads, sk, 0, 0))
+	if (!origin)
 		return;
-	if (ebb_may_lend(bpf_ktime_get_ns(), origin->rule, ebb_wish_of(sk, origin->rule)))
+	if (!bpf_sk_storage_get(&ebb_uploads, sk, 0, 0) &&
+	    ebb_may_lend(bpf_ktime_get_ns(), origin->rule, ebb_wish_of(sk, origin->rule)))
 		ebb_lend(ops, sk, origin);
+	ebb_mark(ops, sk, ops->family);
 }
 
 SEC("sockops")

@@ -64,6 +64,34 @@ fn a_socket_that_is_given_is_held_by_the_service_and_by_the_program_once_that_ha
 }
 
 #[test]
+fn what_a_socket_sends_is_lower_effort_whoever_holds_it() {
+    let name = "what_a_socket_sends_is_lower_effort_whoever_holds_it";
+    if !requires_feature(name, "callback-flags") {
+        return;
+    }
+    const LOWER_EFFORT: &str = "4";
+    let users = Users::new("m");
+    let mut service = users.serve();
+    let mut program = Program::start(&users, ADA, None);
+    for _ in 0..2 {
+        // It is asked for once more when the thread knows of the one that was killed.
+        until("held", || {
+            assert_eq!(program.does("background"), "Ok(())");
+            program.does("state") == "OfAnother"
+        });
+        program.until("code point", LOWER_EFFORT);
+        service.end(Signal::SIGKILL);
+        program.until("state", "Background");
+        program.until("code point", LOWER_EFFORT);
+        service = users.serve();
+    }
+    assert_eq!(program.does("foreground"), "Ok(())");
+    program.until("code point", "0");
+    drop(program);
+    service.end(Signal::SIGTERM);
+}
+
+#[test]
 fn all_sockets_of_a_program_are_held_together_but_for_those_in_the_foreground() {
     let name = "all_sockets_of_a_program_are_held_together_but_for_those_in_the_foreground";
     if !requires_feature(name, "callback-flags") {

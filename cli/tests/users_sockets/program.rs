@@ -157,6 +157,12 @@ fn the_program_of_a_user() {
                 [Some(&one), two.as_ref()].map(|it| it.map(is_limited))
             ),
             "see" => see(&one).to_string(),
+            // Once it has sent something more.
+            "code point" => {
+                one.write_all(&[7; 100]).unwrap();
+                let copy = CopiedSocket::from_own(one.as_raw_fd()).unwrap();
+                copy.traffic_class().unwrap().to_string()
+            }
             // Until the other end is closed.
             "fetch" => {
                 for stream in [Some(&one), two.as_ref()].into_iter().flatten() {
