@@ -135,7 +135,7 @@ distances: build ## how far the lab is from the simulator, into experiments/resu
 	$(AS_ROOT) $(EBB) reproduce engines --engine lab --out target/reproduced-lab \
 		--distances experiments/results/distances.csv
 
-reproduce-quick: build ## every table and figure of the papers in the simulator, with few runs, into target/pages
+reproduce-quick: $(if $(findstring command,$(origin EBB)),setup,build) ## every table and figure of the papers in the simulator, with few runs, into target/pages
 	$(EBB) reproduce --quick --engine sim --out target/reproduced --html target/pages \
 		--check experiments/results/sim-quick.csv
 
