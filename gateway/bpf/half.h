@@ -20,6 +20,10 @@
 #define EBB_LONGEST_TIMED_US 10000000u
 /* [EBB §bundle] Less than a segment, as TCP's own least clamp says it. */
 #define EBB_LEAST_WINDOW_BYTES 1152u
+/* As Linux' bound of a window grows (tcp_grow_window). */
+#define EBB_OPENS_BY_SEGMENTS 2u
+/* [RFC7323 §2.2] The largest. */
+#define EBB_MOST_WINDOW_BYTES (1u << 30)
 
 /* ---- what passes ---- */
 
@@ -51,6 +55,19 @@ EBB_INLINE void ebb_half_time_grant(struct ebb_half *half, u32 now_us, u32 end_s
 	half->head.timed_at_us = 0;
 }
 
+/*
+ * A window opens by two segments for each that comes, as that of Linux does. Of many connections that
+ * hear of a larger window at once, each would have its part before the others' is smaller.
+ */
+EBB_INLINE void ebb_half_open(struct ebb_half *half)
+{
+	u64 more_bytes = ebb_max(half->segment.payload_bytes, half->segment.mss_bytes);
+
+	more_bytes *= EBB_OPENS_BY_SEGMENTS;
+	half->head.open_bytes =
+		(u32)ebb_min(half->head.open_bytes + more_bytes, EBB_MOST_WINDOW_BYTES);
+}
+
 /* Tells the law of data; seq, bytes, segments, stamps and marks of half->segment are filled in. */
 EBB_INLINE void ebb_half_tell(struct ebb_bundle *bundle, struct ebb_half *half, u64 now_us)
 {
@@ -67,6 +84,8 @@ EBB_INLINE void ebb_half_tell(struct ebb_bundle *bundle, struct ebb_half *half, 
 	segment->kernel_rtt_us = half->head.rtt_us;
 	segment->is_observing = control.is_observing != 0;
 	segment->can_delay_acks = 0;
+	ebb_end_step();
+	ebb_half_open(half);
 	ebb_end_step();
 	ebb_law_bundle_on_segment(config.law_number, &bundle->law, &half->law, segment,
 				  ebb_params());
@@ -97,11 +116,12 @@ EBB_INLINE u32 ebb_half_grant(struct ebb_half *half, const struct ebb_ack *ack, 
 {
 	u32 scale = half->head.scale & 15, rest = (1u << scale) - 1;
 	u32 ack_seq = ack->ack_seq, now_us = (u32)ack->now_us;
-	u32 wanted_bytes =
-		(u32)ebb_max(half->law.rwnd_bytes, ebb_half_least_bytes(half, ack->mss_bytes));
+	u32 wanted_bytes = (u32)ebb_max(ebb_min(half->law.rwnd_bytes, half->head.open_bytes),
+					ebb_half_least_bytes(half, ack->mss_bytes));
 	u32 edge_seq = ack_seq + wanted_bytes, allowed_bytes, granted;
 
 	half->head.own_bytes = window << scale;
+	half->head.open_bytes = wanted_bytes;
 	if (wanted_bytes >= half->head.own_bytes)
 		edge_seq = ack_seq + half->head.own_bytes;
 	if (ebb_before32(half->head.right_edge_seq, edge_seq))
@@ -127,6 +147,7 @@ EBB_INLINE u32 ebb_half_pass(struct ebb_half *half, u32 ack_seq, u32 window)
 	half->head.right_edge_seq = ack_seq + half->head.own_bytes;
 	half->head.told_edge_seq = half->head.right_edge_seq;
 	half->head.window_bytes = half->head.own_bytes;
+	half->head.open_bytes = half->head.own_bytes;
 	return window;
 }
 

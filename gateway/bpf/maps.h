@@ -91,7 +91,7 @@ struct ebb_half_head {
 	u8 uses_ecn;
 	u8 is_ending;
 	u8 is_upload;
-	u32 reserved;
+	u32 open_bytes; /* no larger window is granted before more has come */
 };
 
 /* One way of a governed connection. Memory is taken as they come. */

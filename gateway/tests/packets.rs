@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, TestRunner};
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
-use support::{SCALE, Segment, everything, gateway, gateway_by, receive, shake_hands, window};
+use support::{MSS, SCALE, Segment, everything, gateway, gateway_by, receive, shake_hands, window};
 
 /// What `docs/gateway.md` promises of a gateway that was killed.
 const LEASE: Duration = Duration::from_secs(2);
@@ -48,7 +48,7 @@ fn windows_never_grow_and_no_edge_is_taken_back_over_ipv4_ipv6_and_tags() {
             (segment.client, segment.remote) = (v6(1), v6(2));
         }
         shake_hands(&gateway, &segment);
-        let mut edge = None;
+        let (mut edge, mut was_held) = (None, false);
         for (bytes, own) in steps {
             segment.window = own;
             let granted = receive(&gateway, &mut segment, bytes);
@@ -61,8 +61,11 @@ fn windows_never_grow_and_no_edge_is_taken_back_over_ipv4_ipv6_and_tags() {
             {
                 let forth = reached.wrapping_sub(edge).cast_signed();
                 prop_assert!(forth > -(1 << SCALE), "back by {forth}");
+                let most = bytes + 2 * bytes.max(usize::from(MSS)) + (1 << SCALE);
+                prop_assert!(!was_held || forth <= most as i32, "forth by {forth}");
             }
             edge = Some(reached);
+            was_held = granted < own;
         }
         Ok(())
     });

@@ -20,7 +20,7 @@ pub mod namespace;
 
 /// The client's scale, and the other end's.
 pub const SCALE: u8 = 7;
-const MSS: u16 = 1460;
+pub const MSS: u16 = 1460;
 pub const PORT: u16 = 443;
 
 /// A gateway on an interface of a network namespace that only this thread is in.
