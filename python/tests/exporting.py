@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Files for other tools beside the tables of the same run; needs what ebb[research] installs."""
+"""Files for other tools beside the tables of the same run; needs what ebb[research] installs, and iperf3."""
 
 import json
 import struct
@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import ebb
+from iperf3.iperf3 import TestResult
 
 SCENARIO = {
     "title": "two transfers beside a stream",
@@ -165,10 +166,24 @@ def each_protocol_has_its_own_keys():
     assert json.loads(ebb.simulate(still).to_iperf3())["intervals"] == []
 
 
+def who_reads_iperf3_reads_ours():
+    result = ebb.simulate({**SCENARIO, "flow": TCP, "runs": 1})
+    read = TestResult(result.to_iperf3(interval="late"))
+    flows = result.flows.to_pandas()
+    flows = flows[flows.interval == "late"]
+    assert read.error is None and read.protocol == "TCP" and not read.reverse
+    assert (read.num_streams, read.omit, read.duration) == (2, 4, 5)
+    assert (read.local_host, read.remote_host) == ("left", "right")
+    assert read.received_bytes == flows.delivered_bytes.sum()
+    assert abs(read.received_Mbps - flows.goodput_bits_per_s.sum() / 1e6) < 1e-6
+    assert read.retransmits == flows.retransmitted_pkts.sum()
+
+
 def main():
     each_packet_of_the_table_is_in_the_file()
     iperf3_is_told_what_the_tables_say()
     each_protocol_has_its_own_keys()
+    who_reads_iperf3_reads_ours()
     print("all so")
 
 

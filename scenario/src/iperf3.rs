@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A run in the form of `iperf3 --json`, for whoever reads that already. A flow is a stream, a bin
 //! of the time series an interval, and what is outside of the interval that is reported is omitted,
-//! as by `--omit`. Keys of what is not known are left out.
+//! as by `--omit`. Keys of what is not known are left out, but for those without which no reader of
+//! iperf3's goes on: they are 0.
 
 mod document;
 
@@ -11,7 +12,7 @@ use crate::{
     ApplicationMeasure, Distribution, FlowMeasure, FlowOutcome, FlowSeries, Interval, NodeId,
     Outcome, Results, Scenario,
 };
-use document::{Bin, Connected, Document, End, Ended, Most, Now, Packets, Rate, Start, TestStart};
+use document::{Bin, Connected, Document, End, Ended, Most, Now, Packets, Processors, Rate, Start, TestStart, Timestamp};
 
 impl Results {
     /// A run as JSON in the form of iperf3, in one line, with an interval of the scenario as the
@@ -67,18 +68,23 @@ fn start<'a>(
         socket: stream.socket,
         flow: &stream.flow.name,
         local_host: host(flow.from),
+        local_port: 0,
         remote_host: host(flow.to),
+        remote_port: 0,
     });
     Start {
         connected: connected.collect(),
         version: format!("ebb {}", outcome.version),
         system_info: &outcome.engine,
+        timestamp: Timestamp::EPOCH,
         test_start: TestStart {
             protocol: protocol(streams),
             num_streams: streams.len(),
+            blksize: 0,
             omit: counted.from.as_secs_f64(),
             duration: counted.length().as_secs_f64(),
             interval: scenario.bin.as_secs_f64(),
+            reverse: 0,
         },
     }
 }
@@ -152,6 +158,7 @@ fn end<'a>(scenario: &Scenario, counted: &Interval, streams: &[Stream<'a>]) -> E
         sum: sum_all,
         sum_sent,
         sum_received,
+        cpu_utilization_percent: Processors::default(),
         sender_tcp_congestion,
     }
 }

@@ -17,7 +17,22 @@ pub struct Start<'a> {
     pub connected: Vec<Connected<'a>>,
     pub version: String,
     pub system_info: &'a str,
+    pub timestamp: Timestamp,
     pub test_start: TestStart,
+}
+
+/// When a run begins, which has no time of day: at the epoch.
+#[derive(Serialize)]
+pub struct Timestamp {
+    pub time: &'static str,
+    pub timesecs: u64,
+}
+
+impl Timestamp {
+    pub const EPOCH: Self = Self {
+        time: "Thu, 01 Jan 1970 00:00:00 GMT",
+        timesecs: 0,
+    };
 }
 
 /// `flow` is ours: iperf3 has no names.
@@ -26,7 +41,9 @@ pub struct Connected<'a> {
     pub socket: usize,
     pub flow: &'a str,
     pub local_host: &'a str,
+    pub local_port: u16,
     pub remote_host: &'a str,
+    pub remote_port: u16,
 }
 
 #[derive(Serialize)]
@@ -34,12 +51,14 @@ pub struct TestStart {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<&'static str>,
     pub num_streams: usize,
+    pub blksize: u32,
     #[serde(serialize_with = "whole")]
     pub omit: f64,
     #[serde(serialize_with = "whole")]
     pub duration: f64,
     #[serde(serialize_with = "whole")]
     pub interval: f64,
+    pub reverse: u8,
 }
 
 #[derive(Serialize)]
@@ -113,8 +132,20 @@ pub struct End<'a> {
     pub sum: Option<Rate>,
     pub sum_sent: Rate,
     pub sum_received: Rate,
+    pub cpu_utilization_percent: Processors,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender_tcp_congestion: Option<&'a str>,
+}
+
+/// In percent. Hosts here take none.
+#[derive(Default, Serialize)]
+pub struct Processors {
+    pub host_total: f64,
+    pub host_user: f64,
+    pub host_system: f64,
+    pub remote_total: f64,
+    pub remote_user: f64,
+    pub remote_system: f64,
 }
 
 #[derive(Serialize)]
