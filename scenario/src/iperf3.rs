@@ -12,7 +12,10 @@ use crate::{
     ApplicationMeasure, Distribution, FlowMeasure, FlowOutcome, FlowSeries, Interval, NodeId,
     Outcome, Results, Scenario,
 };
-use document::{Bin, Connected, Document, End, Ended, Most, Now, Packets, Processors, Rate, Start, TestStart, Timestamp};
+use document::{
+    Bin, Connected, Document, End, Ended, Most, Now, Packets, Processors, Rate, Start, TestStart,
+    Timestamp,
+};
 
 impl Results {
     /// A run as JSON in the form of iperf3, in one line, with an interval of the scenario as the
