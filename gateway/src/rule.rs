@@ -205,14 +205,20 @@ impl Rule {
         self.raw_with(NO_INTERFACE)
     }
 
+    fn flags(&self) -> u8 {
+        let mut prefixes = self.client.iter().chain(&self.remote);
+        let has_mac = self.mac.map_or(0, |_| HAS_MAC);
+        match prefixes.any(|prefix| prefix.address.is_ipv6()) {
+            true => has_mac | IS_IPV6,
+            false => has_mac,
+        }
+    }
+
     fn raw_with(&self, interface: u32) -> RawRule {
         let any = Prefix::ANY;
         let (client, remote) = (self.client.unwrap_or(any), self.remote.unwrap_or(any));
         let ports = self.ports.unwrap_or_default();
         let mark = self.mark.unwrap_or_default();
-        let has_mac = u8::from(self.mac.is_some());
-        let mut prefixes = self.client.iter().chain(&self.remote);
-        let is_ipv6 = u8::from(prefixes.any(|prefix| prefix.address.is_ipv6()));
         RawRule {
             client: words(client.address),
             client_mask: client.mask(),
@@ -226,7 +232,7 @@ impl Rule {
             first_port: ports.first,
             last_port: ports.last,
             mac: self.mac.map_or([0; 6], |mac| mac.0),
-            flags: has_mac * HAS_MAC | is_ipv6 * IS_IPV6,
+            flags: self.flags(),
             is_background: self.is_background.into(),
         }
     }
