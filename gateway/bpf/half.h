@@ -22,6 +22,8 @@
 #define EBB_LEAST_WINDOW_BYTES 1152u
 /* As Linux' bound of a window grows (tcp_grow_window). */
 #define EBB_OPENS_BY_SEGMENTS 2u
+/* [RFC6928 §2] Ten segments: a window is open so far at the least when its law begins. */
+#define EBB_OPEN_FIRST_BYTES 14600u
 /* [RFC7323 §2.2] The largest. */
 #define EBB_MOST_WINDOW_BYTES (1u << 30)
 
@@ -147,7 +149,8 @@ EBB_INLINE u32 ebb_half_pass(struct ebb_half *half, u32 ack_seq, u32 window)
 	half->head.right_edge_seq = ack_seq + half->head.own_bytes;
 	half->head.told_edge_seq = half->head.right_edge_seq;
 	half->head.window_bytes = half->head.own_bytes;
-	half->head.open_bytes = half->head.own_bytes;
+	/* A receiver that has no room for now has not forgotten how far its window was open. */
+	half->head.open_bytes = (u32)ebb_max(half->head.own_bytes, EBB_OPEN_FIRST_BYTES);
 	return window;
 }
 

@@ -150,9 +150,12 @@ impl Attachment {
         let put = |program, point| {
             Filter::put(interface, program, point).map_err(|error| match error.kind() {
                 // The kernel does not tell more: filters of one priority are of one kind.
-                libbpf_rs::ErrorKind::InvalidInput => Error::PriorityTaken {
-                    interface: interface.name().to_owned(),
-                },
+                libbpf_rs::ErrorKind::InvalidInput => {
+                    tracing::debug!("{interface}: {error}");
+                    Error::PriorityTaken {
+                        interface: interface.name().to_owned(),
+                    }
+                }
                 _ => failed(interface, io::Error::other(error.to_string())),
             })
         };

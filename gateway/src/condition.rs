@@ -22,6 +22,11 @@ impl Prefix {
         bits: 0,
     };
 
+    /// Whether they are of IPv6.
+    pub fn is_ipv6(self) -> bool {
+        self.address.is_ipv6()
+    }
+
     /// The bits that count.
     pub(crate) fn mask(self) -> [u32; 4] {
         let mask = u128::MAX.checked_shl(128 - self.bits).unwrap_or(0);
@@ -49,10 +54,13 @@ impl FromStr for Prefix {
             let length = length.parse().ok().filter(|length| *length <= most);
             length.ok_or_else(|| wrong("a prefix has 0 to 32 bits, with IPv6 0 to 128"))
         })?;
-        let prefix = Self {
-            address,
-            bits: 128 - most + length,
+        let bits = 128 - most + length;
+        // Of ::ffff:0:0/96 on they are those of IPv4.
+        let address = match bits {
+            96.. => address.to_canonical(),
+            _ => address,
         };
+        let prefix = Self { address, bits };
         let outside = words(address).into_iter().zip(prefix.mask());
         if outside.into_iter().any(|(word, mask)| word & !mask != 0) {
             return Err(wrong(

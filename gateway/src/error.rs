@@ -103,8 +103,8 @@ pub enum Error {
     },
     /// Others have the place of our filters.
     #[error(
-        "interface {interface} has filters of another kind at priority 1 of clsact, where the \
-         gateway's go: move those to another priority ('tc filter show dev {interface} ingress', \
+        "interface {interface} has filters of another kind or protocol at priority 1 of clsact, \
+         where the gateway's go: move those to another priority ('tc filter show dev {interface} ingress', \
          and egress, show them), or use tcx (Linux 6.6 or newer)"
     )]
     PriorityTaken {

@@ -132,7 +132,7 @@ impl Subject {
             moved_bytes: self.moved_bytes,
             interface,
             mac: self.mac.map_or([0; 6], |mac| mac.0),
-            unmet_flags: match self.client {
+            unmet_flags: match self.client.to_canonical() {
                 IpAddr::V4(_) => IS_IPV6.into(),
                 IpAddr::V6(_) => 0,
             },
@@ -208,7 +208,7 @@ impl Rule {
     fn flags(&self) -> u8 {
         let mut prefixes = self.client.iter().chain(&self.remote);
         let has_mac = self.mac.map_or(0, |_| HAS_MAC);
-        match prefixes.any(|prefix| prefix.address.is_ipv6()) {
+        match prefixes.any(|prefix| prefix.is_ipv6()) {
             true => has_mac | IS_IPV6,
             false => has_mac,
         }

@@ -72,7 +72,7 @@ fn a_rule_is_for_what_meets_its_condition_and_for_nothing_else() {
         rule
     };
     let ipv4 = |a, b, c, d| Ipv4Addr::new(a, b, c, d);
-    let cases: [(&str, Rule, Vec<Segment>, Vec<Segment>); 8] = [
+    let cases: [(&str, Rule, Vec<Segment>, Vec<Segment>); 9] = [
         (
             "client",
             rule(&|it| it.client = some("192.168.7.0/28")),
@@ -90,6 +90,12 @@ fn a_rule_is_for_what_meets_its_condition_and_for_nothing_else() {
             rule(&|it| it.client = some("::/0")),
             vec![over_ipv6(0xfd07, 4503)],
             vec![from(ipv4(192, 168, 7, 15))],
+        ),
+        (
+            "client, IPv4 as IPv6 has it",
+            rule(&|it| it.client = some("::ffff:192.168.7.0/124")),
+            vec![from(ipv4(192, 168, 7, 15))],
+            vec![from(ipv4(192, 168, 7, 16)), over_ipv6(0xfd07, 4505)],
         ),
         (
             "remote, all of IPv4",

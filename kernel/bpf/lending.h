@@ -164,7 +164,7 @@ EBB_INLINE int ebb_lend(void *caller, void *storage_of, struct ebb_origin *origi
 			EBB_COUNT_OF(rule, field, 1); \
 	} while (0)
 
-/* What an established connection sends is marked, once. */
+/* What an established connection sends is marked, unless it is already. */
 EBB_INLINE void ebb_mark(void *caller, void *storage_of, u32 family)
 {
 	struct ebb_origin *origin = bpf_sk_storage_get(&ebb_origins, storage_of, 0, 0);
@@ -271,8 +271,9 @@ EBB_INLINE void ebb_select_again(struct bpf_sock_ops *ops)
 	origin = bpf_sk_storage_get(&ebb_origins, sk, 0, 0);
 	if (!origin)
 		return;
-	if (!bpf_sk_storage_get(&ebb_uploads, sk, 0, 0) &&
-	    ebb_may_lend(bpf_ktime_get_ns(), origin->rule, ebb_wish_of(sk, origin->rule)))
+	if (!ebb_may_lend(bpf_ktime_get_ns(), origin->rule, ebb_wish_of(sk, origin->rule)))
+		return;
+	if (!bpf_sk_storage_get(&ebb_uploads, sk, 0, 0))
 		ebb_lend(ops, sk, origin);
 	ebb_mark(ops, sk, ops->family);
 }

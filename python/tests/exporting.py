@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Files for other tools beside the tables of the same run; needs what ebb[research] installs, and iperf3."""
+"""Files for other tools beside the tables of the same run; needs ebb[research], and iperf3."""
 
 import json
 import struct

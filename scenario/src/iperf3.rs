@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A run in the form of `iperf3 --json`, for whoever reads that already. A flow is a stream, a bin
 //! of the time series an interval, and what is outside of the interval that is reported is omitted,
-//! as by `--omit`. Keys of what is not known are left out, but for those without which no reader of
-//! iperf3's goes on: they are 0.
+//! as by `--omit`. Keys of what is not known are left out, but for those that the package `iperf3`
+//! insists on where all is TCP: they are 0.
 
 mod document;
 

@@ -138,6 +138,15 @@ fn read_rule(section: &Section<'_, '_>, place: usize) -> Rule {
         bulk_bytes: section.get::<Size>("bulk").map_or(0, |size| size.0),
         is_background: section.get_or("yields", true),
     };
+    if let (Some(client), Some(remote)) = (rule.client, rule.remote)
+        && client.is_ipv6() != remote.is_ipv6()
+    {
+        section.wrong(
+            "remote",
+            "one end is of IPv4 and the other one of IPv6, which no connection has; write a rule \
+             for each",
+        );
+    }
     match (is_for_all, has_condition) {
         (true, true) => section.wrong("everything", "there are conditions, too; write only one"),
         (false, false) => section.wrong_here(
@@ -286,6 +295,12 @@ bulk = "20MB"
             ("mark =", "container =", 18, "did you mean `netns`?"),
             ("bulk =", "rate =", 19, "no fixed rates"),
             ("yields = false", "everything = true", 5, "write only one"),
+            (
+                "yields = false",
+                "remote = \"::/0\"",
+                5,
+                "one end is of IPv4",
+            ),
         ] {
             let (at, message) = first_problem(&HOME.replacen(from, to, 1));
             assert!(message.contains(said), "{to}: {message}");

@@ -76,6 +76,13 @@ impl Gateway {
         Ok(kill(self.pid(), Signal::SIGHUP)?)
     }
 
+    /// Waits until it has ended by itself.
+    ///
+    /// *Errors:* the system's.
+    pub fn wait(&mut self) -> std::io::Result<ExitStatus> {
+        self.child.wait()
+    }
+
     /// Asks it to end, by SIGTERM, and waits until it has.
     ///
     /// *Errors:* the system's.
